@@ -56,8 +56,8 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 /// Measures how many pairs a verdict needs: first with recorded pairs, for which there are goals, and then with two
-/// programs. One of the programs has 5 % fewer iterations. Also prints the duration of a hyperfine run, which makes no
-/// decision.
+/// programs, of which one has 5 % fewer iterations. Also prints how long hyperfine's default run takes, although it
+/// makes no decision.
 fn power() -> anyhow::Result<()> {
     example("ascertain-stats", "order_power")?;
     let tried = 5_000_000;
@@ -113,8 +113,8 @@ fn startup() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Compares how long both tools take to start `true`. Rounds alternate between the tools, so that the machine's state
-/// affects both.
+/// Compares the run time of `true` that Ascertain measures with the one that hyperfine measures. The tools alternate,
+/// so that the machine's state affects both.
 fn start() -> anyhow::Result<()> {
     Need::HYPERFINE.meet().map_err(anyhow::Error::msg)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -132,8 +132,8 @@ fn start() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Opens the page of a run with many claims, and of a run with a million rows of evidence. The rows are from sums of
-/// few elements, which take little time to measure.
+/// Measures how fast reports are written and opened: that of a run with many claims, and that of a run with a million
+/// rows of evidence. The rows are from sums of few elements, which take little time to measure.
 fn page() -> anyhow::Result<()> {
     for need in [Need::Debian("chromium", "chromium"), Need::Npm] {
         need.meet().map_err(anyhow::Error::msg)?;
@@ -229,7 +229,7 @@ mod tests {
 
     use crate::tools;
 
-    /// Fails if an example that a bench runs does not exist, so that nobody notices it only when measuring.
+    /// Fails if a bench runs an example that does not exist. Otherwise only a run of that bench would fail.
     #[test]
     fn each_example_that_is_run_is_there() {
         let code = include_str!("bench.rs").split("#[cfg(test)]").next().unwrap_or_default();

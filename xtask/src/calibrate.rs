@@ -8,13 +8,13 @@ use crate::load::{Load, spin};
 use crate::tools::{self, Need};
 use crate::{bench, hyperfine, statistics};
 
-/// Default number of comparisons per condition, which take about 17 minutes on two cores. A fault of an earlier version
-/// decided 1 in 20 comparisons. At an error of 0.001, this number detects such a fault with a probability of over 99 %.
+/// Default number of comparisons per condition. It suffices to detect a fault that decides 1 in 20 comparisons at an
+/// error of 0.001; the probability is over 99 %. All conditions together take about 17 minutes on two cores.
 const COMPARISONS: u64 = 300;
 /// Number of pairs in a comparison under steady load. It is the number of runs that hyperfine makes by default for a
 /// command of 20 ms.
 const PAIRS: &str = "100";
-/// The calibration fails if the number of decided comparisons has a smaller probability than this for a correct method.
+/// Upper bound of the probability that the calibration fails although the method is correct.
 const CHANCE: f64 = 1e-6;
 /// Smallest number of pairs after which a comparison can be decided at an error of 0.001.
 const SOONEST: u64 = 12;
@@ -27,14 +27,14 @@ struct Condition {
     load: fn() -> Load,
     /// The error probability that each comparison must keep to (`--error`).
     error: f64,
-    /// The options that end a comparison that stays undecided.
+    /// The options that end a comparison if it is still undecided.
     ends: &'static [&'static str],
     /// `true` if hyperfine measures the command too, and Welch's test compares its two samples.
     with_peer: bool,
 }
 
-/// The conditions. The second one has short commands, and a load that comes and goes. It detects the fault of an
-/// earlier version, which kept state of each command between observations.
+/// The conditions: a longer command under steady load, and a short command under a load that comes and goes. The second
+/// one detects a method that keeps state of each command between observations.
 const CONDITIONS: [Condition; 2] = [
     Condition {
         name: "steady",

@@ -1,4 +1,4 @@
-//! Finds which inputs of the slow parts changed since a revision.
+//! Finds which inputs of the slow parts of the tests changed since a revision.
 //!
 //! A Rust file counts as changed only if its tokens changed, not if only comments or documentation did. A TOML file
 //! counts as changed only if its values changed. Markdown is documentation and never counts as changed. The packages
@@ -21,8 +21,8 @@ use crate::tools;
 pub struct Changes {
     since: String,
     graph: Graph,
-    /// The packages of this repository that changed. The value is `true` if more than tests, examples and benches
-    /// changed.
+    /// The packages of this repository that changed. The value is `true` if files other than tests, examples and
+    /// benches changed.
     packages: BTreeMap<String, bool>,
     /// The packages whose entries in Cargo.lock changed.
     external: BTreeSet<String>,
@@ -63,7 +63,7 @@ impl Changes {
         Ok(changes)
     }
 
-    /// Records the change of a file. `before` and `after` are its texts; `None` means that the file did not exist.
+    /// Records the change of a file. `before` and `after` are its texts; `None` means that the file does not exist.
     fn add(&mut self, path: &str, before: Option<&str>, after: Option<&str>) {
         let extension = Path::new(path).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         if path == "Cargo.lock" {
@@ -92,8 +92,8 @@ impl Changes {
         }
     }
 
-    /// Returns the distance from `inputs` to the nearest change: the number of steps from a package to a dependency.
-    /// The distance is 0 if an input itself changed, and `None` if no change affects the inputs.
+    /// Returns how many dependency steps lead from `inputs` to the nearest change. It is 0 if an input itself changed,
+    /// and `None` if no change affects the inputs.
     pub fn distance(&self, inputs: &[Input]) -> Option<usize> {
         inputs.iter().filter_map(|input| self.distance_of(input)).min()
     }

@@ -28,12 +28,13 @@ pub const TESTS: &[&str] = &[
     "ring::",
 ];
 
-/// Runs the models under loom, with every execution that the memory model of the language allows.
+/// Runs the models of the synchronisation code under loom, which tries every execution that Rust's memory model allows.
 pub fn loom() -> anyhow::Result<()> {
     model("loom", &[], &["--test", "loom"])
 }
 
-/// Runs the models with every order of loads and stores that x86-64 allows (total store order).
+/// Runs the models of the synchronisation code with every order of loads and stores that x86-64 allows (total store
+/// order).
 pub fn tso(variables: &[&str]) -> anyhow::Result<()> {
     model("tso", variables, &["--lib"])
 }
@@ -58,7 +59,7 @@ fn miri_with(model: &str) -> anyhow::Result<()> {
         tools::cargo_test_without_runner(&[&flags], &options, harness)
     };
     test("ascertain-sync", &["--test", "all"], TESTS)?;
-    // The model checkers do not run these tests, because they let a relaxed load return an older value.
+    // These tests do not run in a model checker, because a relaxed load may return an older value there.
     test("ascertain-sync", &["--lib"], &["barrier", "epoch::local"])?;
     test("ascertain-sys", &["--lib"], &["rseq"])
 }

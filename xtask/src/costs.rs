@@ -1,4 +1,4 @@
-//! The time that each part takes: a table for the end of a run, and a file that records the slow parts.
+//! The time that each part of the tests takes: a table for the end of a run, and a file that records the slow parts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use anyhow::Context;
 use crate::part::{self, Part};
 use crate::tools;
 
-/// The time that one part took, in seconds.
+/// The time that one part of the tests took, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     pub build_s: f64,
@@ -28,7 +28,7 @@ const HEAD: &str = "\
 # `--changed-since` chooses parts by these figures. Only `--all` writes them; to measure a part anew, delete its line.
 ";
 
-/// Limit in seconds on the total cost of the slow parts that `--changed-since` adds, according to the recorded costs.
+/// Limit on the total recorded cost of the slow parts of the tests that `--changed-since` adds, in seconds.
 const LIMIT_S: f64 = 25.0 * 60.0;
 
 /// The recorded costs of the slow parts, by the name of the part.
@@ -156,7 +156,8 @@ total           300    301
     static NEW: Part = Part::slow("new", &[], &[], || Ok(()));
     static CHEAP: Part = Part::slow("cheap", &[], &[], || Ok(()));
 
-    /// Only the recorded costs matter. The nearest part is chosen first, then each other part that still fits.
+    /// A part without a recorded cost is not chosen. Of the others, the nearest is chosen first, then each one that
+    /// still fits.
     #[test]
     fn parts_are_chosen_by_distance_and_recorded_cost() {
         let mut costs = Costs::default();

@@ -53,8 +53,8 @@ pub const PARTS: &[Part] = &[
 /// A target without a standard library, on which code that needs one does not compile.
 const BARE: &str = "thumbv7em-none-eabihf";
 
-/// Compiles `numeric` for [`BARE`]. Tests on this machine that the results without the standard library have the same
-/// bits.
+/// Compiles `numeric` for [`BARE`]. Runs its tests on this machine without the standard library, to check that the
+/// results have the same bits.
 fn without_std() -> anyhow::Result<()> {
     let options = ["--package", "ascertain-numeric", "--no-default-features", "--features", "libm,polynomial"];
     tools::build("cargo", &[&["build", "--quiet", "--target", BARE], &options[..]].concat())?;
@@ -66,7 +66,7 @@ const OLDEST: &[(&str, &[&str])] = &[
     ("1.88", &["ascertain-stats", "ascertain-plot", "ascertain-sys", "ascertain-netlab"]),
     // These packages use AVX-512, `ascertain-transfer` for its checksums.
     ("1.89", &["ascertain-numeric", "ascertain-permute", "ascertain-transfer"]),
-    // Needed for the daemon's files. Without that feature, Rust 1.88 is enough.
+    // Its feature `daemon` needs this version. Without the feature, Rust 1.88 is enough.
     ("1.91", &["ascertain-sync"]),
 ];
 
@@ -102,7 +102,7 @@ fn musl() -> anyhow::Result<()> {
     let plain = ["CARGO_PROFILE_DEV_DEBUG=0"];
     let tests = ["test", "--target", MUSL, "--package", "ascertain-sys", "--package", "ascertain-sync"];
     tools::cargo_test(&plain, &tests, &[])?;
-    // Unoptimised, even the crates that tests optimise, because optimisation does not affect linking.
+    // Even the crates that are optimised for tests are built without optimisation, because it does not affect linking.
     let unoptimised = ["ascertain-stats", "ascertain-transfer", "crc-fast", "hickory-proto", "md-5"]
         .map(|package| format!("--config=profile.dev.package.{package}.opt-level=0"));
     let build = ["env", plain[0], "cargo", "build", "--target", MUSL, "--quiet", "--package", "ascertain-cli"];

@@ -18,8 +18,8 @@ const BINARY_AND_SCRIPTS: &[Input] = &[
     Input::Path("xtask/src/exports.rs"),
 ];
 
-/// The parts that read our exports with other tools. There is none for Bencher, whose files only its server reads; unit
-/// tests check those files against the published schema.
+/// The parts of the tests that read our exports with other tools. Bencher has no part, because only its server reads
+/// the files; unit tests check them against the published schema.
 pub const PARTS: &[Part] = &[
     Part::slow("evidence read by DuckDB", &[Need::Python("duckdb")], BINARY_AND_SCRIPTS, duckdb),
     Part::slow(
@@ -65,7 +65,7 @@ fn duckdb() -> anyhow::Result<()> {
     tools::run(&tools::python().to_string_lossy(), &[script, runs()?])
 }
 
-/// Recomputes the numbers that the report plots from the Parquet files, and checks that they are equal.
+/// Recomputes from the Parquet files the numbers that the report plots, and checks that they are equal.
 fn plotted() -> anyhow::Result<()> {
     let (program, script) = (tools::example("plots_json")?, tools::in_root("crates/report/tests/plotted.py"));
     let plots = tools::in_target("xtask-plots.json");

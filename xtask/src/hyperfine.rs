@@ -76,7 +76,8 @@ fn same_fields() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs the tests of both hyperfine versions on the wrapper, and checks that exactly the tests in [`DIFFERENT`] fail.
+/// Runs the tests of both hyperfine versions on a program that runs `ascertain compare` instead. Checks that exactly
+/// the tests in [`DIFFERENT`] fail.
 fn tests() -> anyhow::Result<()> {
     let ascertain = tools::test_binary()?;
     let different = DIFFERENT.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -109,7 +110,8 @@ fn tests() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Creates a package that contains the tests of a hyperfine version and the wrapper. Returns its folder.
+/// Creates a package that contains the tests of a hyperfine version, and our program in place of hyperfine. Returns the
+/// package's folder.
 fn package(version: &str) -> anyhow::Result<String> {
     let folder = tools::new_folder(&format!("xtask-hyperfine-tests/{version}"))?;
     let tests = tools::source("hyperfine", version).context("the source")?.join("tests");

@@ -57,8 +57,8 @@ fn count_tree(root: &Path) -> anyhow::Result<BTreeMap<String, usize>> {
     Ok(counts)
 }
 
-/// Reads Rust files. Returns the sources by path, and the paths (without extensions) of modules that are only compiled
-/// for tests and have their own files.
+/// Reads Rust files. Returns the sources by path. Also returns the paths, without extensions, of modules that have
+/// their own files and are only compiled for tests.
 pub fn read_sources(files: Vec<PathBuf>) -> anyhow::Result<(BTreeMap<PathBuf, Source>, BTreeSet<PathBuf>)> {
     let source = |path: PathBuf| Ok((path.clone(), Source::parse(&path, &fs::read_to_string(&path)?)?));
     let sources: BTreeMap<PathBuf, Source> = files.into_iter().map(source).collect::<anyhow::Result<_>>()?;
@@ -77,7 +77,7 @@ pub struct Source {
     path: PathBuf,
     /// Line numbers of the lines that contain code.
     lines: BTreeSet<usize>,
-    /// Paths, without extensions, of modules that are only compiled for tests and have their own files.
+    /// Paths, without extensions, of modules that have their own files and are only compiled for tests.
     test_modules: Vec<PathBuf>,
 }
 

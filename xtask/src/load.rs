@@ -32,7 +32,8 @@ impl Load {
         Load::start(2 * cores(), 1_000_000..2_000_000, |_| 0..1)
     }
 
-    /// Starts the threads. `rest_us` returns the range of the rest after a given time of work, both in µs.
+    /// Starts the threads. Each works for a random time in `work_us`. It then rests for a random time in the range that
+    /// `rest_us` returns for this time of work. All times are in µs.
     fn start(threads: usize, work_us: Range<u64>, rest_us: fn(u64) -> Range<u64>) -> Load {
         let stop = Arc::new(AtomicBool::new(false));
         let hog = |index: usize| {

@@ -1,8 +1,8 @@
 //! `cargo xtask mutants`: makes one ordering, fence, check or instruction of the code wrong, and runs the quick tests.
 //!
-//! If no test notices a mutant, a test is missing, unless the list explains why no test can notice it. This program
-//! finds the orderings and fences by itself. `mutants.txt` lists the other mutants, because only a person knows which
-//! lines of a protocol are needed for safety.
+//! If no test notices a mutant, a test is missing, unless `mutants.txt` explains why no test can notice it. This
+//! program finds the orderings and fences by itself. `mutants.txt` lists the other mutants, because only a person knows
+//! which lines of a protocol are needed for safety.
 
 use std::fs;
 use std::ops::Range;
@@ -53,7 +53,7 @@ fn list() -> impl Iterator<Item = ListEntry> {
     })
 }
 
-/// A kind of build, and the options of `cargo test` that select the quick tests which may notice a mutant.
+/// A kind of build, and the options of `cargo test` that select some of the quick tests.
 type Tests = (&'static str, &'static str);
 
 const SYS: &str = "crates/sys/src/";
@@ -156,7 +156,7 @@ fn copy() -> anyhow::Result<PathBuf> {
     Ok(tree)
 }
 
-/// Returns each file that is changed, with the tests that may notice its mutants.
+/// Returns each file in which mutants are made, with the tests that may notice its mutants.
 fn files() -> Vec<(&'static str, Vec<Tests>)> {
     let groups = include_str!("mutants_tests.txt").split("\n\n").skip(1);
     let of_group = |group: &'static str| {
@@ -209,8 +209,8 @@ fn weaker(ordering: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns a mutant for each ordering and fence in a file, which makes it weaker. Skips comments and the tests at the
-/// end of the file.
+/// Returns the mutants of a file that weaken an ordering or a fence. Skips comments and the tests at the end of the
+/// file.
 fn weaker_orderings(file: &'static str, text: &str) -> anyhow::Result<Vec<Mutant>> {
     let mut mutants: Vec<Mutant> = Vec::new();
     let mut start = 0;
@@ -308,7 +308,7 @@ fn cargo(tree: &Path, kind: &str, options: &str, only_builds: bool) -> anyhow::R
         "RUSTC_BOOTSTRAP=1",
     ];
     let mut arguments = vec!["300", "env"];
-    // Without `RUSTC_BOOTSTRAP` for Miri, whose nightly compiler allows unstable options anyway.
+    // Miri does not get `RUSTC_BOOTSTRAP`, because its nightly compiler allows unstable options anyway.
     arguments.extend(variables.iter().take(if kind == "Miri" { 3 } else { 4 }));
     arguments.extend((!model.is_empty()).then_some(model));
     arguments.push("cargo");
@@ -331,8 +331,8 @@ fn cargo(tree: &Path, kind: &str, options: &str, only_builds: bool) -> anyhow::R
 mod tests {
     use super::*;
 
-    /// Fails at once if a line or a file that a mutant needs was changed or renamed. `cargo xtask mutants` would fail
-    /// only after most of an hour.
+    /// Fails if a line or a file that a mutant needs was changed or renamed. Otherwise `cargo xtask mutants` would
+    /// fail, after most of an hour.
     #[test]
     fn each_edit_and_explanation_has_its_place_and_each_test_its_file() {
         for (file, tests) in files() {

@@ -26,8 +26,8 @@ pub const PARTS: &[Part] = &[
     Part::slow("released binary below 20 MB", &[], &[Input::Package("ascertain-cli"), THIS], size),
 ];
 
-/// Unpacks each package and checks it with the packages of the other crates instead of the workspace. The profiles are
-/// those of the lints, so that cargo need not compile the dependencies again.
+/// Unpacks each package and checks it with the unpacked packages of the other crates, not with the workspace. Uses the
+/// profiles of the workspace, so that cargo need not compile the dependencies again.
 fn packages() -> anyhow::Result<()> {
     let folder = tools::new_folder("package")?;
     tools::run("cargo", &["package", "--quiet", "--workspace", "--offline", "--allow-dirty", "--no-verify"])?;
@@ -35,8 +35,8 @@ fn packages() -> anyhow::Result<()> {
     for entry in fs::read_dir(&folder)? {
         let file = entry?.file_name().to_string_lossy().into_owned();
         let Some(name) = file.strip_suffix(concat!("-", env!("CARGO_PKG_VERSION"), ".crate")) else { continue };
-        // The files get the present time. With the times in the package, cargo would think that the build of an earlier
-        // run is up to date.
+        // The files get the present time. Their times in the package are older, so cargo would think that the build of
+        // an earlier run is up to date.
         tools::run("tar", &["--extract", "--touch", "--directory", &folder, "--file", &format!("{folder}/{file}")])?;
         names.insert(name.to_owned());
     }

@@ -1,4 +1,4 @@
-//! The parts that run every time: lints, documentation and all deterministic tests.
+//! The parts of the tests that run every time: lints, documentation and all deterministic tests.
 
 use std::fs;
 use std::path::Path;
@@ -65,8 +65,8 @@ pub const PARTS: &[Part] = &[
     Part::quick("the book, by mdBook", &[crate::book::MDBOOK], crate::book::check),
 ];
 
-/// Checks the workflows, and action.yml through a workflow that uses it. The folder for the check looks like a
-/// repository.
+/// Checks the workflows and action.yml with actionlint. It reads action.yml only through a workflow that uses it, in a
+/// folder that looks like a repository.
 fn actionlint() -> anyhow::Result<()> {
     const USES_THE_ACTION: &str = "\
 on: pull_request

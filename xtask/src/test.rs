@@ -160,7 +160,7 @@ fn choose(options: &Options, costs: &Costs) -> anyhow::Result<(Vec<&'static Part
     Ok((parts, not_run))
 }
 
-/// The result of one part.
+/// The result of one part of the tests.
 struct PartResult {
     outcome: Result<Run, Error>,
     cost: Cost,

@@ -69,13 +69,13 @@ pub fn left_out_list() -> PathBuf {
 /// Time in ns that this process has spent on building so far.
 static BUILDING_NS: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the time that this process has spent in [`build`] so far.
+/// Returns the time that this process has spent on building so far.
 pub fn time_building() -> Duration {
     Duration::from_nanos(BUILDING_NS.load(Ordering::Relaxed))
 }
 
-/// Runs a program that builds something. The table of costs counts the time as building. An error ends with the first
-/// line of standard error that begins with "error", because the summary at the end of a log shows only the error.
+/// Runs a program that builds something. The table of costs counts the time as building. The error contains the first
+/// line of standard error that begins with "error", because the summary of all parts shows no more of the log.
 pub fn build<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()> {
     counted_as_building(|| {
         let mut command = command(program, arguments);
@@ -215,7 +215,7 @@ pub fn build_workspace_tests() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds an example with the libraries of the workspace's tests. Returns the path of the example.
+/// Builds an example with the same libraries that the workspace's tests use. Returns the path of the example.
 pub fn example(name: &str) -> anyhow::Result<String> {
     build_examples(&[name])?;
     Ok(in_target(&format!("debug/examples/{name}")))
@@ -408,7 +408,7 @@ fn attempt<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) {
     let _ = output_of(program, arguments);
 }
 
-/// Runs `pip install` with the Python for each [`Need::Python`]. Creates the virtual environment of that Python if
+/// Runs `pip install` with the Python interpreter of [`Need::Python`], and creates its virtual environment if
 /// necessary.
 fn pip_install(arguments: &[&str]) -> Result<(), String> {
     let folder = Need::Python("").folder();
@@ -438,8 +438,8 @@ fn apt_get_install(package: &str) -> Result<(), String> {
     }
 }
 
-/// Runs an installation of Debian packages without starting their servers, because the tests start the servers. Uses
-/// the same kind of policy as container images; an existing policy is kept.
+/// Runs an installation of Debian packages without starting their servers, because the tests start the servers. As in
+/// container images, a file `policy-rc.d` forbids the start; an existing file is kept.
 fn without_daemons(install: impl FnOnce() -> bool) -> bool {
     const POLICY: &str = "/usr/sbin/policy-rc.d";
     let policy = File::options().write(true).create_new(true).mode(0o755).open(POLICY);
@@ -480,7 +480,7 @@ pub fn python() -> PathBuf {
     Need::Python("").program()
 }
 
-/// Returns a setting of PATH that has the tools installed for the parts before those of the machine.
+/// Returns a value of PATH in which the folders of the installed tools come before the machine's own.
 pub fn path() -> String {
     let is_ours = |need: &&Need| matches!(need, Need::Go(_) | Need::NpmProgram(..) | Need::Crate(..) | Need::Python(_));
     let folders = part::all().flat_map(|part| part.needs).filter(is_ours).filter_map(|need| {

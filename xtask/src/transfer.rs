@@ -9,9 +9,9 @@ use anyhow::Context;
 use crate::quick::STORES;
 use crate::tools;
 
-/// The lines of the README before and after the table.
+/// The lines that mark the beginning and the end of the table in the README.
 const ENDS: [&str; 2] = ["<!-- cargo xtask bench transfer -->\n", "<!-- to here -->"];
-/// Size in KB of the files of the bench and of the store together.
+/// Size in KB of all files of the bench, including those in the store.
 const NEEDED_KB: u64 = 10_000_000;
 
 pub fn bench() -> anyhow::Result<()> {

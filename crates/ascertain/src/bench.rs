@@ -51,9 +51,9 @@
 //!
 //! # Allocations
 //!
-//! If your bench has this allocator, each function also has the metrics `allocations` and `allocated_bytes`, for one
-//! call. To count them, each function is called once more in three trials, outside of the measured time. The feature
-//! `allocations` is on by default.
+//! If your bench has the allocator below, each function also has the metrics `allocations` and `allocated_bytes`, for
+//! one call. To count them, each function is called once more in three trials, outside of the measured time. This needs
+//! the feature `allocations`, which is on by default.
 //!
 //! ```
 //! # #[cfg(feature = "allocations")]
@@ -104,8 +104,8 @@
 //! ```
 //!
 //! Baselines are recorded runs in the same folder as all others: `ascertain report sums@main`, `ascertain history
-//! compare sums@main latest`. If projects have groups with the same name, use `--evidence DIR` to keep them apart. Both
-//! options need the feature `recorded` of this crate.
+//! compare sums@main latest`. If projects have groups with the same name, use `--evidence DIR` to keep them apart.
+//! `--save-baseline` and `--baseline` need the feature `recorded` of this crate.
 //!
 //! # Coming from criterion or divan
 //!

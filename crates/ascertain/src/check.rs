@@ -18,7 +18,8 @@ pub struct Check {
     pub config: Config,
 }
 
-/// Returns the default configuration of a check. With it, the shipped claims take three minutes, including the report.
+/// Returns the default configuration of a check. With it, the claims that are shipped with Ascertain take three
+/// minutes, including the report.
 #[must_use]
 pub fn config() -> Config {
     Config {

@@ -15,30 +15,29 @@ pub const ID: &str = "compare";
 
 /// Time limit for comparisons that can't be decided within the default time. The run is extended up to this limit.
 const LONGEST_TIME: Duration = Duration::from_secs(300);
-/// Default margin if there is a gate, which makes the command fail on an answer such as "slower". Two builds of the
-/// same code differ by less than this, so they pass the gate.
+/// Default margin if there is a gate, which makes the run fail on an answer such as "slower". Two builds of the same
+/// code differ by less than this, so they pass the gate.
 pub const GATE_MARGIN: f64 = 0.03;
 /// Default precision. Commands are measured until the interval of each ratio is at most ±10 %.
 pub const PRECISION: f64 = 0.1;
 /// Time limit for reaching [`PRECISION`], counted from the start of the run.
 pub const PRECISION_TIME: Duration = Duration::from_secs(3);
-/// Number of trials if there is a single command at a single point. Nothing is compared then: the command is only
-/// measured.
+/// Number of trials for a single command at a single combination of parameter levels. Nothing is compared then: the
+/// command is only measured.
 const ALONE_TRIALS: u64 = 30;
 
-/// Commands to compare. At each point of the parameters, every command is compared with the first one. A single command
-/// is instead compared between points, with the first point as the reference.
+/// A request to compare commands. Every command is compared with the first one, at each combination of parameter
+/// levels. A single command is instead compared between these combinations, with the first one as the reference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compare {
     /// The commands to compare. The `id` of the set must be [`ID`].
     pub commands: CommandSet,
-    /// Name of the metric to compare: one of [`command::metrics`] except the exit code, usually `wall`; one of
-    /// [`command::counters`], which is then observed too; or a [printed](CommandSet::printed) metric. The table also
-    /// shows the other observed metrics.
+    /// Name of the metric to compare, usually `wall`. It is one of [`command::metrics`] except the exit code, one of
+    /// [`command::counters`], or a [printed](CommandSet::printed) metric. If it is a counter, the counters are observed
+    /// too. The table also shows the other observed metrics.
     pub metric: String,
     /// Settings for measuring and judging; by default the result of [`config()`]. `exact_trials` is the exact number of
-    /// trials,
-    /// and `table_trials` is the minimum. A `margin` of `Some(0.0)` means no margin. A `margin` of `None` means
+    /// trials, and `table_trials` is the minimum. A `margin` of `Some(0.0)` means no margin. A `margin` of `None` means
     /// [`GATE_MARGIN`] if there is a gate, and no margin otherwise.
     pub config: Config,
 }
@@ -56,10 +55,11 @@ pub fn config() -> Config {
     }
 }
 
-/// The settings that are only useful with at least two commands. Each is an error if there is only one command.
+/// The settings that have no meaning unless something is compared. Each is an error for a single command at a single
+/// combination of parameter levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NeedsTwo {
-    /// The user set a gate: the command fails if the answer is that the candidate is slower, or faster.
+    /// The user set a gate: the run fails if the answer is that the candidate is slower, or faster.
     #[error("a gate needs two commands, but only one is given")]
     Gate,
     /// The user set a precision for the ratio of two commands.
@@ -84,7 +84,7 @@ impl Compare {
     ///
     /// # Errors
     /// If a command line is invalid, if a parameter occurs in no command line, or if commands can't be compared by the
-    /// metric. If there is a single command, also for any setting that [`NeedsTwo`] lists.
+    /// metric. Also for any setting in [`NeedsTwo`], if there is a single command at a single combination of levels.
     pub fn plan(self) -> Result<Plan, Error> {
         let counters = command::counters();
         let is_counter = counters.iter().any(|counter| counter.name == self.metric);
@@ -132,7 +132,7 @@ impl Compare {
             Claim { counters: counted.clone(), ..claim }
         };
         let claims: Vec<Claim> = match spec.variants.len() {
-            // A single command is compared between points, with the first point as the reference.
+            // A single command is compared between combinations of levels, with the first combination as the reference.
             1 => table.arms[1..].iter().map(|candidate| order([candidate, &table.arms[0]])).collect(),
             _ => table.with_the_first().into_iter().map(order).collect(),
         };

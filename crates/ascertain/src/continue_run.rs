@@ -20,16 +20,17 @@ pub struct Continuation {
     pub folder: PathBuf,
     /// Time limit of the continuation alone; `None` keeps the time limit of the run.
     pub max_time: Option<Duration>,
-    /// Maximum number of trials in each lane, including the trials that are already recorded; `None` keeps the maximum
-    /// of the run.
+    /// Maximum number of trials in each lane, a group of arms that are measured together. Trials that are already
+    /// recorded count. `None` keeps the maximum of the run.
     pub max_trials: Option<u64>,
     /// Verdicts that make the run fail; `None` keeps those of the run.
     pub fail_on: Option<Vec<GatedVerdict>>,
-    /// Names and values of those environment variables whose values are missing in the recorded run.
+    /// Values for the environment variables of the commands, as pairs of name and value. They are used if the recorded
+    /// run contains only the names of the variables.
     pub env: Vec<(String, String)>,
 }
 
-/// Continues a recorded run. The run keeps its error budget, tables and gates.
+/// Continues a recorded run with the changed settings. All other settings and the claims stay the same.
 ///
 /// # Errors
 /// If the run can't be read, if another process is measuring it, or if the registry lacks its experiments.

@@ -8,7 +8,7 @@ pub enum Error {
     /// The run could not be planned, or could not continue.
     #[error(transparent)]
     Engine(#[from] ascertain_engine::Error),
-    /// A comparison has only one command, but a setting that needs two.
+    /// A setting needs a comparison, but the only command has nothing to be compared with.
     #[cfg(feature = "commands")]
     #[error(transparent)]
     NeedsTwo(#[from] crate::compare::NeedsTwo),

@@ -8,7 +8,7 @@ use ascertain_engine::plan::{Config, Plan, Table, UseCase};
 /// A request to measure experiments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiments {
-    /// The arms to measure: one table for each experiment.
+    /// The arms to measure, in one table for each experiment.
     pub tables: Vec<Table>,
     /// Claims to judge in the same run. They may also be about experiments without a table in `tables`.
     pub claims: Vec<Claim>,

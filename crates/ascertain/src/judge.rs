@@ -20,7 +20,7 @@ pub struct Judge {
     pub method: Method,
 }
 
-/// The sequential tests, of which each also gives the confidence interval of the rate.
+/// A sequential test of a claim about a rate. Each test also gives a confidence interval of the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
     /// Uses a mixture of beta-binomial e-processes. It needs the fewest trials.

@@ -3,8 +3,8 @@
 use ascertain_engine::names::suggestion;
 use ascertain_report::terminal::escape_controls;
 
-/// Returns a hint for an error message about the unknown name `asked`: "; did you mean `sum`?", or, if no known name is
-/// similar, "; there are: sum, fill-rate".
+/// Returns a hint for an error message about the unknown name `asked`, such as "; did you mean `sum`?". If no known
+/// name is similar, the hint lists all: "; there are: sum, fill-rate".
 #[must_use]
 pub fn among<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();

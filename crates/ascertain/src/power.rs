@@ -212,8 +212,7 @@ fn check_cost(ends: [f64; 2], error: f64, true_rates: &[f64], max_trials: u64) -
     })
 }
 
-/// Estimates how many seconds the computation for one true rate takes. `ends` are the bounds of the tolerance. The time
-/// depends on how many counts of successes stay undecided after each trial.
+/// Estimates how many seconds the computation for one true rate takes. `ends` are the bounds of the tolerance.
 fn cost_s(ends: [f64; 2], error: f64, true_rate: f64, max_trials: u64) -> f64 {
     // A natural logarithm of an e-value. Once the expected e-value is this large, almost every count of successes is
     // decided.

@@ -67,7 +67,7 @@ impl Request {
 /// Everything that a run needs in addition to its request, such as the experiments, the folder for evidence, and an
 /// observer.
 pub struct RunContext<'a> {
-    /// The experiments that the program has; the request may name them.
+    /// The experiments that the program knows. A request can only name these.
     pub registry: &'a Registry<'a>,
     /// Folder for the evidence of all runs; `None` to record no evidence.
     pub evidence: Option<PathBuf>,

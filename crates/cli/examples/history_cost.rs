@@ -1,4 +1,4 @@
-//! Measures how long `ascertain history` takes with 2,000 runs. They are copies of one run of `compare`, in a separate
+//! Measures how long `ascertain history` takes with 2,000 runs, which are copies of one run of `compare` in a separate
 //! folder.
 //!
 //! `cargo build --release && cargo run --release -p ascertain-cli --example history_cost`

@@ -1,4 +1,4 @@
-//! Loops as often as its argument says: a program with a known amount of work.
+//! Runs a loop as many times as its argument says: a program with a known amount of work.
 #![allow(clippy::print_stderr)]
 
 use std::process::ExitCode;

@@ -9,7 +9,7 @@ use ascertain_engine::evidence;
 use ascertain_sync::barrierd;
 use ascertain_sys::process;
 
-/// Adds to an error which option solves the problem, if one does.
+/// Appends to the error's message the option that solves the problem, if there is one.
 pub fn with_option(error: anyhow::Error) -> anyhow::Error {
     use NeedsTwo::{Gate, Margin, Metric, Precision};
     use ascertain::Error::{Engine, NeedsTwo as Needs, NoDirection};
@@ -51,8 +51,8 @@ pub fn with_option(error: anyhow::Error) -> anyhow::Error {
 /// A text to append to messages about the evidence: the options that choose its folder or turn it off.
 pub const EVIDENCE_OPTIONS: &str = " (--evidence DIR, --no-evidence)";
 
-/// Returns the option to append to the error's message; `None` if no option solves the problem. If the message suggests
-/// several solutions, the option belongs to the last one, because the option follows it.
+/// Returns the option that solves the problem, to be appended to the error's message; `None` if there is none. If the
+/// message suggests several solutions, the option must be for the last one, because it follows directly.
 fn option(error: &anyhow::Error) -> Option<String> {
     use ascertain::Error::{Engine, Evidence, TooManyTrials};
     use ascertain_engine::samples::Error::{Column, TooLong};

@@ -52,8 +52,8 @@ impl Exports {
     }
 }
 
-/// Returns the plan with the positions of its claims relative to the root of the repository. GitHub requires this, and
-/// the job may run in any folder of the repository.
+/// Returns the plan with the paths of its claims files relative to the root of the repository. GitHub requires such
+/// paths, but the job may run in any folder of the repository.
 pub fn in_repository(mut plan: Plan) -> Plan {
     let root = env::var_os("GITHUB_WORKSPACE").and_then(|root| fs::canonicalize(root).ok());
     for place in plan.claims.iter_mut().filter_map(|claim| claim.place.as_mut()) {

@@ -136,7 +136,7 @@ fn with_suggestions(mut error: clap::Error) -> clap::Error {
     let tips = match error.kind() {
         ErrorKind::UnknownArgument if argument.starts_with('-') => suggestions::for_name(&argument, command),
         ErrorKind::UnknownArgument if usage.contains(" -- ") => vec!["put `--` before the command".into()],
-        // A command without a subcommand before it, as hyperfine accepts it.
+        // The subcommand is missing before a command, as in a command line for hyperfine.
         ErrorKind::InvalidSubcommand if is_root && subcommand.contains(' ') => {
             vec!["`ascertain compare` compares commands".into()]
         }
@@ -144,8 +144,8 @@ fn with_suggestions(mut error: clap::Error) -> clap::Error {
         _ => Vec::new(),
     };
     if !tips.is_empty() {
-        // Remove clap's own suggestions, because they are only similar in spelling. Clap's usage line may show a
-        // suggested option, so remove this line too.
+        // Remove clap's own suggestions, which are only similar in spelling. The usage line may contain such a
+        // suggestion, so remove that line too.
         error.remove(ContextKind::SuggestedSubcommand);
         if error.remove(ContextKind::SuggestedArg).is_some() {
             error.remove(ContextKind::Usage);
@@ -186,7 +186,7 @@ mod tests {
             // Many terminals are 80 columns wide.
             assert_eq!(lines.lines().find(|line| line.len() > 80), None, "{name}");
             for example in examples {
-                // Removes the parts that only a shell understands.
+                // Remove the parts that only a shell understands.
                 let line = example.trim().trim_start_matches("sudo ").replace('~', "/home/user");
                 let line = line.split(" | ").flat_map(|part| part.split(" >")).next().unwrap();
                 assert!(line.starts_with(&name), "{name}: {example}");
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Placeholders in the commands of the documents, and the words that replace them.
+    /// Placeholders in the commands of the documents, each with the text that replaces it before the command is parsed.
     const PLACEHOLDERS: [(&str, &str); 6] = [
         ("COMMAND", "compare"),
         ("S/N", "1/2"),
@@ -208,7 +208,8 @@ mod tests {
         ("--max-trials N", "--max-trials 9"),
     ];
 
-    /// The commands of README and the book parse. Reference pages are generated from this parser.
+    /// Parses the commands of README and the book. Reference pages need no test, because they are generated from the
+    /// parser.
     #[test]
     fn each_command_in_the_documents_parses() {
         let typed = crate::typed::commands(&["docs", "docs/experiments"]);
@@ -216,7 +217,7 @@ mod tests {
         for one in typed {
             let line = PLACEHOLDERS.iter().fold(one.line.clone(), |line, (word, value)| line.replace(word, value));
             for part in line.split(" | ").flat_map(|part| part.split(" && ")) {
-                // Without assignments, `sudo`, redirections, and characters that a shell would act on.
+                // Drop assignments, `sudo` and redirections, and replace characters that a shell would interpret.
                 let part = format!(" {}", part.split(" >").next().unwrap());
                 let Some((_, arguments)) = part.split_once(" ascertain ") else { continue };
                 let arguments = arguments.replace(['~', '*', '$'], "x");

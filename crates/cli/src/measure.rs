@@ -131,8 +131,8 @@ fn interruption_cost(outcome: &Outcome) -> String {
 }
 
 /// Returns a hint with the command that continues the run; `None` if the run has no evidence. The command allows at
-/// least the trials and the time that a verdict needs. If the number of trials was limited, the command doubles the
-/// limit.
+/// least the trials and the time that a verdict needs. If the run ended at its maximum number of trials, the command
+/// doubles this number.
 fn continue_hint(run: &RunResult) -> Option<String> {
     let is_interrupted = run.outcome.interrupted;
     let reasons = run.outcome.claims.iter().flat_map(|claim| &claim.reasons).filter(|_| !is_interrupted);

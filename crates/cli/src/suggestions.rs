@@ -3,8 +3,8 @@
 use clap::Command;
 
 /// Pairs of lines. The first line suggests an option or a command line of this tool, in the third person. The second
-/// line is indented, and lists the options and subcommands of other tools for which this is suggested. If a suggestion
-/// begins with an option, every measuring command has this option.
+/// line is indented, and lists the options and subcommands of other tools for which this is suggested. A suggestion
+/// that begins with an option must apply to every measuring command.
 const SUGGESTIONS: &str = "\
 `cargo bench` runs benches of your own functions; docs/functions.md has an example
     bench benches benchmark --bench
@@ -112,7 +112,7 @@ mod tests {
         Cli::try_parse_from(split(line).unwrap())
     }
 
-    /// The shortest command line of each command that measures, in two texts. The tested option is inserted between
+    /// The shortest command line of each command that measures, split into two texts. A test inserts an option between
     /// them.
     const MEASURING: [[&str; 2]; 4] = [
         ["ascertain compare", "true true"],

@@ -8,18 +8,18 @@ use ascertain_sys::clock;
 /// nanoseconds. The loop reads the clock itself, so each batch costs only one indirect call.
 pub type Timed<'a> = Box<dyn FnMut(u64) -> u64 + 'a>;
 
-/// Minimum duration of a batch of the fastest variant, in nanoseconds, so that reading the clock costs little.
+/// Minimum duration of a batch of the fastest variant, in nanoseconds. Reading the clock takes only a tiny share of it.
 const LEAST_NS: u64 = 20_000;
 /// Minimum duration of a batch of calls, in steps of the clock. An error of one step is then at most 0.1 % of the
 /// duration.
 const LEAST_STEPS: f64 = 1_000.0;
 /// Maximum duration of a batch of calls of the slowest variant, including the set-up of its inputs, in nanoseconds.
 const MOST_NS: u64 = 250_000_000;
-/// Maximum number of inputs of a function that are kept in memory at the same time. Larger numbers would gain nothing:
-/// reading the clock once per 1,024 calls adds less than a tenth of a nanosecond to each call.
+/// Maximum number of inputs of a function that are kept in memory at the same time. A larger number would gain nothing:
+/// reading the clock once per 1,024 calls already adds less than 0.1 ns to each call.
 const MOST_INPUTS: u64 = 1_024;
-/// Maximum time for making the inputs of one round of calls, in nanoseconds. This also limits the memory that they
-/// take, because large inputs usually take long to make.
+/// Maximum time for making inputs in advance, before the calls that use them are timed, in nanoseconds. This also
+/// limits the memory for inputs, because large inputs usually take long to make.
 const MAKING_NS: u64 = 10_000_000;
 
 /// Returns a closure that calls a function a given number of times, and returns the elapsed time in nanoseconds.
@@ -50,9 +50,9 @@ pub(crate) fn time_calls<T>(f: &mut impl FnMut() -> T, iterations: u64) -> u64 {
 /// Times calls of a function that needs a fresh input each time. The time for making inputs and for dropping return
 /// values does not count.
 ///
-/// The inputs of a batch are made first: at most 1,024, and only as many as can be made in 10 ms. A larger batch is
-/// timed in several rounds. If the function consumes its input, dropping the input counts, unless the function returns
-/// it.
+/// The inputs are made before the timed calls: at most 1,024 at a time, and only as many as can be made in 10 ms. If
+/// there are more calls, this repeats. If the function consumes its input without returning it, the time for dropping
+/// the input counts.
 pub(crate) fn time_calls_with_setup<I, T>(
     now_ns: &impl Fn() -> u64,
     setup: &mut impl FnMut() -> I,
@@ -135,11 +135,10 @@ where
     least.min(most)
 }
 
-/// Returns two numbers of calls for one variant. The first is the smallest with which a batch lasts at least
-/// `least_ns`. The second is the largest with which a batch does not exceed its maximum duration.
+/// Returns a minimum and a maximum number of calls per batch for one variant. With the minimum, a batch lasts at least
+/// `least_ns`. With the maximum, it does not exceed its maximum duration.
 fn size_of_one<F: FnMut(u64) -> u64 + ?Sized>(now_ns: &impl Fn() -> u64, batch: &mut F, least_ns: u64) -> (u64, u64) {
-    /// Maximum number of calls in a batch. The search for the number ends here if the function takes no measurable
-    /// time.
+    /// Maximum number of calls in a batch. It ends the search for the number if the function takes no measurable time.
     const END: u64 = 1 << 32;
     let mut calls = 1_u64;
     loop {
@@ -154,8 +153,9 @@ fn size_of_one<F: FnMut(u64) -> u64 + ?Sized>(now_ns: &impl Fn() -> u64, batch: 
     }
 }
 
-/// Runs a few batches. Returns the shortest time of the calls alone, and the shortest time of a whole batch with its
-/// set-up. Interruptions only add time, so the minimum is closest to the truth. A single batch is enough if it is long.
+/// Runs a few batches, or only one if it takes long. Returns two minima in nanoseconds: the time of the calls alone,
+/// and the time of the whole batch with its set-up. Interruptions only add time, so the minimum is closest to the
+/// truth.
 fn least_of_some<F: FnMut(u64) -> u64 + ?Sized>(now_ns: &impl Fn() -> u64, batch: &mut F, calls: u64) -> (u64, u64) {
     const BATCHES: usize = 5;
     const LONG_NS: u64 = 50_000_000;
@@ -193,7 +193,8 @@ mod tests {
         }
     }
 
-    /// Returns the number of calls in a batch. The clock stands still, so only the variants report times.
+    /// Returns the number of calls per batch for these variants. The clock stands still, so the only times are those
+    /// that the variants return.
     fn size<'b>(variants: impl IntoIterator<Item = &'b mut Timed<'static>>) -> u64 {
         iterations_by(&|| 0, least_ns(), variants)
     }
@@ -309,7 +310,7 @@ mod tests {
             held.get()
         };
         assert_eq!(held(3 * MOST_INPUTS + 5, 0), MOST_INPUTS);
-        // The making of the second input is the last to start within 10 ms.
+        // The first input takes 6 ms of the allowed 10 ms, so a second one is started, but no third.
         assert_eq!(held(5, 6), 2);
         assert_eq!(held(2, 20), 1);
     }
@@ -342,7 +343,7 @@ mod tests {
         }
     }
 
-    /// The length of a batch includes its set-up, even if its calls took hardly any time.
+    /// The maximum duration of a batch includes its set-up, even if the calls themselves take hardly any time.
     #[test]
     fn set_up_counts_towards_the_longest_batch() {
         let clock = Scripted::default();

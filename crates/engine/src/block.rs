@@ -1,8 +1,8 @@
 //! Trials as plain data: a [`Block`] is a trial to measure, a [`TrialRecord`] has the observations of a measured trial,
 //! and an [`Executor`] measures blocks.
 //!
-//! The modules that measure know nothing of claims, and the modules that judge know nothing of sessions. They only
-//! exchange blocks and records, which may also come from another process.
+//! Code that measures knows nothing of claims, and code that judges claims knows nothing of how arms are measured. The
+//! two only exchange blocks and records, which may also come from another process.
 
 use std::ops::Range;
 
@@ -57,12 +57,12 @@ impl FromIterator<usize> for Slots {
 
 /// A trial that is still to be measured. Each of its arms is measured once, in an order that is drawn from the seed.
 ///
-/// The lane, the trial and the seed identify a block. If two records of the same block arrive, only one counts.
+/// A block is identified by its lane, its trial and its seed. If two records of the same block arrive, only one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Index of the block's lane, the group of arms that it belongs to, among the lanes of the run.
+    /// Index of the block's lane in the run. A lane is a group of arms that are measured together.
     pub lane: usize,
-    /// The arms to measure, as their slots, which are their indices in the lane.
+    /// The arms to measure, each given by its slot (its index in the lane).
     pub arms: Slots,
     /// Index of the trial among the trials of the experiment, from 0, or [`WARM_UP`](Self::WARM_UP) for a trial that
     /// does not count.
@@ -83,11 +83,11 @@ pub struct TrialRecord {
     pub block: Option<Block>,
     /// The arms that were measured, in the order in which they were measured.
     pub measured: Vec<MeasuredArm>,
-    /// Samples of all measured arms, arm by arm.
+    /// Samples of all measured arms; those of one arm follow each other.
     pub samples: Samples,
     /// Time that the trial took, in nanoseconds.
     pub elapsed_ns: u64,
-    /// The end of the trial: complete or cut off.
+    /// State in which the trial ended: complete or cut off.
     pub end: End,
     /// The arm that failed or gave a wrong answer: its slot, which is its index in the lane, and the error. `None` if
     /// no arm failed.
@@ -105,14 +105,14 @@ pub struct MeasuredArm {
     pub samples: Range<usize>,
 }
 
-/// The end of a trial: complete or cut off.
+/// The state in which a trial ended: complete or cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
     /// Every arm was measured.
     #[default]
     Whole,
-    /// A signal or a failed arm ended the trial early. The values of the arms that were not measured completely are
-    /// unknown.
+    /// The trial ended early, because of a signal or because an arm failed. The values of arms that were not measured
+    /// completely are unknown.
     CutOff,
 }
 
@@ -145,8 +145,9 @@ impl TrialRecord {
         (ended > 0.0).then(|| last.saturating_sub(*first) as f64 * all / ended)
     }
 
-    /// Adds a value of a metric that was read from evidence. `slot` is the arm's index in the lane, and `key` is empty
-    /// for metrics without keys. The caller must add all values of one arm before the values of the next.
+    /// Adds a value that was read from evidence, the record of a run on disk. `slot` is the arm's index in the lane,
+    /// and `metric` is the metric's index. `key` is empty if the metric has only one value per trial. All values of an
+    /// arm must be added before those of the next arm.
     pub(crate) fn add(&mut self, slot: usize, metric: usize, key: &str, value: Bounds) {
         let before = self.samples.0.len();
         let (value, status) = match value {
@@ -161,7 +162,8 @@ impl TrialRecord {
         }
     }
 
-    /// Returns a record for a block whose executor never returned one. Every value in the record is unknown.
+    /// Returns a record in which every value is unknown. It replaces the record of a block that the executor never
+    /// returned.
     pub fn lost(block: Block, metrics: &[Metric]) -> TrialRecord {
         let measured = |slot| MeasuredArm { slot, start_ns: 0, samples: 0..0 };
         let measured = block.arms.iter().map(measured).collect();
@@ -170,9 +172,9 @@ impl TrialRecord {
         record
     }
 
-    /// Adds an unknown value for each arm and metric without a sample, after a trial that was cut off. If an arm lacks
-    /// any sample, its measurement may have been cut off. Metrics that combine several samples then get an unknown
-    /// value too, because samples may be missing.
+    /// Completes the record of a trial that was cut off. If an arm lacks a sample of any metric, its measurement may
+    /// have been cut off. The arm then gets an unknown value for each metric without a sample. Metrics that combine
+    /// several samples get one too, because samples may be missing.
     pub fn lose_the_rest(&mut self, metrics: &[Metric]) {
         let seen = std::mem::take(&mut self.samples.0);
         for arm in &mut self.measured {
@@ -191,11 +193,10 @@ impl TrialRecord {
 
 /// A worker that measures blocks, in this process or in another one.
 pub trait Executor {
-    /// Prepares some arms of a lane for measuring, and verifies the results that they compute. Each arm comes with its
-    /// slot, which is its index in the lane.
+    /// Prepares some arms of a lane for measuring, and verifies the results that they compute. `arms` has each arm with
+    /// its slot, which is its index in the lane.
     ///
-    /// # Errors
-    /// If the arms cannot be prepared, or if a signal arrives in the meantime.
+    /// # Errors If the arms cannot be prepared, or if a signal arrives in the meantime.
     fn open(&mut self, lane: usize, experiment: &str, arms: &[(usize, Arm)]) -> Result<FactsBySlot, TargetError>;
 
     /// Closes the lane: releases everything that `open` prepared.
@@ -213,7 +214,7 @@ pub trait Executor {
     }
 }
 
-/// For each opened arm, its slot (its index in the lane), and the facts about it or the error with which it failed.
+/// The result of opening a lane: the slot (index in the lane) of each arm, with facts about the arm or its error.
 pub type FactsBySlot = Vec<(usize, Result<Point, TargetError>)>;
 
 #[cfg(test)]
@@ -228,8 +229,8 @@ mod tests {
             TrialRecord { measured, end, elapsed_ns, ..TrialRecord::default() }.whole_ns()
         };
         assert_eq!(of(End::Whole, [5, 35, 65], 91), Some(91.0));
-        // The first two are cut off after one of three arms, which took 30, and after two arms. In the third no arm is
-        // complete.
+        // The first trial is cut off after one of three arms, which took 30; the second after two arms. In the third
+        // trial, no arm is complete.
         assert_eq!(of(End::CutOff, [5, 35, 0], 31), Some(90.0));
         assert_eq!(of(End::CutOff, [5, 35, 67], 63), Some(93.0));
         assert_eq!(of(End::CutOff, [5, 0, 0], 20), None);

@@ -13,9 +13,10 @@ use crate::outcome::Decision;
 use crate::result::RunResult;
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// Maximum number of pairs that are judged in a simulated minute, because judging more pairs would take too long.
+/// Maximum number of pairs in a simulated minute of measurement. Judging more pairs would take too long.
 const MOST_PAIRS: u64 = 4000;
-/// A difference counts as detectable if it is detected in this share of the [`MINUTES`] simulated minutes.
+/// A difference counts as detectable if it is detected in this share of the [`MINUTES`] simulated minutes of
+/// measurement.
 const SEEN_SHARE: f64 = 0.8;
 const MINUTES: usize = 40;
 /// The smallest difference that is tried, as the logarithm of the ratio of two times.
@@ -38,7 +39,7 @@ pub struct Calibration {
     pub command: String,
     /// Seed of the random numbers in the run and in the simulated minutes.
     pub seed: u64,
-    /// Highest probability that the decision is wrong, in the run and in each simulated minute.
+    /// Highest probability of a wrong decision, in the run and in each simulated minute.
     pub error: f64,
     /// Duration of the run, in seconds.
     pub elapsed_s: f64,
@@ -58,21 +59,21 @@ pub struct Calibration {
     pub calculated_pairs: u64,
     /// A difference counts as detectable if it is detected in this share of the simulated minutes.
     pub seen_share: f64,
-    /// Smallest difference that is detectable in a minute; `None` if even
-    /// [`seen_difference_limit`](Self::seen_difference_limit) is too small to be detected.
+    /// Smallest difference that is detectable in a minute. `None` if no difference up to
+    /// [`seen_difference_limit`](Self::seen_difference_limit) is detectable.
     pub seen_difference: Option<f64>,
     /// Largest difference for which detection was simulated.
     pub seen_difference_limit: f64,
 }
 
 /// Determines the noise of this machine from a run that compared a command with itself until the time limit. Returns
-/// `None` if the run had any other arms.
+/// `None` if the run did not have exactly two arms.
 #[must_use]
 pub fn calibrate(run: &RunResult) -> Option<Calibration> {
     let config = &run.plan.config;
     let [first, second] = run.observations.arms() else { return None };
     let ratios = second.ratios_to(first, WALL, Better::Lower);
-    // If both executions of a pair were stopped, the ratio is unknown; leave out the pair.
+    // If both executions of a pair were stopped at their time limit, their ratio is unknown, and the pair is left out.
     let log_ratios: Vec<f64> = (0..ratios.len()).filter_map(|pair| ratios.bounds(pair).log_ratio()).collect();
     let mut differences: Vec<f64> = log_ratios.iter().map(|log_ratio| log_ratio.abs()).collect();
     differences.sort_unstable_by(f64::total_cmp);
@@ -101,11 +102,12 @@ pub fn calibrate(run: &RunResult) -> Option<Calibration> {
     })
 }
 
-/// Returns the smallest difference, as the logarithm of a ratio, that `judge` detects often enough: within `pairs`
-/// pairs, in at least [`SEEN_SHARE`] of the simulated minutes. Returns `None` if it is larger than [`GREATEST`].
+/// Returns the smallest difference that `judge` detects often enough, as the logarithm of a ratio. It must be detected
+/// within `pairs` pairs, in at least the share [`SEEN_SHARE`] of the simulated minutes. Returns `None` if it is larger
+/// than [`GREATEST`].
 ///
-/// `noise` has the log-ratios of the measured pairs. Each simulated pair draws one of them, with replacement, and gives
-/// it a random sign, because the order within a pair is random.
+/// `noise` has the log-ratios of the measured pairs. For each simulated pair, one of them is drawn with replacement. It
+/// gets a random sign, because the order within a pair is random.
 fn seen_difference(noise: &[f64], pairs: u64, judge: &OrderJudge, seed: u64) -> Option<f64> {
     if noise.is_empty() || !is_seen(GREATEST, noise, pairs, judge, seed) {
         return None;
@@ -119,8 +121,8 @@ fn seen_difference(noise: &[f64], pairs: u64, judge: &OrderJudge, seed: u64) -> 
     Some(seen)
 }
 
-/// Returns whether `judge` detects the difference in enough of the simulated minutes. The minutes have the same noise
-/// for every difference, so that chance cannot make a larger difference harder to detect.
+/// Returns whether `judge` detects the difference in enough of the simulated minutes. The same noise is used for every
+/// difference, so that a larger difference cannot be harder to detect by chance.
 fn is_seen(difference: f64, noise: &[f64], pairs: u64, judge: &OrderJudge, seed: u64) -> bool {
     let mut misses_left = MINUTES - (SEEN_SHARE * MINUTES as f64).ceil() as usize;
     (0..MINUTES as u64).all(|minute| {
@@ -145,7 +147,7 @@ mod tests {
         seen_difference(noise, pairs, &OrderJudge::new(0.0005, 0.0005).unwrap(), 7)
     }
 
-    /// Returns the quantiles of a logistic distribution. Their order does not matter.
+    /// Returns noise for tests: quantiles of a logistic distribution with this scale.
     fn noise(scale: f64) -> Vec<f64> {
         (1..500).map(|rank| f64::from(rank) / 500.0).map(|q| scale * (q / (1.0 - q)).ln()).collect()
     }
@@ -167,15 +169,16 @@ mod tests {
         assert_eq!(seen(&noise(5.0), 100), None, "this noise hides even twice the time");
     }
 
-    /// The result must lie between the limit of any test and the known requirement of a test by signs alone.
+    /// The result must lie between two known values. No test can detect a smaller difference than the first, and a sign
+    /// test needs the second.
     #[test]
     fn what_is_seen_lies_between_what_is_known_of_tests() {
         let (pairs, scale, error) = (200.0_f64, 0.01, 0.0005_f64);
         let shift = seen(&noise(scale), pairs as u64).unwrap() / scale;
-        // A test with a single look that uses all the information, 1/3 per pair: z of the error plus z of 80 %, divided
-        // by √(n/3).
+        // The first value: a test that looks only once and uses all the information, which is 1/3 per pair for a
+        // logistic distribution. It is the z-value of the error plus that of 80 %, divided by √(n/3).
         let limit = (3.29 + 0.84) / (pairs / 3.0).sqrt();
-        // By signs: the shift at which `Judge` has decided 80 % of the runs after this many pairs.
+        // The second value: the shift at which a sign test decides 80 % of the runs within this number of pairs.
         let judge = ascertain_stats::Judge::new(0.5, error).unwrap();
         let by_signs = (1..200).map(|step| f64::from(step) * 0.01).find(|shift| {
             let wins = 1.0 / (1.0 + (-shift).exp());

@@ -30,12 +30,12 @@ pub struct Claim {
     pub restated: String,
     /// Id of the experiment that measures the claim.
     pub experiment: String,
-    /// The statement about trials that is judged in place of the sentence in `says`.
+    /// The statement about trials that is judged. It makes the sentence in `says` precise.
     pub asked: Hypothesis,
-    /// Share of the trials in which the tests must be true, in (0, 1).
+    /// Share of the trials in which the tests of `asked` must be true, in (0, 1).
     pub rate: f64,
-    /// Highest probability that the verdict on this claim is wrong. `None` stands for an equal share of the run's
-    /// error.
+    /// Highest probability that the verdict on this claim is wrong. The claims with `None` share the rest of the run's
+    /// error probability equally.
     pub error: Option<f64>,
     /// Number of trials that are judged together, as a set. A verdict is only possible after a complete set. Trials of
     /// one set may depend on one another (such as requests drawn without replacement), but different sets must be
@@ -46,8 +46,8 @@ pub struct Claim {
     /// Maximum number of trials for this claim.
     pub max_trials: Option<u64>,
     /// Indices of additional metrics by which the two arms are compared, in the same trials. Each of these comparisons
-    /// may be wrong with a probability of at most the claim's error. The run's error does not include these
-    /// probabilities.
+    /// may be wrong with a probability of at most the claim's error. These probabilities are not part of the run's
+    /// error probability.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<usize>,
     /// Position of the claim in a claims file.
@@ -59,13 +59,13 @@ pub struct Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judging {
-    /// Judges the rate of successes. Each of the verdicts "holds" and "refuted" may use the full error, because only
-    /// one of them can be wrong.
+    /// Judges the rate of successes. Each of the verdicts "holds" and "refuted" gets the full error probability,
+    /// because only one of them can be wrong.
     Rate,
     /// Judges a single trial, because the metric is deterministic (an error bound, a size).
     Exact,
-    /// Judges whether the candidate is faster or slower, with half of the error for each of the two answers. Ties are
-    /// dropped. `compare` judges a command against its reference in this way.
+    /// Judges whether the candidate is faster or slower. Each of these two answers gets half of the error probability.
+    /// Ties are dropped. `compare` judges a command against its reference in this way.
     Order,
 }
 
@@ -74,9 +74,9 @@ pub enum Judging {
 pub struct Hypothesis {
     /// The method by which trials are judged.
     pub judging: Judging,
-    /// Largest difference that does not matter. Rates within this distance of the claimed rate need not be
-    /// distinguished from it, which guarantees that the measurement ends. For [`Judging::Order`], ratios this close to
-    /// 1 count as the same.
+    /// Largest difference that does not matter; `None` for no margin. Rates within this distance of the claimed rate
+    /// need not be distinguished from it, which guarantees that the measurement ends. For [`Judging::Order`], ratios
+    /// this close to 1 count as the same.
     #[serde(default)]
     pub margin: Option<f64>,
     /// The tests that a trial must pass. A trial counts against the claim if any of the tests is false.
@@ -95,9 +95,9 @@ pub enum Test {
         candidate: Arm,
         /// The arm that the candidate is compared with.
         baseline: Arm,
-        /// The number that the values of the two arms are combined into: a ratio or a difference.
+        /// The way in which the values of the two arms are combined into one number: as a ratio or as a difference.
         scale: Effect,
-        /// The limits of that number: the test is true for a number within them.
+        /// The limits of the ratio or difference. The test is true in a trial if the number lies within them.
         bound: Bound,
     },
     /// Checks a predicate on the metrics of one arm.
@@ -106,7 +106,8 @@ pub enum Test {
         arm: Arm,
         /// The predicate as it is written in a claims file.
         predicate: String,
-        /// The metric in the predicate, not counting the exit code; `None` if there are several metrics, or none.
+        /// The only metric in the predicate, apart from the exit code; `None` if there is no such metric, or more than
+        /// one.
         measure: Option<Measure>,
         /// The comparisons in the predicate, all of which must be true.
         conditions: Vec<Condition>,
@@ -131,13 +132,13 @@ impl From<&Metric> for Measure {
 }
 
 impl Hypothesis {
-    /// Returns whether the claim's only test compares two arms.
+    /// Returns whether the hypothesis has exactly one test, and this test compares two arms.
     pub fn is_comparison(&self) -> bool {
         matches!(self.tests.as_slice(), [Test::Versus { .. }])
     }
 
-    /// Returns which quantile of the paired ratios or differences the claim is about. "At least x in a share `rate` of
-    /// the trials" means that the (1 − rate)-quantile is at least x. Returns `None` if the claim compares no arms.
+    /// Returns the quantile of the paired ratios or differences that decides the claim. For example, "at least x in a
+    /// share `rate` of the trials" is about the (1 − rate)-quantile. Returns `None` if the claim compares no arms.
     pub fn quantile(&self, rate: f64) -> Option<f64> {
         let [Test::Versus { bound, .. }] = self.tests.as_slice() else { return None };
         Some(match bound {
@@ -187,7 +188,7 @@ impl Test {
     }
 }
 
-/// The number that the values of two arms are combined into. A larger number is better for the candidate.
+/// The number into which the values of two arms are combined. The larger it is, the better the candidate is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
@@ -199,7 +200,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Returns the effect in one trial, as a range. Returns `None` if the effect is a ratio and a value is zero or
+    /// Returns the ratio or difference in one trial, as a range. Returns `None` for a ratio if a value is zero or
     /// negative.
     pub fn compare(self, better: Better, candidate: Bounds, baseline: Bounds) -> Option<Bounds> {
         let (worse, best) = match better {
@@ -214,9 +215,9 @@ impl Effect {
     }
 }
 
-/// Returns by how many times the candidate is better, as a range for each trial that has a value of both arms. The
-/// arguments are the values with the indices of their trials. `None` stands for a trial in which a value is zero or
-/// negative.
+/// Returns, for each trial with values of both arms, the factor by which the candidate is better, as a range. Each
+/// argument has the values of one arm with the indices of their trials. The result is `None` for a trial in which a
+/// value is zero or negative.
 pub(crate) fn paired_ratios(
     better: Better,
     candidates: impl Iterator<Item = (u64, Bounds)>,
@@ -227,7 +228,7 @@ pub(crate) fn paired_ratios(
     candidates.filter_map(ratio).collect()
 }
 
-/// The limits of a number: a test is true for a number within them.
+/// A condition on a number: it must be at least a value, at most a value, or between two values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -240,7 +241,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Returns whether the bound allows this value; always `false` for NaN.
+    /// Returns whether the value satisfies the bound; always `false` for NaN.
     pub fn admits(self, value: f64) -> bool {
         match self {
             Bound::AtLeast(low) => value >= low,
@@ -273,7 +274,7 @@ impl Claim {
         Claim { restated: String::new(), asked, ..claim }
     }
 
-    /// Returns the claim that `test` is true in at least half of the trials. `says` is the claim as a sentence.
+    /// Returns the claim that `test` is true in at least half of the trials. `says` is this claim as a sentence.
     pub fn in_half(experiment: &str, id: String, says: String, test: Test) -> Claim {
         Claim {
             id,
@@ -294,7 +295,7 @@ impl Claim {
         }
     }
 
-    /// Returns the claim that compares the same arms by another metric.
+    /// Returns this claim, changed so that it compares its arms by another metric.
     #[must_use]
     pub fn by(mut self, metric: &Metric) -> Claim {
         for test in &mut self.asked.tests {

@@ -14,15 +14,15 @@ pub enum Error {
         /// The reason why the claim's rate, margin or error is invalid.
         reason: ascertain_stats::Error,
     },
-    /// The error that the run may have, a probability, must be between 0 and 1, but it is this number.
+    /// The error probability of the run is this number, which is not above 0 and below 1.
     #[error("invalid error {0}; give a probability between 0 and 1, such as 0.001")]
     NotAnError(f64),
-    /// Too little of the run's error is left for the claims that set no error themselves.
+    /// The claims that set an error probability leave too little of the run's error probability for the other claims.
     #[error(
         "the claims' own errors add up to {own}, which leaves too little of the run's error {total}; lower them, or raise the run's error"
     )]
     ErrorsTooLarge {
-        /// Sum of the errors that claims set themselves.
+        /// Sum of the error probabilities that claims set themselves.
         own: f64,
         /// Highest probability that any verdict of the run is wrong.
         total: f64,

@@ -1,8 +1,7 @@
-//! Findings of a run other than its figures, as plain data. They are reasons for missing verdicts or figures, signs
-//! that trials are not alike, threats to the results, and remarks. The crate `ascertain-report` turns them into
-//! sentences.
+//! Findings of a run, as plain data: reasons for missing verdicts or figures, signs that trials are not alike, threats
+//! to the results, and remarks. The crate `ascertain-report` turns them into sentences.
 //!
-//! In JSON each finding has a `code`.
+//! In JSON, the field `code` tells which finding it is.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -36,11 +35,11 @@ pub enum Reason {
     },
     /// The time limit was reached before the claim's or arm's first trial.
     TimeUp {
-        /// `true` if the arm was prepared for measuring, but never measured: all trials went to other arms, which
+        /// `true` if the arm was prepared for measuring, but never measured. The time was spent on other arms, which
         /// promised more evidence per second.
         was_tried: bool,
-        /// Estimated time for preparing and trying every requested arm, in nanoseconds. `None` if it is not known, or
-        /// if `was_tried` is `true`.
+        /// Estimated time in nanoseconds that preparing and trying every requested arm takes. `None` if it is not
+        /// known, or if `was_tried` is `true`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         all_tried_ns: Option<f64>,
     },
@@ -50,11 +49,11 @@ pub enum Reason {
         needed_ns: f64,
         /// Number of trials that the quickest possible verdict needs.
         trials: u64,
-        /// A higher error for which the remaining time would be enough, if there is one.
+        /// A higher error probability with which the remaining time would be enough, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_error: Option<AtError>,
     },
-    /// The run ended before it had the smallest number of trials that an answer needs.
+    /// The run ended with fewer trials than an answer needs.
     TooEarly {
         /// The smallest number of trials that an answer needs, and the time that they take.
         least: Least,
@@ -62,8 +61,8 @@ pub enum Reason {
         most_trials: Option<u64>,
         /// `true` if the run was interrupted before its time limit.
         is_interrupted: bool,
-        /// `true` if the run also spent time on other claims. The run then needs more than `least`, which is the effort
-        /// for this claim alone.
+        /// `true` if the run also spent time on other claims. It then needs more time than `least` states, which is for
+        /// this claim alone.
         is_shared: bool,
     },
     /// A verdict or answer had been reached, but later trials contradict it, so it is withdrawn.
@@ -75,21 +74,21 @@ pub enum Reason {
         /// Number of trials that had led to the verdict or answer.
         trials: u64,
     },
-    /// In some pairs both commands were stopped at their time limits, so it is unknown which was faster.
+    /// In some pairs both commands were stopped at their time limits, so it is unknown which of them was faster.
     BothStopped {
         /// Number of pairs in which both commands were stopped.
         pairs: u64,
-        /// Total number of pairs of the comparison, whether or not commands were stopped.
+        /// Total number of pairs of the comparison, including these.
         all: u64,
     },
-    /// In some trials values were cut off, so that the outcome of these trials is unknown. They count against every
-    /// possible answer.
+    /// In some trials values were cut off, so that the outcome of these trials is unknown. Such trials count against
+    /// every possible answer.
     LeftOpen {
         /// Number of trials with an unknown outcome.
         trials: u64,
         /// Total number of trials of the claim.
         all: u64,
-        /// `true` if a time limit cut off a value in any of these trials; `false` if only signals did.
+        /// `true` if a time limit cut off a value in any of these trials; `false` if only signals such as Ctrl-C did.
         has_met_limit: bool,
     },
     /// The last set of trials is incomplete, and trials are judged only in complete sets.
@@ -102,7 +101,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns the verdict of a claim if this is the reason why the claim has no answer.
+    /// Returns the verdict on a claim that has no answer for this reason.
     pub(crate) fn verdict(&self) -> Verdict {
         match self {
             Reason::Unavailable { .. } => Verdict::Unavailable,
@@ -124,16 +123,16 @@ pub struct Least {
     /// Estimated duration of these trials, in nanoseconds, according to the trials so far. `None` if no duration is
     /// known, as for a killed run.
     pub takes_ns: Option<f64>,
-    /// A higher error for which fewer trials would be enough, if there is one.
+    /// A higher error probability with which fewer trials would be enough, if there is one.
     pub at_error: Option<AtError>,
 }
 
-/// The smallest number of trials for an answer if the error of the run were higher.
+/// The smallest number of trials that would be enough for an answer if the run's error probability were higher.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AtError {
-    /// The higher error: the probability that any verdict of the run may be wrong.
+    /// The higher error probability: that any verdict of the run is wrong.
     pub error: f64,
-    /// Number of trials that would be enough with this error.
+    /// Number of trials that would be enough with this error probability.
     pub trials: u64,
 }
 
@@ -163,7 +162,7 @@ pub enum Unavailable {
     Program {
         /// The program in words, such as `a C compiler`.
         program: String,
-        /// The error message of the program, or about it, which also explains what to do.
+        /// The error message of the program, or a message about a missing program. It also explains what to do.
         error: String,
     },
     /// The arm was measured, but one of its metrics could not be observed.
@@ -175,13 +174,13 @@ pub enum Unavailable {
     /// The experiment has no variant of this name.
     #[error("there is no such variant")]
     Variant,
-    /// The levels of the arm cannot be combined with each other or with the variant. This is the same on every machine.
+    /// The levels of the arm cannot be combined with each other or with the variant, on any machine.
     #[error("{words}")]
     Levels {
         /// The reason why the levels cannot be combined, as text for the user.
         words: String,
     },
-    /// The experiment or the system gives another reason in words.
+    /// The machine cannot measure the arm for another reason, which the experiment or the system states in words.
     #[error("{words}")]
     Other {
         /// The reason, as text for the user.
@@ -216,17 +215,17 @@ pub enum Unlike {
         /// The quantity whose interval is missing.
         of: Estimated,
     },
-    /// The estimate, according to all trials, lies outside the confidence interval that earlier trials gave. So there
-    /// is no interval.
+    /// Later trials moved the estimate out of the confidence interval that earlier trials gave. So there is no
+    /// interval.
     Left {
         /// The quantity whose interval is missing.
         of: Estimated,
     },
     /// The arm that is measured last in a trial seems to influence the next trial. So trials are not independent.
     Interferes {
-        /// Share of wins of the candidate, among the trials that follow one in which the candidate was measured last.
+        /// Share of wins of the candidate in trials that directly follow one in which the candidate was measured last.
         after_candidate: f64,
-        /// Share of wins of the candidate, among the trials that follow one in which the baseline was measured last.
+        /// Share of wins of the candidate in trials that directly follow one in which the baseline was measured last.
         after_baseline: f64,
     },
     /// Consecutive trials tend to have the same outcome (positive correlation) or opposite outcomes (negative
@@ -256,8 +255,8 @@ pub enum Estimated {
     Difference,
 }
 
-/// A property of the machine or the run that may change times. Times may then differ between runs, or from those of
-/// other machines.
+/// A property of the machine or the run that may change times. The times may then differ from those of another run or
+/// another machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Threat {
@@ -285,7 +284,7 @@ pub enum Threat {
         /// Number of CPUs of the machine that are online.
         cpus: usize,
     },
-    /// The measured programs share the few CPUs that this process may use with all other processes.
+    /// The measured programs have few CPUs, and share them with all other processes.
     FewCpus {
         /// Number of CPUs that this process may use.
         cpus: usize,
@@ -305,12 +304,12 @@ pub enum Threat {
         /// Share of the requested CPU time that other virtual machines got, from 0 to 1.
         share: f64,
     },
-    /// A command failed in some trials, and the run ignores failures. The times of these trials are those of a failing
-    /// command.
+    /// A command failed in some trials, but the run was told to ignore failures. The times of these trials are those of
+    /// a failing command.
     IgnoredFailures {
         /// The command that failed.
         arm: Arm,
-        /// The exit code of all failures; `None` if they had different exit codes.
+        /// The exit code of the command, if it was the same in all failures; else `None`.
         exit: Option<f64>,
         /// Number of trials in which the command failed.
         trials: usize,
@@ -347,30 +346,30 @@ pub enum Remark {
         /// The servers that do not give the expected answer.
         others: Vec<Dissent>,
     },
-    /// The time from the provider's announcement that a change is done until the last server has the change. It is
+    /// The time from a DNS provider's announcement that a change is done until the last server has the change. It is
     /// negative if the announcement came later.
     Done {
         /// Number of changes that the median is taken of.
         changes: u64,
-        /// Median of the time from the announcement until the last server has the change, in nanoseconds.
+        /// Median of the time from the announcement until the change is on the last server, in nanoseconds.
         before_ns: f64,
         /// Lower end of the median's confidence interval, in nanoseconds.
         low_ns: f64,
-        /// Upper end of the median's confidence interval, in nanoseconds. `None` if the last server did not get a
-        /// change in time.
+        /// Upper end of the median's confidence interval, in nanoseconds. `None` if a change did not reach the last
+        /// server in time.
         high_ns: Option<f64>,
     },
-    /// In every trial, all other servers had the change about a second later than the server to which changes are sent.
+    /// In every trial, the server to which changes are sent had the change about a second before all other servers.
     Held {
         /// Name of the server to which changes are sent.
         server: String,
-        /// Time from when this server had the change until the next server had it, in nanoseconds.
+        /// Time from when this server had the change until the first other server had it, in nanoseconds.
         held_ns: f64,
     },
-    /// Some servers limit how often they answer, so they were queried less often.
+    /// Some DNS servers limit how often they answer. They were queried less often than the others.
     Limited {
-        /// Name of each server that limits its answers, with the interval between two queries to it from the same port,
-        /// in nanoseconds.
+        /// Names of the servers that limit their answers. Each comes with the interval in nanoseconds between two
+        /// queries to the server from the same port.
         servers: Vec<(String, u64)>,
         /// Interval between queries to the other servers, in nanoseconds.
         interval_ns: u64,
@@ -388,11 +387,11 @@ pub enum Remark {
         first_segments: u64,
         /// Number of segments that were expected in the first flight.
         expected_segments: u64,
-        /// Number of bytes in the last flight; 0 if there is only one. If the page were smaller by this number of
-        /// bytes, it would need one flight less.
+        /// Number of bytes in the last flight; 0 if there is only one flight. A page that is smaller by this number
+        /// needs one flight less.
         trim_bytes: u64,
     },
-    /// A server may have more replicas than were counted, because the queries came from few ports.
+    /// A server may have more replicas than were counted, because queries were sent from only few ports.
     FewPorts {
         /// Name of the server that most likely has more replicas, which are machines that answer at one address.
         server: String,
@@ -400,8 +399,8 @@ pub enum Remark {
         replicas: u64,
         /// Number of ports that sent queries.
         ports: u64,
-        /// Probability that queries from this many ports miss one more replica, if they are spread evenly over all
-        /// replicas.
+        /// Probability that queries from this many ports would miss one additional replica, if the queries are spread
+        /// evenly over all replicas.
         chance: f64,
     },
     /// Some servers of a zone cannot be queried, because their names have no address.
@@ -411,18 +410,18 @@ pub enum Remark {
     },
     /// Requests were sent too slowly or too late, or the system refused to send them.
     Overload {
-        /// Number of trials with this problem.
+        /// Number of trials in which any of this happened.
         limited: u64,
         /// Total number of trials of the arm, including warm-up trials.
         trials: u64,
         /// Rate at which requests should have been sent, per second.
         wanted_per_s: f64,
-        /// Rate at which requests were sent in the last trial with this problem, per second.
+        /// Rate at which requests were sent in the last such trial, per second.
         sent_per_s: f64,
-        /// Delay that 1 % of the requests reached or exceeded in the last trial with this problem, in nanoseconds. It
-        /// is 0 if delays were not the problem.
+        /// Delay that 1 % of the requests reached or exceeded in the last such trial, in nanoseconds. It is 0 if delays
+        /// were not the problem.
         late_ns: f64,
-        /// Number of requests that the system refused to send in the last trial with this problem.
+        /// Number of requests that the system refused to send in the last such trial.
         refused: u64,
     },
     /// A command does less work if its output goes to `/dev/null`.
@@ -461,12 +460,11 @@ pub struct Dissent {
     pub server: String,
     /// The server's answer; `None` if the server does not answer.
     pub says: Option<String>,
-    /// Time for which the server's answer has differed, in nanoseconds. It is counted from when the session began to
-    /// wait.
+    /// Time in nanoseconds for which the server's answer has differed, since the session began to wait.
     pub for_ns: u64,
 }
 
-/// Deserialises a list. Elements of kinds that this version does not know are dropped.
+/// Deserialises a list, and drops the elements that this version does not know.
 pub(crate) fn known<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

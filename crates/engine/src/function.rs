@@ -24,7 +24,7 @@ use crate::unit::Unit;
 const TIME: usize = 0;
 const THROUGHPUT: usize = 1;
 
-/// The amount of work in one call of a function. The metric `throughput` is this amount per second.
+/// The amount of work in one call of a function. The metric `throughput` states how much of it is done per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throughput {
     /// Number of bytes per call.
@@ -67,7 +67,7 @@ pub struct Group<'a> {
     functions: Vec<Function<'a>>,
 }
 
-/// An input at which functions are measured: its parameters and the work per call.
+/// An input at which functions are measured: its parameters, and the amount of work in one call.
 #[derive(Default)]
 struct Input {
     point: Point,
@@ -100,8 +100,8 @@ impl<'a> Group<'a> {
         Group { spec, inputs: vec![Input::default()], current: 0, functions: Vec::new() }.described()
     }
 
-    /// Sets a parameter of the input, such as its size or its kind. Other parameters keep their values. Functions that
-    /// are added later belong to the resulting input.
+    /// Selects the input for functions that are added from now on: the current input with this parameter set, such as
+    /// its size. Other parameters keep their values.
     #[must_use]
     pub fn at(mut self, parameter: &str, level: impl Display) -> Self {
         let level = level.to_string();
@@ -117,8 +117,7 @@ impl<'a> Group<'a> {
 
     /// Sets how much work each function does per call at the current input. This adds the metric `throughput`.
     ///
-    /// # Panics
-    /// If the group has amounts in bytes at one input and in elements at another.
+    /// # Panics If one input has its amount of work in bytes and another in elements.
     #[must_use]
     pub fn throughput(mut self, throughput: Throughput) -> Self {
         let mut others = self.inputs.iter().filter_map(|input| input.throughput);
@@ -199,8 +198,8 @@ impl<'a> Group<'a> {
         self.spec.id = names::unused(&self.spec.id, is_taken);
     }
 
-    /// Keeps only the functions for whose names `keep` returns `true`. Names include the input, as in tables: `sort
-    /// (elements=100)`.
+    /// Keeps only the functions for which `keep` returns `true`. Its argument is the function's name with the input, as
+    /// in tables: `sort (elements=100)`.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
         let inputs = &self.inputs;
         self.functions.retain(|function| keep(&function.arm(inputs).to_string()));
@@ -217,8 +216,8 @@ impl<'a> Group<'a> {
         is_known
     }
 
-    /// Calls each function once without timing. Returns each arm, with `true` if the check accepts the answer or if
-    /// there is no check. Use this in tests of benchmarks.
+    /// Calls each function once without timing, for tests of benchmarks. Returns each arm, with `false` if the
+    /// function's check rejects the answer.
     pub fn call_each_once(&self) -> impl Iterator<Item = (Arm, bool)> {
         self.functions.iter().map(|function| {
             function.batch.time(1);
@@ -306,7 +305,7 @@ fn metrics(throughput: Option<Throughput>) -> Vec<Metric> {
     vec![time, Metric::new("throughput", about, unit, Better::Higher)]
 }
 
-/// Returns the metrics about allocations. They are counted in a separate call, outside of the measured time.
+/// Returns the metrics about allocations. A separate call counts the allocations, outside of the measured time.
 #[cfg(feature = "allocations")]
 fn counts() -> [Metric; 2] {
     let count = |name: &str, about: &str, unit| Metric::new(name, about, unit, Better::Lower);
@@ -316,8 +315,8 @@ fn counts() -> [Metric; 2] {
     ]
 }
 
-/// Number of trials in which each function is called once more, to count its allocations. Most functions allocate the
-/// same amount in every call. If a function does not, the counts of a few calls are enough to show that.
+/// Number of trials in which each function is called once more to count its allocations. Three calls are enough to show
+/// whether a function allocates the same amount in every call, as most do.
 #[cfg(feature = "allocations")]
 const COUNTED_TRIALS: u64 = 3;
 
@@ -354,15 +353,15 @@ impl Experiment for Group<'_> {
     }
 }
 
-/// A session that measures functions, in the order of the arms with which it was opened.
+/// A session that measures functions. Its elements are in the order of the arms with which it was opened.
 struct Calls<'g, 'a>(Vec<Measured<'g, 'a>>);
 
 struct Measured<'g, 'a> {
     function: &'g Function<'a>,
     iterations: u64,
     throughput: Option<Throughput>,
-    /// Index of the metric `allocations`; `None` if the program's allocator does not count allocations. The metric
-    /// `allocated_bytes` has the next index.
+    /// Index of the metric `allocations`; the metric `allocated_bytes` has the next index. `None` if the program's
+    /// allocator does not count allocations.
     #[cfg(feature = "allocations")]
     counted_as: Option<usize>,
     #[cfg(feature = "allocations")]

@@ -15,22 +15,22 @@ use crate::time::Clock;
 /// Maximum share of the measuring time that may be spent on verifying answers during the trials.
 const VERIFY_SHARE: f64 = 0.02;
 
-/// An executor, which measures blocks, in this process. It has one session for each lane, a group of arms that are
+/// An executor that measures blocks in this process. It has one session for each lane, a group of arms that are
 /// measured together.
 pub(crate) struct LocalExecutor<'a> {
     registry: &'a Registry<'a>,
     setup: Setup,
     now: Now,
     clock: &'a dyn Clock,
-    /// The open lanes (groups of arms that are measured together), by their index in the run; `None` for lanes that are
-    /// not open.
+    /// The open lanes (groups of arms that are measured together), by their index in the run. The element of a lane
+    /// that is not open is `None`.
     lanes: Vec<Option<OpenLane<'a>>>,
 }
 
 struct OpenLane<'a> {
     experiment: &'a dyn Experiment,
     session: Box<dyn Session + 'a>,
-    /// The id of each arm in the session, by the arm's slot, which is its index in the lane.
+    /// The [`ArmId`](crate::experiment::ArmId) of each arm in the session, by the arm's slot (its index in the lane).
     ids: [usize; MAX_ARMS],
     verify_cost_ns: f64,
     /// Moving average of the duration of a trial, in nanoseconds.
@@ -139,8 +139,8 @@ impl OpenLane<'_> {
     }
 }
 
-/// Returns the random generator for the trial with the index `number`. It depends only on the seed, the experiment and
-/// this index, so that the same seed gives the same order of arms.
+/// Returns the random number generator for the trial with the index `number`. It depends only on the seed, the
+/// experiment and this index, so that the same seed gives the same order of arms.
 fn trial_rng(seed: u64, experiment: &str, number: u64) -> Xoshiro256PlusPlus {
     // FNV-1a hash of the experiment's id. The generator mixes the bits further when it is seeded.
     let hash = experiment

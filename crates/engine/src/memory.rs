@@ -17,7 +17,7 @@ pub struct Shortage {
     pub memory_bytes: u64,
 }
 
-/// Formats a size with the exact number of bytes: `8.327 GB (8326799360 bytes)`.
+/// Formats a size, followed by the exact number of bytes: `8.327 GB (8326799360 bytes)`.
 fn with_bytes(bytes: u64) -> String {
     format!("{} ({bytes} bytes)", Unit::Byte.human(bytes as f64))
 }

@@ -1,4 +1,4 @@
-//! Finds a name that is not taken, and the known name that is most similar to a given word.
+//! Makes a name unique, and finds the known name that is most similar to a given word.
 
 /// Returns the name if it is not taken. Otherwise appends a number to it: `sort (2)`, `sort (3)`.
 pub(crate) fn unused(name: &str, is_taken: impl Fn(&str) -> bool) -> String {

@@ -22,23 +22,23 @@ struct Shared {
     /// Names of the arms in each lane (group of arms that are measured together), by slot, which is the arm's index in
     /// the lane.
     lanes: Vec<Vec<String>>,
-    /// The number of the arm that is being measured, made from its lane and slot. Also [`IDLE`] or [`OPENING`].
+    /// The number of the arm that is being measured, from its lane and slot (see [`PLACES`]); or else [`IDLE`] or
+    /// [`OPENING`].
     activity: AtomicU64,
     since_ns: AtomicU64,
     trial_since_ns: AtomicU64,
-    /// Number of arms in the trial.
+    /// Number of arms in the current trial.
     arms: AtomicU64,
-    /// Number of arms in the trial whose measurement has begun.
+    /// Number of arms in the current trial whose measurement has begun.
     begun: AtomicU64,
-    /// For each arm, the last remark of each kind. The key of an arm is the number that `activity` has during its
-    /// measurement.
+    /// For each arm, the last remark of each kind. The key is the number of the arm, as in `activity`.
     remarks: Mutex<BTreeMap<u64, Vec<Remark>>>,
 }
 
 const IDLE: u64 = u64::MAX;
 const OPENING: u64 = u64::MAX - 1;
-/// The number of an arm in [`Shared::activity`] is its lane's index times this, plus its slot. So it must be larger
-/// than every slot.
+/// Factor that makes one number of an arm's lane and slot, for [`Shared::activity`]: `lane * PLACES + slot`. It must be
+/// larger than every slot.
 const PLACES: u64 = 1 << 16;
 
 /// An activity that may take long.
@@ -119,8 +119,8 @@ impl Now {
         Some((activity, gone(&self.0.since_ns)))
     }
 
-    /// Adds a remark on the arm that is being measured. It replaces an earlier remark of the same kind, so the outcome
-    /// has the last one of each kind. Takes a lock; don't call this while time is measured.
+    /// Adds a remark on the arm that is being measured, in place of an earlier remark of the same kind. Takes a lock,
+    /// so don't call this while time is measured.
     pub fn remark(&self, remark: Remark) {
         let place = self.0.activity.load(Relaxed);
         if place < OPENING {
@@ -133,14 +133,14 @@ impl Now {
         }
     }
 
-    /// Returns the remark to show for the arm that is being measured: the latest of one kind. If the arm has remarks of
-    /// several kinds, it is the kind that came first.
+    /// Returns the remark to show for the arm that is being measured. If there are remarks of several kinds, it is the
+    /// latest one of the kind that was the first to occur.
     #[must_use]
     pub fn latest_remark(&self) -> Option<Remark> {
         self.remarks().get(&self.0.activity.load(Relaxed))?.first().cloned()
     }
 
-    /// Returns all remarks. Each comes with the index of its arm's lane, and with the arm's slot in that lane.
+    /// Returns all remarks, each after the index of its arm's lane and the arm's slot in that lane.
     pub(crate) fn all_remarks(&self) -> Vec<((usize, usize), Remark)> {
         let place = |place: &u64| ((place / PLACES) as usize, (place % PLACES) as usize);
         let remarks = self.remarks();
@@ -194,7 +194,7 @@ mod tests {
             Some((Activity::Measuring { whole_ns, .. }, _)) => whole_ns,
             _ => None,
         };
-        // This is far in the future, so that the real clock does not matter.
+        // The start is far in the future, so that the real clock does not matter.
         let start_ns = clock::now_ns() + 1_000_000_000_000;
         for _ in 0..2 {
             now.begin_trial(3, start_ns);

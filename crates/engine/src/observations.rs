@@ -18,20 +18,21 @@ pub struct ArmValues {
     pub experiment: String,
     /// The arm that was measured.
     pub arm: Arm,
-    /// For each metric, its values; empty for metrics that are summarised by key.
+    /// For each metric, its values. Empty for a metric whose values are summarised separately for each key.
     pub by_metric: Vec<Values>,
-    /// For each metric that is summarised by key, the values of each key; `None` for all other metrics.
+    /// For each metric whose values are summarised separately for each key, such as each server, the values by key.
+    /// `None` for all other metrics.
     pub(crate) by_key: Vec<Option<BTreeMap<String, Values>>>,
-    /// Facts about the arm: properties that are found out and not set, and that are the same in each trial.
+    /// Facts about the arm: properties that nobody has set, and that are the same in each trial.
     pub facts: Point,
-    /// The trials in which each metric has values, as ranges of trial indices.
+    /// For each metric, the trials in which it has values, as ranges of trial indices.
     trials: Vec<Vec<Range<u64>>>,
     left_out: Option<Reason>,
 }
 
 impl ArmValues {
-    /// Returns the values of each metric that is not summarised by key.
-    /// [`Outcome::points`](crate::outcome::Outcome::points) has the summaries of these values, in the same order.
+    /// Returns the values of each metric that has no keys. Their summaries are in
+    /// [`Outcome::points`](crate::outcome::Outcome::points), in the same order.
     pub fn of_points(&self) -> impl Iterator<Item = &Values> {
         self.by_metric.iter().zip(&self.by_key).filter(|(_, by_key)| by_key.is_none()).map(|(values, _)| values)
     }
@@ -45,21 +46,20 @@ impl ArmValues {
         self.trials[metric].iter().cloned().flatten().zip((0..values.len()).map(|index| values.bounds(index)))
     }
 
-    /// Returns by how many times this arm is better than the baseline, as a range for each trial with values of both
+    /// Returns the factor by which this arm is better than the baseline, as a range for each trial with values of both
     /// arms. Trials with a value that is zero or negative are left out.
     ///
-    /// # Panics
-    /// If there is no metric with this index.
+    /// # Panics If there is no metric with this index.
     pub fn ratios_to(&self, baseline: &ArmValues, metric: usize, better: Better) -> Values {
         let ratios = paired_ratios(better, self.by_trial(metric), baseline.by_trial(metric));
         ratios.into_iter().flatten().collect()
     }
 }
 
-/// Error probability of the confidence interval of each median. It is separate from the error of the run.
+/// Error probability of the confidence interval of each median. It is not part of the run's error probability.
 const ERROR: f64 = 0.05;
 
-/// Returns the 95 % confidence interval of the median. A side that the values do not bound is infinite.
+/// Returns the 95 % confidence interval of the median. A side for which there are not enough values is infinite.
 pub(crate) fn median_interval(sorted: &Sorted) -> (f64, f64) {
     quantile_ranks(sorted.as_slice().len() as u64, 0.5, ERROR / 2.0, ERROR / 2.0)
         .map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| sorted.between(ranks))
@@ -79,13 +79,13 @@ impl Observations {
         &self.arms
     }
 
-    /// Returns the precision of the median of an arm's first metric: half of the width of its confidence interval,
-    /// divided by the middle of the interval. Returns `None` while the interval is infinite.
+    /// Returns the relative precision of the median of an arm's first metric: half of the width of its confidence
+    /// interval, divided by the middle of the interval. Returns `None` while the interval is infinite.
     pub(crate) fn median_precision(&self, arm: usize) -> Option<f64> {
         relative_half_width(median_interval(&self.arms[arm].by_metric.first()?.sorted()))
     }
 
-    /// Returns the total number of values.
+    /// Returns the number of values, without those of metrics that are summarised by key.
     pub(crate) fn count(&self) -> usize {
         self.arms.iter().flat_map(|values| &values.by_metric).map(|values| values.len()).sum()
     }
@@ -139,7 +139,7 @@ impl Observations {
         self.arms.iter().any(|values| matches!(values.left_out, Some(Reason::Failed { .. })))
     }
 
-    /// Returns the arms that were requested but measured only incompletely, or not at all.
+    /// Returns the arms that were requested but not measured, or only incompletely, each with the reason.
     pub(crate) fn left_out(&self) -> Vec<LeftOut> {
         let left_out = self.arms.iter().filter_map(|values| {
             let reason = values.left_out.clone()?;
@@ -148,7 +148,8 @@ impl Observations {
                 Reason::TimeUp { .. } | Reason::TooLong { .. } => Absence::Deferred,
                 _ => Absence::Failed,
             };
-            // The arm is not left out if other trials, with another group of arms, have measured it.
+            // If the time was too short in one lane (group of arms), but another lane measured the arm, it is not left
+            // out.
             if absence == Absence::Deferred && values.by_metric.iter().any(|values| !values.is_empty()) {
                 return None;
             }
@@ -172,12 +173,12 @@ impl Observations {
         }
     }
 
-    /// Adds the values of an arm in one trial, for metrics whose values are summarised separately for each key, such as
-    /// each server.
+    /// Adds the values of an arm in one trial, for metrics whose values are summarised separately for each key. A key
+    /// is, for instance, the name of a server.
     pub(crate) fn push_by_key(&mut self, arm: usize, samples: &[Sample]) {
         let by_key = &mut self.arms[arm].by_key;
         for sample in samples {
-            // If a trial is cut off, samples of values that were not observed have no key.
+            // In a trial that was cut off, the samples that stand for unobserved values have no key.
             let says_something = !sample.key.is_empty() && !sample.bounds().is_none();
             if let Some(values) = by_key[sample.metric].as_mut().filter(|_| says_something) {
                 values.entry(sample.key.to_string()).or_default().push(sample.bounds());
@@ -213,7 +214,7 @@ mod tests {
     use super::*;
     use crate::experiment::{Metric, Point, Status};
 
-    /// A trial without a value of one arm must not shift the pairs of later trials.
+    /// If one arm has no value in a trial, the ratios of later trials still pair values of the same trial.
     #[test]
     fn ratios_are_of_values_of_the_same_trial() {
         let metrics = vec![Metric::time("time", "")];

@@ -17,12 +17,12 @@ pub trait Observer {
     /// experiment must first build something.
     fn preparing(&mut self, _experiment: &str) {}
 
-    /// Called at most once, if an error prevents writing the evidence, which is the record of the run on disk. The run
-    /// continues without evidence.
+    /// Called at most once, if writing the evidence (the record of the run on disk) fails. The run continues without
+    /// evidence.
     fn unkept(&mut self, _error: &evidence::Error) {}
 
-    /// Called as soon as the duration of a trial is known, with a prediction of the time that the run needs for its
-    /// answers. Not called if the run's time limit is long enough.
+    /// Called as soon as the duration of a trial is known, if the run's time limit is too short for its answers. The
+    /// outlook predicts the time that the run needs.
     fn outlook(&mut self, _outlook: &Outlook) {}
 
     /// Called with the current progress, at most ten times a second, and before each step that may take long.
@@ -31,8 +31,8 @@ pub trait Observer {
     /// Called once with the plan, before the run measures anything.
     fn started(&mut self, _plan: &Plan) {}
 
-    /// Returns whether the observer wants to get the outcome so far, by a call of [`outcome`](Self::outcome). Called
-    /// after `progress`, as soon as there are measurements. `_now_ns` is a reading of the run's clock.
+    /// Returns whether the observer wants a call of [`outcome`](Self::outcome) with the outcome so far. Called after
+    /// each `progress`, once there are measurements. `_now_ns` is a reading of the run's clock.
     fn outcome_due(&mut self, _now_ns: u64) -> bool {
         false
     }
@@ -56,19 +56,19 @@ pub struct Progress {
     pub closed: [usize; Verdict::ALL.len()],
     /// Number of claims in the run, open or not.
     pub claims: usize,
-    /// Name of what is being measured: the id of the first open claim that the current trials are for. If there is no
-    /// such claim, the id of the experiment.
+    /// The id of the first open claim that the current trials are for. If there is no such claim, the id of the
+    /// experiment.
     pub what: String,
     /// State of the claim in `what`; `None` if `what` is not a claim.
     pub standing: Option<Standing>,
     /// `true` if the run compares commands, so that its trials are called pairs.
     pub is_comparison: bool,
-    /// Number of trials so far of the arms that are being measured together.
+    /// Number of trials so far in the lane that is being measured, a group of arms that are measured together.
     pub trials: u64,
-    /// Maximum number of trials of the arms that are measured together; `None` if there is no limit.
+    /// Maximum number of trials in a lane, a group of arms that are measured together; `None` if there is no limit.
     pub most_trials: Option<u64>,
-    /// Smallest number of trials that the open claims need for an answer. If trials are quick, this is `None` after the
-    /// first few, because a user waits for the number only if trials are slow.
+    /// Smallest number of trials that the open claims need for an answer. If trials are fast, it is reported only for
+    /// the first few trials, and is `None` afterwards.
     pub least: Option<u64>,
     /// Mean duration of a trial, in nanoseconds; `None` before the first trial.
     pub trial_ns: Option<f64>,
@@ -81,13 +81,13 @@ pub struct Progress {
 pub struct Standing {
     /// The method by which the claim is judged.
     pub judging: Judging,
-    /// Number of the claim's trials so far, including those with an unknown value that the claim needs.
+    /// Number of the claim's trials so far, including trials in which a value that the claim needs is unknown.
     pub trials: u64,
     /// Number of trials in which the claim's tests were true.
     pub successes: u64,
     /// Number of trials in which the claim's tests were false.
     pub failures: u64,
-    /// Estimate of the factor, difference or metric that the claim is about; `None` until there are enough trials.
+    /// Estimate of the ratio, difference or metric that the claim is about; `None` until there are enough trials.
     pub estimate: Option<f64>,
     /// `true` if the estimate is the factor by which the candidate is better.
     pub is_ratio: bool,
@@ -96,16 +96,16 @@ pub struct Standing {
 }
 
 /// A prediction of how long the run must measure until it has its answers. It is only made if the run's time limit is
-/// too short, whether the user chose the limit or not.
+/// shorter than that.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outlook {
     /// The smallest effort that can give the run its answers: trials and time.
     pub least: Least,
-    /// Number of trials that fit in the time limit.
+    /// Number of trials that the run can measure within the time limit.
     pub allowed: u64,
     /// Time limit of the run.
     pub max_time: Duration,
-    /// `true` if the run has extended its time limit, which may then be long enough.
+    /// `true` if the run has extended its time limit because of this prediction. The limit may then be long enough.
     pub is_longer: bool,
 }
 

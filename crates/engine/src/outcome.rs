@@ -1,4 +1,4 @@
-//! The outcome of a run as plain data. Its JSON form is what every command prints.
+//! The outcome of a run as plain data. Serialised as JSON, it is the output of `--format json`.
 
 use ascertain_sys::machine::{CpuTimes, Machine};
 use serde::{Deserialize, Serialize};
@@ -31,9 +31,9 @@ pub struct Outcome {
     pub seed: u64,
     /// `true` if Ctrl-C or SIGTERM ended the run.
     pub interrupted: bool,
-    /// Summaries of metrics without keys, one for each arm and metric.
+    /// Summaries of metrics with one value per trial: one for each arm and metric.
     pub points: Vec<PointSummary>,
-    /// Summaries of metrics with keys, such as the servers of a zone: one for each arm, metric and key.
+    /// Summaries of metrics that have a value for each key, such as each server of a zone: one per arm, metric and key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_key: Vec<PointSummary>,
     /// Results of the claims, in the order of the plan.
@@ -50,9 +50,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the outcome with only those points whose arms are in one of these tables. The other points were measured
-    /// only because claims needed them. If there are no tables, returns all points. Use this for tables that people
-    /// read; formats for programs contain every point.
+    /// Returns the outcome without the points that were measured only because claims needed them: it keeps the points
+    /// whose arms are in one of these tables. If there are no tables, all points are kept. Use this for tables that
+    /// people read; formats for programs contain every point.
     pub fn asked_for(&self, tables: &[Table]) -> Outcome {
         let is_asked_for = |point: &&PointSummary| {
             let asks = |table: &Table| table.experiment == point.experiment && table.arms.contains(&point.arm);
@@ -62,7 +62,8 @@ impl Outcome {
         Outcome { points: kept(&self.points), by_key: kept(&self.by_key), ..self.clone() }
     }
 
-    /// Returns the points with and without keys in one list. A key is written as an additional level named `key`.
+    /// Returns all points in one list, with and without keys. Each key becomes an additional level of the arm, named
+    /// `key`.
     #[must_use]
     pub fn with_keys(&self) -> Vec<PointSummary> {
         let with_key = |point: &PointSummary| {
@@ -80,7 +81,7 @@ impl Outcome {
     }
 }
 
-/// An arm as it is serialised in a row of results, with the keys `variant` and `at`.
+/// An arm in a row of results, serialised as the keys `variant` and `at`.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Arm")]
 pub struct RowArm {
@@ -159,14 +160,14 @@ pub struct PointSummary {
     pub arm: Arm,
     /// Name of the metric.
     pub metric: String,
-    /// Key of the series that is summarised, such as a server; empty for a metric without keys.
+    /// Key of the values that are summarised, such as a server; empty for a metric without keys.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
     /// Unit in which the values are recorded.
     pub unit: Unit,
     /// The direction that is better: lower or higher values.
     pub better: Better,
-    /// `true` if the metric is a share of each trial.
+    /// `true` if each value is a share, from 0 to 1.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_share: bool,
     /// Number of values in the summary.
@@ -189,14 +190,14 @@ pub struct PointSummary {
     pub min: Option<f64>,
     /// Largest value; `None` if it is unknown because values were cut off.
     pub max: Option<f64>,
-    /// Number of observations that were cut off, by their time limit or by a signal. If the median or a percentile is
-    /// `None` because of them, it is larger than `limit`.
+    /// Number of observations that were cut off, by their time limit or by a signal. If such observations make the
+    /// median or a percentile `None`, its true value is above `limit`.
     pub censored: u64,
-    /// Lower bound that holds for every value that was cut off. It is their time limit, or the shortest time that an
-    /// observation had reached when it was cut off. `None` if it is not known.
+    /// Lower bound that holds for every value that was cut off: their time limit, or the shortest time after which an
+    /// observation was cut off. `None` if it is not known.
     pub limit: Option<f64>,
-    /// Largest number that was observed. Values that were cut off count with the number that they had reached, so the
-    /// maximum may be larger.
+    /// Largest number that was observed, including the times that cut-off observations had reached. The true maximum
+    /// may be larger.
     pub seen: Option<f64>,
 }
 
@@ -224,7 +225,7 @@ pub struct ClaimResult {
     /// real network or store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated: Option<String>,
-    /// The statement about trials that was judged in place of the sentence in `says`.
+    /// The statement about trials that was judged. It makes the sentence in `says` precise.
     pub asked: Hypothesis,
     /// The result of judging the claim: whether the claim holds, or why there is no answer.
     pub verdict: Verdict,
@@ -243,8 +244,7 @@ pub struct ClaimResult {
     /// Number of trials with an unknown result, because a time limit or a signal cut off values that the claim's tests
     /// need. These trials count against either verdict.
     pub unknown: u64,
-    /// Counts of the trials that led to the verdict, which is only about these trials. `None` if the run measured no
-    /// trials after the verdict.
+    /// Counts of the trials that led to the verdict. `None` if the run measured no trials after the verdict.
     pub decided: Option<Decided>,
     /// The kind of test that decided a comparison; `None` if none did.
     pub basis: Option<Basis>,
@@ -255,8 +255,8 @@ pub struct ClaimResult {
     /// trial.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undiagnosed: bool,
-    /// Total duration of the judged trials, in nanoseconds, even if other claims used the same trials. It is 0 if it is
-    /// not known, as for trials that were read from evidence.
+    /// Total duration of the judged trials, in nanoseconds. Trials that several claims share count fully for each. It
+    /// is 0 if it is not known, as for trials that were read from evidence.
     pub elapsed_ns: u64,
     /// Share of successes among the trials that are not ties.
     pub rate: Option<f64>,
@@ -285,7 +285,7 @@ pub struct ClaimResult {
     pub ratio_min: Option<f64>,
     /// Largest ratio or difference in any single trial.
     pub ratio_max: Option<f64>,
-    /// For an undecided comparison, an upper bound on the share by which the two sides differ. It follows from the
+    /// For an undecided comparison, an upper bound on the share by which the two arms differ. It follows from the
     /// interval of `ratio`: 0.028 means that the ratio is between 1/1.028 and 1.028.
     pub difference_below: Option<f64>,
     /// Natural logarithm of the e-value in favour of the claim: the strength of the evidence that the claim holds.
@@ -338,11 +338,10 @@ pub struct Decided {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// A sign test decided. It uses only the number of pairs that each side won, and shows that one side wins more
-    /// often.
+    /// A sign test decided. It uses only the number of pairs that each arm won, and shows that one arm wins more often.
     Signs,
-    /// A test decided that also uses the size of the difference in each pair. It shows that the two sides differ, and
-    /// in which direction.
+    /// A test decided that also uses the size of the difference in each pair. It shows that the two arms differ, and in
+    /// which direction.
     Magnitudes,
     /// The confidence interval of the median ratio decided. It assumes that trials are alike: independent, and under
     /// the same conditions.
@@ -376,14 +375,14 @@ impl ClaimResult {
         Decided { trials, successes, ties, unknown }
     }
 
-    /// Returns the counts of the trials that the verdict is about. These are the trials that led to it, or all trials
-    /// if nothing was measured afterwards.
+    /// Returns the counts of the trials that led to the verdict. If nothing was measured after the verdict, these are
+    /// the counts of all trials.
     pub fn decisive(&self) -> Decided {
         self.decided.unwrap_or(self.judged())
     }
 
-    /// Returns whether there is no interval because later trials contradict earlier ones. This is about the interval of
-    /// the rate if `of_rate` is `true`, otherwise about that of the ratio or difference.
+    /// Returns whether a confidence interval is missing because later trials contradict earlier ones. If `of_rate` is
+    /// `true`, this is the interval of the rate, otherwise that of the ratio or difference.
     pub fn has_lost_interval(&self, of_rate: bool) -> bool {
         let is_lost = |sign: &Unlike| match sign {
             Unlike::NoneFits { of } | Unlike::Left { of } => (*of == Estimated::Rate) == of_rate,
@@ -401,7 +400,7 @@ pub enum Verdict {
     Holds,
     /// The claim does not hold. The probability that this is wrong is at most the claim's error.
     Refuted,
-    /// The time or the number of trials was too small for a verdict.
+    /// The run ended, by its time limit or its number of trials, before a verdict was possible.
     Undecided,
     /// This machine cannot measure an arm or a metric that the claim needs.
     Unavailable,
@@ -447,13 +446,13 @@ pub enum Decision {
     Slower,
     /// The difference is within the margin, because the whole interval of the command's ratio is inside the margin.
     Same,
-    /// The command is not slower than the reference by more than the margin. So the gate [`Gate::Slower`] does not
-    /// fail, and nothing more has to be measured for it.
+    /// The command is not slower than the reference by more than the margin. This is decisive for [`Gate::Slower`],
+    /// which then does not fail, so nothing more is measured.
     NotSlower,
-    /// The command is not faster than the reference by more than the margin. So the gate [`Gate::Faster`] does not
-    /// fail, and nothing more has to be measured for it.
+    /// The command is not faster than the reference by more than the margin. This is decisive for [`Gate::Faster`],
+    /// which then does not fail, so nothing more is measured.
     NotFaster,
-    /// The time or the number of trials was too small for an answer.
+    /// The run ended, by its time limit or its number of trials, before an answer was possible.
     Undecided,
 }
 

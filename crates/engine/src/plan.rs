@@ -1,6 +1,6 @@
-//! The plan of a run as plain data. `run.json` stores it, so that the run can be continued. This module also shares the
-//! error among the claims, finds arms that this machine cannot measure, and puts arms that are measured together into
-//! lanes.
+//! The plan of a run as plain data. `run.json` stores it, so that the run can be continued. This module also divides
+//! the run's error probability among the claims, and finds arms that this machine cannot measure. It puts arms that are
+//! measured together into lanes.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ pub struct Plan {
     pub use_case: UseCase,
     /// The claims to judge.
     pub claims: Vec<Claim>,
-    /// The tables of results, with arms to measure even if no claim needs them.
+    /// The tables of results. Their arms are measured even if no claim needs them.
     pub tables: Vec<Table>,
     /// The experiments whose variants are command lines. All other experiments are part of the program.
     pub commands: Vec<CommandSet>,
@@ -65,7 +65,7 @@ impl Plan {
         (Plan { commands, ..self.clone() }, variables.map(|(name, _)| name.as_str()).collect())
     }
 
-    /// Returns every arm of the tables and claims, with the id of its experiment. Arms that occur several times are
+    /// Returns the arms of all tables and claims, each with the id of its experiment. Arms that occur several times are
     /// returned several times.
     pub fn arms(&self) -> impl Iterator<Item = (&str, &Arm)> {
         let tables = self.tables.iter().flat_map(|table| table.arms.iter().map(|arm| (table.experiment.as_str(), arm)));
@@ -77,7 +77,7 @@ impl Plan {
     }
 }
 
-/// Arms of one experiment that are measured together for a table of results.
+/// A table of results: arms of one experiment, which are measured together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Id of the experiment.
@@ -87,7 +87,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Pairs the first arm at each point with every other arm at this point. In each pair, the other arm comes first.
+    /// Returns a pair for each arm except the first at its point. The pair has the arm, then the first arm at the same
+    /// point.
     #[must_use]
     pub fn with_the_first(&self) -> Vec<[&Arm; 2]> {
         let versus = self.arms.iter().filter_map(|arm| {
@@ -105,12 +106,12 @@ pub struct Config {
     pub error: f64,
     /// Time limit of the run. No trial starts after it.
     pub max_time: Duration,
-    /// Extended time limit. The run may take up to this time if comparisons need longer than `max_time`.
+    /// Extended time limit. If comparisons need more time than `max_time`, the run may take up to this time.
     pub longest_time: Option<Duration>,
     /// Maximum number of trials in each lane, a group of arms that are measured together; `None` for no maximum.
     pub max_trials: Option<u64>,
-    /// Exact number of trials of each lane, a group of arms that are measured together. `None`: the verdicts decide
-    /// when a lane ends.
+    /// Exact number of trials of each lane, a group of arms that are measured together. If it is `None`, a lane ends
+    /// when its verdicts are decided.
     pub exact_trials: Option<u64>,
     /// Number of warm-up trials at the start of each lane, a group of arms that are measured together. Their values are
     /// discarded.
@@ -120,8 +121,8 @@ pub struct Config {
     /// Precision to reach for the interval of each ratio: half of the interval's width divided by its middle. `None`
     /// for no such aim.
     pub precision: Option<f64>,
-    /// Precision to reach for the median of each arm in the tables, by the experiment's first metric. It is half of the
-    /// width of the median's interval divided by the interval's middle. With this aim, the run also measures until
+    /// Precision to reach for the median of each arm in the tables, by the experiment's first metric. The precision is
+    /// half of the width of the median's interval, divided by its middle. With this aim, the run also measures until
     /// there are enough trials to check whether they are alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median_precision: Option<f64>,
@@ -129,11 +130,11 @@ pub struct Config {
     /// time limit applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision_time: Option<Duration>,
-    /// For `compare`, the largest difference that does not matter, `m`. The answer depends on the position of the
-    /// ratio's interval relative to [1/(1+m), 1+m].
+    /// For `compare`, the largest difference that does not matter, `m`. The answer follows from the interval of the
+    /// ratio: whether it is inside [1/(1+m), 1+m], outside, or neither.
     pub margin: Option<f64>,
     /// The answer that makes a comparison fail; `None` if no answer does. With a margin, a comparison ends as soon as
-    /// it is certain whether it fails.
+    /// this answer is reached or ruled out.
     pub gate: Option<Gate>,
     /// The verdicts on claims that make the run fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -141,8 +142,8 @@ pub struct Config {
     /// Mean time between two trials, which then start at random times. `None`: each trial starts right after the one
     /// before.
     pub gap: Option<Duration>,
-    /// Number of trials that each table needs. After them, the table's arms are not measured any more. `None`: the arms
-    /// are measured in every trial while a claim is open.
+    /// Number of trials that each table needs. The arms of a table with this many trials are only measured for claims.
+    /// If it is `None`, they are measured in every trial while a claim is open.
     pub table_trials: Option<u64>,
     /// `true` if the run goes on after all verdicts, until its time limit or the maximum number of trials.
     pub until_time_is_up: bool,
@@ -177,8 +178,8 @@ impl Config {
         (self.max_time, self.longest_time) = (max_time, None);
     }
 
-    /// Returns the maximum number of trials in a lane, a group of arms that are measured together. If the number is
-    /// exact, returns that.
+    /// Returns the maximum number of trials in a lane, a group of arms that are measured together. If the plan sets an
+    /// exact number, returns that.
     pub(crate) fn most_trials(&self) -> Option<u64> {
         self.exact_trials.or(self.max_trials)
     }
@@ -187,17 +188,18 @@ impl Config {
 /// The experiments that a run may use.
 pub type Registry<'a> = [&'a dyn Experiment];
 
-/// Returns the error of each claim. Claims without their own error share the rest of the run's error equally.
+/// Returns the error probability of each claim. The claims that set none share the rest of the run's error probability,
+/// `total`, equally.
 ///
-/// # Errors
-/// If the claims' own errors add up to more than the run's error, or leave nothing for the other claims.
+/// # Errors If `total` is not a probability, if the claims' own error probabilities exceed it, or if they leave nothing
+/// for the other claims.
 pub fn share_error(claims: &[Claim], total: f64) -> Result<Vec<f64>, Error> {
     if !(total > 0.0 && total < 1.0) {
         return Err(Error::NotAnError(total));
     }
     let own: f64 = claims.iter().filter_map(|claim| claim.error).sum();
     let sharing = claims.iter().filter(|claim| claim.error.is_none()).count();
-    // Errors that are meant to add up to the total may exceed it by rounding.
+    // Error probabilities that are meant to add up to the total may exceed it by rounding.
     let left = if own <= total * (1.0 + 1e-12) { (total - own).max(0.0) } else { -1.0 };
     if left < 0.0 || (sharing > 0 && left == 0.0) {
         return Err(Error::ErrorsTooLarge { own, total });
@@ -211,16 +213,16 @@ pub(crate) fn find<'a>(registry: &Registry<'a>, id: &str) -> Result<&'a dyn Expe
     found.copied().ok_or_else(|| Error::UnknownExperiment(id.to_string()))
 }
 
-/// An error of one in twenty, which is common and higher than the default. A run that reaches no verdict reports how
-/// many trials would be enough with this error.
+/// An error probability of 5 %, which is common, and higher than the default. If a run reaches no verdict, it reports
+/// how many trials would be enough at this error probability.
 const EASIER_ERROR: f64 = 0.05;
 
 /// Returns a judge for each claim of the plan.
 fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>, Error> {
     let config = &plan.config;
     let errors = share_error(&plan.claims, config.error)?;
-    // Each claim's share of the easier error. There are none if the claims' own errors add up to more than the easier
-    // error.
+    // The error probability of each claim if that of the run were `EASIER_ERROR`. `None` if the claims' own error
+    // probabilities exceed it.
     let easier = if config.error < EASIER_ERROR { share_error(&plan.claims, EASIER_ERROR).ok() } else { None };
     let judges = plan.claims.iter().zip(errors).enumerate().map(|(index, (claim, error))| {
         let easier = easier.as_ref().map(|errors| (EASIER_ERROR, errors[index]));
@@ -230,9 +232,11 @@ fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>, Error> {
     judges.collect()
 }
 
-/// Groups claims that share arms into lanes, whose arms are measured together: at most [`MAX_ARMS`]. Then adds the arms
-/// of the tables. `lack` is called once per arm to find out whether it can be measured; the arms that cannot are
-/// returned too. The lanes of a plan are the same on every machine.
+/// Puts the arms of claims into lanes, groups of at most [`MAX_ARMS`] arms that are measured together. Claims that
+/// share arms get the same lane. Then adds the arms of the tables.
+///
+/// `lack` is called once per arm, and returns the reason if it cannot be measured. Such arms are in the returned list.
+/// The lanes of a plan are the same on every machine.
 pub(crate) fn lanes<'a>(
     plan: &Plan,
     registry: &Registry<'a>,
@@ -302,8 +306,8 @@ fn unavailable(arm: Option<&Arm>, lack: Unavailable) -> Reason {
     Reason::Unavailable { arm: arm.cloned(), lack }
 }
 
-/// Returns the lane (group of arms that are measured together) that shares the most arms with `arms` and has room for
-/// the others. If no lane shares any, adds a new one.
+/// Returns the lane (group of arms that are measured together) that has the most of these `arms`, and room for the rest
+/// of them. If no such lane has any of the arms, adds a new lane.
 fn best_lane<'a, 'l>(lanes: &'l mut Vec<Lane<'a>>, experiment: &'a dyn Experiment, arms: &[Arm]) -> &'l mut Lane<'a> {
     let shared = |lane: &Lane| arms.iter().filter(|arm| lane.arms.contains(arm)).count();
     let fits = |lane: &Lane| {
@@ -316,9 +320,8 @@ fn best_lane<'a, 'l>(lanes: &'l mut Vec<Lane<'a>>, experiment: &'a dyn Experimen
     lane_or_new(lanes, best, experiment)
 }
 
-/// Marks an arm as part of a table, in each lane (group of arms) that already has it. If there is none, adds the arm to
-/// a lane without claims. Lanes with claims get no additional arms, so that their claims are decided as soon as
-/// possible.
+/// Marks an arm as part of a table, in each lane (group of arms) that has the arm. If no lane has it, adds it to a lane
+/// without claims. Lanes with claims get no additional arms, so that their claims are decided as soon as possible.
 fn add_to_table<'a>(
     experiment: &'a dyn Experiment,
     arm: &Arm,

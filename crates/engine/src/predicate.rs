@@ -93,7 +93,7 @@ impl Predicate {
         self.0.iter().any(|condition| condition.measure.metric == metric)
     }
 
-    /// Returns the only metric that the predicate compares, not counting the exit code. Returns `None` if there is no
+    /// Returns the only metric that the predicate compares, apart from the exit code. Returns `None` if there is no
     /// such metric, or more than one.
     pub fn measure(&self) -> Option<&Measure> {
         let mut measures = self.0.iter().map(|condition| &condition.measure).filter(|measure| measure.metric != "exit");
@@ -143,11 +143,11 @@ impl Condition {
         Ok(Condition { measure: metric.into(), relation, bound, in_percent: quantity.trim_end().ends_with('%') })
     }
 
-    /// Returns whether the value meets the condition. Returns `None` if that is unknown because the value was cut off,
-    /// and `false` for a metric that was not observed.
+    /// Returns whether the value meets the condition: `None` if this is unknown because the value was cut off, and
+    /// `false` if the metric was not observed.
     pub(crate) fn is_true(&self, value: Bounds) -> Option<bool> {
         let keeps_to = |bound| value.keeps_to(bound);
-        // A missing number is neither above nor below any bound.
+        // A value that was not observed meets no condition, not even a negated one.
         let not = |is_true: Option<bool>| is_true.map(|is_true| !is_true && !value.is_none());
         match self.relation {
             Relation::AtMost => keeps_to(Bound::AtMost(self.bound)),

@@ -25,11 +25,12 @@ pub enum Recording {
         label: Option<String>,
         /// Git revision of the folder in which the run was started.
         revision: Option<evidence::Revision>,
-        /// Folder in the user's state directory that lists all known runs, so that they can be found later. `None` if
-        /// this run is not to be listed.
+        /// Folder in the user's state directory with a list of all runs, in which later commands find this run. `None`
+        /// if the run is not to be listed.
         known: Option<PathBuf>,
     },
-    /// Keeps the evidence in the folder of the run that is continued, after the trials that this folder already has.
+    /// Keeps the evidence in the folder of the run that is continued. The folder already has the evidence of earlier
+    /// trials.
     #[cfg(feature = "recorded")]
     Continue(Box<(Writer, RunEvidence)>),
 }
@@ -94,8 +95,8 @@ pub(crate) fn open_evidence(
     }
 }
 
-/// Returns a word of the command line without secrets. If the word contains the value of any of the environment
-/// variables `hidden`, it is cut off where the value begins.
+/// Returns a word of the command line without secrets. The word is cut off where it contains the value of one of the
+/// environment variables `hidden`.
 fn without_values(mut word: String, hidden: &[&str]) -> String {
     let values = hidden.iter().filter_map(|name| Some(word.find(&format!("{name}="))? + name.len() + 1));
     if let Some(first) = values.min() {

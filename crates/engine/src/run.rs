@@ -39,12 +39,12 @@ const PROGRESS_NS: u64 = 100_000_000;
 /// [`Progress::least`] after the first [`FEW`] trials.
 const SLOW_NS: f64 = 1e8;
 const FEW: u64 = 64;
-/// While less than this share of the run's time has passed, tables wait for open claims. Later, tables get every other
-/// slice of the time, so that a claim that cannot be decided does not leave a table empty.
+/// Share of the run's time during which arms that only tables of results need must wait for open claims. After it, they
+/// get every other slice of the time, so that a claim that cannot be decided does not leave a table empty.
 const CLAIMS_SHARE: f64 = 0.75;
-/// A pilot prepares a lane (a group of arms that are measured together) and runs its first warm-up trials. Pilots may
-/// use the first quarter of the run's time before any other trials. Later, they may take up to half of the time that
-/// has passed.
+/// Inverse of the share of the run's time that pilots may use before all other trials. After it, they may take up to
+/// half of the time that has passed. A pilot prepares a lane, a group of arms that are measured together, and runs its
+/// warm-up trials.
 const PILOTS_SHARE: u64 = 4;
 
 /// Measures a plan in randomised trials. Stops when every claim is decided and every table is full, when the time is
@@ -178,8 +178,9 @@ fn remarks(now: &Now, lanes: &[Lane]) -> Vec<ArmRemark> {
     now.all_remarks().into_iter().map(to_remark).collect()
 }
 
-/// Adds data from `former`, the outcome before the run was continued: facts of arms, and remarks about arms without new
-/// remarks. If no values were added since, also copies the description of the machine.
+/// Adds data from `former`, the outcome from before the run was continued: facts about arms, and remarks about arms
+/// that have no new ones. If `has_changed` is `false`, no values were added, and the machine's description is copied
+/// too.
 fn carry_over(mut former: Outcome, outcome: &mut Outcome, has_changed: bool) {
     let is_new =
         |old: &ArmRemark| outcome.remarks.iter().any(|new| (&new.experiment, &new.arm) == (&old.experiment, &old.arm));
@@ -197,7 +198,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The error for a run that must stop: a signal arrived, or a trial was cut off.
+/// The error for a run that must stop, because a signal arrived or a trial was cut off.
 pub(crate) struct Interrupted;
 
 /// The main loop of a run: passes blocks to the executor and records to the judge, until no more trials are wanted.
@@ -205,8 +206,8 @@ pub(crate) struct TrialLoop<'r, 'a> {
     executor: &'r mut dyn Executor,
     judge: &'r mut RunJudge<'a>,
     evidence: Option<&'r mut Writer>,
-    /// The error that stopped the recording of values. After it, only the start of each trial is recorded. Otherwise a
-    /// user could drop these trials by continuing the run.
+    /// The error that stopped the recording of values. After it, only the start of each trial is recorded: otherwise a
+    /// user who continues the run could drop the trials that were not recorded.
     pub unkept: Option<evidence::Error>,
     facts: &'r RunFacts<'r>,
     stop: &'r interrupt::Stop,
@@ -217,18 +218,18 @@ pub(crate) struct TrialLoop<'r, 'a> {
     /// End of the time for reaching the plan's precision, as a reading of the clock in nanoseconds.
     precision_ends_ns: u64,
     now: Now,
-    /// Number of lanes (groups of arms) that have had their pilot, the first trials that show how long a trial takes.
-    /// They are the first lanes.
+    /// Number of lanes (groups of arms) that have had their pilot, which shows how long a trial takes. Lanes get their
+    /// pilots in the order of their indices.
     piloted: usize,
     /// Number of lanes, groups of arms that are measured together, that have been opened.
     opened: usize,
-    /// Time that all pilots, the first warm-up trials of each lane, have taken so far, in nanoseconds.
+    /// Time that all pilots have taken so far, in nanoseconds. A pilot prepares a lane and runs its warm-up trials.
     pilots_ns: u64,
     /// Number of lanes (groups of arms) that needed trials when the run began, and that this machine can measure.
     to_try: usize,
     /// For each lane (group of arms), `true` if the executor has opened it and not closed it yet.
     is_open: Vec<bool>,
-    /// For each lane (group of arms), `true` if it has recorded trials from before the run was continued.
+    /// For each lane (group of arms), `true` if it already had recorded trials when the run was continued.
     goes_on: Vec<bool>,
     /// `true` once the run has estimated how much time its answers need.
     has_looked_ahead: bool,
@@ -300,8 +301,8 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
         if self.stop.is_requested() {
             return Ok(());
         }
-        // An open lane may have no trial yet, because other lanes promised more evidence per second until the time was
-        // up.
+        // A lane may be open without having had a trial, because other lanes promised more evidence per second until
+        // the time was up.
         for lane in 0..self.is_open.len() {
             if self.is_open[lane] && self.judge.lanes[lane].trials == 0 && self.judge.wants_more(lane) {
                 self.give_up(lane, &Reason::TimeUp { was_tried: true, all_tried_ns: None });
@@ -314,9 +315,9 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
         self.clock.now_ns()
     }
 
-    /// Returns whether the next step is the pilot of the next lane: its first warm-up trials. All pilots come first if
-    /// a quarter of the time is enough for them. Otherwise trials are measured between pilots, so that pilots do not
-    /// use up the time. In comparisons, all pilots come first, because they show how long the comparisons take.
+    /// Returns whether the next step is the pilot of the next lane, which prepares it and runs its warm-up trials. All
+    /// pilots come first if a quarter of the time is enough for them. Otherwise other trials are measured in between.
+    /// In comparisons, all pilots come first, because they show how long the comparisons take.
     fn is_pilots_turn(&self) -> bool {
         let gone_ns = self.now_ns().saturating_sub(self.time_ns.start);
         let all_ns = self.time_ns.end.saturating_sub(self.time_ns.start);
@@ -348,7 +349,7 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
         let (lane, start_ns) = (self.piloted, self.now_ns());
         let pilots = match self.is_open.len() {
             1 => self.judge.config.warmup_trials,
-            // The duration of a trial is not needed for a table.
+            // A lane that is measured only for a table needs no additional trial that shows how long a trial takes.
             _ if self.is_only_table(lane) => self.judge.config.warmup_trials,
             _ => self.judge.config.warmup_trials.max(1),
         };
@@ -417,7 +418,7 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
         Ok(())
     }
 
-    /// Runs a trial of a lane, a group of arms, whose values are discarded.
+    /// Runs a warm-up trial of a lane (group of arms). Its values are discarded.
     fn warm_up(&mut self, lane: usize) -> Result<(), Interrupted> {
         if self.stop.is_requested() {
             return Err(Interrupted);
@@ -450,8 +451,8 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
         let score = |lane: usize| {
             let table = 1.0 / (self.judge.lanes[lane].table_trials as f64 + 2.0);
             if self.is_only_table(lane) {
-                // Tables come after all claims, except in the slices of the time that belong to tables, in which they
-                // come first.
+                // Lanes for tables come after all lanes with open claims, or before them if this slice of the time
+                // belongs to tables.
                 return (!tables_wait).then_some(if is_tables_turn { f64::MAX * table } else { -1.0 / table });
             }
             let growth: f64 = self.judge.open_claims(lane).map(ClaimJudge::expected_growth).sum();
@@ -487,8 +488,8 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
         self.now.set_idle();
     }
 
-    /// Runs one trial of a lane, a group of arms. An interrupted trial counts against either answer. Otherwise a user
-    /// could discard unwanted trials by interrupting the run and continuing it.
+    /// Runs one trial of a lane, a group of arms. A trial that is interrupted counts against every possible answer.
+    /// Otherwise a user could discard unwanted trials by interrupting the run and continuing it.
     fn trial(&mut self, lane: usize) -> Result<(), Interrupted> {
         let block = self.judge.issue(lane, self.evidence.as_deref_mut());
         self.measure(block);
@@ -497,7 +498,7 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
         self.judge.observe(record, evidence.as_deref_mut());
         let lane = &mut self.judge.lanes[record.block.map_or(lane, |block: Block| block.lane)];
         if let Some(whole_ns) = record.whole_ns() {
-            // In a continued lane, recorded trials have no times. So the mean starts with the first new trial.
+            // In a continued run, recorded trials have no times, so the mean begins with the first new trial.
             let known = if lane.cost_ns == 0.0 { 1.0 } else { lane.trials as f64 };
             lane.cost_ns += (whole_ns - lane.cost_ns) / known.clamp(1.0, 16.0);
         }

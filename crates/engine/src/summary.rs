@@ -17,7 +17,7 @@ use crate::values::{Bounds, Values};
 pub(crate) struct RunFacts<'a> {
     pub registry: &'a Registry<'a>,
     pub machine: &'a Machine,
-    /// CPU times of the machine when the run began; `None` if the system does not report it.
+    /// CPU times of the machine when the run began; `None` if the system does not report them.
     pub cpu_times: Option<CpuTimes>,
     pub plan: &'a Plan,
     pub run_id: &'a str,
@@ -68,8 +68,8 @@ fn facts_of(values: &ArmValues) -> ArmFacts {
     ArmFacts { experiment: experiment.clone(), arm: arm.clone(), facts: facts.clone() }
 }
 
-/// Returns the median of the metric that the claim's predicate compares. Returns `None` if the claim is not about how
-/// often a predicate is true, or if its predicate compares several metrics.
+/// Returns the median of the metric that the claim's predicate compares. Returns `None` if the claim is not about the
+/// rate at which a predicate is true, or if the predicate compares several metrics.
 fn median(claim: &ClaimResult, points: &[PointSummary]) -> Option<f64> {
     let [Test::Predicate { arm, measure: Some(measure), .. }] = claim.asked.tests.as_slice() else { return None };
     let is_it = |point: &&PointSummary| point.metric == measure.metric && point.is_of(&claim.experiment, arm);
@@ -112,7 +112,7 @@ fn point(of: &ArmValues, metric: &Metric, key: &str, observed: &Values) -> Point
         p99: quantile(0.99),
         mean: moments.mean().filter(|_| finite),
         std: moments.standard_deviation().filter(|_| finite),
-        // Values that were cut off are left out, because an execution that was cut off is not the shortest one.
+        // The smallest value must be of a completed observation: one that was cut off is not the shortest.
         min: sorted.as_slice().first().copied().filter(|least| least.is_finite()),
         max: quantile(1.0),
         censored: observed.iter().filter(|value| **value == f64::INFINITY).count() as u64,
@@ -135,8 +135,8 @@ const STEAL: f64 = 0.01;
 /// exceed the share [`STEAL`].
 const STEAL_WANTED_NS: u64 = 1_000_000_000;
 
-/// Returns the properties of this machine that may change times. Times may then differ between runs, or from those of
-/// other machines.
+/// Returns the properties of this machine that may change times, so that they differ from those of another run or
+/// another machine.
 pub(crate) fn threats_of_machine(machine: &Machine) -> Vec<Threat> {
     let governor = machine.governor.clone().filter(|name| name != "performance");
     let slow_clock = machine.clock_source.clone().filter(|name| !FAST_CLOCKS.contains(&name.as_str()));
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::experiment::{Arm, Metric, Point};
 
-    /// Interrupts a command that takes 3 s after 0.6 s or 2.9 s. Neither is its minimum time.
+    /// Interrupts a command, which takes 3 s, after 0.6 s or 2.9 s. Neither of these times counts as its minimum.
     #[test]
     fn the_least_is_of_what_came_to_its_end() {
         let spec = Spec { id: "sleep".into(), metrics: vec![Metric::time("wall", "")], ..Spec::default() };

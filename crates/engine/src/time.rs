@@ -7,7 +7,7 @@ use ascertain_sys::clock;
 
 /// A clock that tells a run the time, and lets it wait.
 pub trait Clock {
-    /// Returns the time since an arbitrary moment, in nanoseconds. It never decreases.
+    /// Returns the time since an arbitrary fixed moment, in nanoseconds. It never decreases.
     fn now_ns(&self) -> u64;
 
     /// Waits until the clock has advanced by at least `duration`.

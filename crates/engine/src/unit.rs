@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::suggestion;
 
-/// The unit in which a metric's values are recorded. Each dimension has only one: times are always nanoseconds and
+/// The unit in which a metric's values are recorded. Each dimension has a single unit: times are always nanoseconds,
 /// sizes always bytes. So readers of evidence need not convert any column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Unit {
@@ -91,8 +91,8 @@ impl Unit {
         of_unit.map(|(text, ..)| *text).filter(|text| !text.is_empty()).collect()
     }
 
-    /// Returns the factors and symbols for printing values, such as `(1e9, "GB")`. The largest factor comes first. The
-    /// symbol of a number without a dimension is empty.
+    /// Returns the prefixed units for printing values, such as `(1e9, "GB")`, each with its factor. The largest factor
+    /// comes first. The symbol of a number without a dimension is empty.
     pub fn prefixes(self) -> &'static [(f64, &'static str)] {
         match self {
             Unit::Nanosecond => &[(60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")],

@@ -21,8 +21,8 @@ pub struct Bounds {
 impl Bounds {
     /// The range of a number that may have any value.
     pub const UNKNOWN: Bounds = Bounds { low: f64::NEG_INFINITY, high: f64::INFINITY };
-    /// The range of a number whose observation was cut off at an unknown value. Such a range is recognised by its lower
-    /// bound, `f64::MIN`.
+    /// The range of a number whose observation was cut off, if it is unknown how far it had come. It differs from
+    /// [`UNKNOWN`](Self::UNKNOWN) by its lower bound, `f64::MIN`.
     pub const CUT_OFF: Bounds = Bounds { low: f64::MIN, high: f64::INFINITY };
     /// The range of a number that was not observed.
     pub const NONE: Bounds = Bounds { low: f64::NAN, high: f64::NAN };
@@ -42,8 +42,8 @@ impl Bounds {
         (self.low == self.high).then_some(self.low)
     }
 
-    /// Returns the number, or else the middle of its range if both sides have a bound. A lower bound of zero counts as
-    /// none, because a ratio is always above zero. Tables, plots and sentences show this value for a quantile.
+    /// Returns the number if it is known exactly, else the middle of its range if both sides have a bound. A lower
+    /// bound of zero counts as none, because a ratio is always above zero. Tables, plots and sentences show this value.
     pub fn estimate(self) -> Option<f64> {
         let is_bounded = self.low.is_finite() && self.high.is_finite() && self.low != 0.0;
         self.value().or_else(|| is_bounded.then(|| self.low + (self.high - self.low) / 2.0))
@@ -82,13 +82,13 @@ impl Bounds {
     pub fn over(self, other: Bounds) -> Bounds {
         match (self.value(), other.value()) {
             (Some(value), Some(other)) => Bounds::exact(value / other),
-            // Both numbers are positive, even if their lower bounds are negative or unknown.
+            // Both numbers are positive, even if a lower bound is negative or unknown.
             _ => Bounds { low: self.low.max(0.0) / other.high, high: self.high / other.low.max(0.0) },
         }
     }
 
     /// Returns the natural logarithm of this number, which must be a ratio. It is infinite if the ratio is only known
-    /// to be above 1, or to be below 1. Returns `None` if not even this is known.
+    /// to be above 1 (or below 1). Returns `None` if not even that is known.
     pub fn log_ratio(self) -> Option<f64> {
         match self {
             Bounds { low, high } if low >= 1.0 => Some(high.ln()),
@@ -115,8 +115,7 @@ impl Bounds {
     }
 }
 
-/// Returns whether both conditions are true. `None` stands for a condition that is unknown, and for a result that
-/// depends on one.
+/// Returns whether both conditions are true. `None` stands for unknown, both in the conditions and in the result.
 pub(crate) fn and(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     match (a, b) {
         (Some(false), _) | (_, Some(false)) => Some(false),
@@ -132,7 +131,8 @@ pub(crate) fn relative_half_width((low, high): (f64, f64)) -> Option<f64> {
     half_width.is_finite().then(|| half_width / ((high + low) / 2.0).abs())
 }
 
-/// Values in the order in which they were measured. As a slice, they have infinity for each value that was cut off.
+/// Values in the order in which they were measured. As a slice of numbers, it has infinity for each value that was cut
+/// off.
 ///
 /// ```
 /// use ascertain_engine::values::{Bounds, Values};
@@ -186,14 +186,14 @@ impl Values {
         if self.lows.is_empty() { &self.highs } else { &self.lows }
     }
 
-    /// Returns the largest number that was observed. A value that was cut off counts with the number that it had
-    /// reached. `None` if there is no such number.
+    /// Returns the largest number that was observed. For a value that was cut off, this is the number that it had
+    /// reached. Returns `None` if there is no such number.
     pub fn most(&self) -> Option<f64> {
         self.lows().iter().copied().filter(|low| *low > Bounds::CUT_OFF.low).reduce(f64::max)
     }
 
-    /// Returns the smallest number that any of the values that were cut off had reached. Returns `None` if no value was
-    /// cut off, or if that number is unknown.
+    /// Returns the smallest number that a value had reached when it was cut off. Returns `None` if no value was cut
+    /// off, or if that number is unknown.
     pub fn limit(&self) -> Option<f64> {
         let cut = self.lows.iter().zip(&self.highs).filter(|(low, high)| low < high).map(|(low, _)| *low);
         cut.reduce(f64::min).filter(|least| *least > Bounds::CUT_OFF.low)
@@ -278,14 +278,14 @@ impl Sorted {
         Some(Bounds { low: *self.0.lows().get(rank - 1)?, high: self.as_slice()[rank - 1] })
     }
 
-    /// Returns the range of the quantile `q`, from the quantile of the lower bounds to that of the upper bounds (see
-    /// [`quantile_sorted`]); `None` if there are no values.
+    /// Returns the range of the quantile `q` (see [`quantile_sorted`]): from the quantile of all lower bounds to that
+    /// of all upper bounds. Returns `None` if there are no values.
     pub fn quantile(&self, q: f64) -> Option<Bounds> {
         Some(Bounds { low: quantile_sorted(self.0.lows(), q)?, high: quantile_sorted(self.as_slice(), q)? })
     }
 
-    /// Returns the interval from the value at one rank to the value at another. Both values were observed, except for
-    /// an upper one that is infinite.
+    /// Returns an interval from the lower bound of the value at one rank to the upper bound of the value at the other.
+    /// A side without a rank is infinite.
     pub fn between(&self, ranks: QuantileRanks) -> (f64, f64) {
         (ranks.interval_in(self.0.lows()).0, ranks.interval_in(self.as_slice()).1)
     }
@@ -314,7 +314,8 @@ mod tests {
                     (true, false) => Some(true),
                     _ => Some(false),
                 };
-                // The grid does not reach values above its end.
+                // The grid lacks the large values of a range without an upper bound. For such a range, only a mixed
+                // result is conclusive.
                 if bounds.high.is_finite() || expected.is_none() {
                     assert_eq!(bounds.keeps_to(bound), expected, "{bounds:?} {bound}");
                 }
@@ -339,7 +340,7 @@ mod tests {
         assert_eq!(stopped.keeps_to(Bound::AtLeast(20.0)), Some(true));
         assert_eq!(Bounds::NONE.keeps_to(Bound::AtLeast(0.0)), Some(false));
         assert_eq!(Bounds::UNKNOWN.keeps_to(Bound::AtLeast(0.0)), None);
-        // Only the reference was stopped, only the command was, or both were.
+        // In turn, the reference was stopped at its time limit, the command was, or both were.
         let took = Bounds::exact(4.0);
         assert_eq!(stopped.over(took), Bounds::above(5.0));
         assert_eq!(took.over(stopped), Bounds { low: 0.0, high: 0.2 });

@@ -81,8 +81,8 @@ mod tests {
         }
     }
 
-    /// A metric that is called a share must be one, so that tables show its mean. If most trials have no loss, the
-    /// median is 0.
+    /// A metric whose description begins with "share of" must be marked as a share, so that tables show its mean. If
+    /// most trials have no loss, the median of the lost share would be 0.
     #[test]
     fn what_is_called_a_share_is_one() {
         for experiment in crate::registry() {

@@ -1,4 +1,4 @@
-//! Measures the CPU time of sending DNS queries at a rate, over the loopback interface.
+//! Measures how much CPU time it takes to send DNS queries at a given rate over the loopback interface.
 //!
 //! `cargo run --release -p ascertain-netlab --example dns [QUESTIONS_A_SECOND [SECONDS]]`
 #![allow(clippy::print_stdout)]

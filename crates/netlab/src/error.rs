@@ -61,7 +61,7 @@ pub enum Error {
         /// Command that installs the program.
         install: &'static str,
     },
-    /// A program did not start to serve. The text says why.
+    /// A server program ended too early or did not become ready. The text contains the reason.
     #[error("{0}")]
     NotUp(String),
     /// A listener for throughput measurements refused to measure. The value says why.
@@ -86,7 +86,7 @@ pub enum Error {
         /// The underlying error of the connection.
         source: BoxError,
     },
-    /// A system call failed that is not expected to fail.
+    /// A system call failed unexpectedly.
     #[error("{what}: {source}")]
     System {
         /// The operation that failed, such as `could not create an eventfd`.

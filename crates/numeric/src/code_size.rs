@@ -1,9 +1,9 @@
 //! The size of a function's machine code.
 
-/// Defines a function `$name` that only calls `$body`, alone in a section of the program, and a function `$size` that
-/// returns the length of that section. `$body` must be inlined.
+/// Defines a function `$name` that only calls `$body`, in a section of the program that contains nothing else. Also
+/// defines a function `$size` that returns the length of that section. `$body` must be inlined.
 ///
-/// The section's name consists of the names of the family and the variant, so both together must form an identifier.
+/// The section is named after `$family` and `$variant`, so both together must form an identifier.
 /// The section's length is the function's share of the instruction cache; tables are not counted. `$size` returns
 /// `None` unless the target is Linux, because it needs the linker's symbols for sections (ELF).
 macro_rules! sized {

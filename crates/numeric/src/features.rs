@@ -30,12 +30,12 @@ macro_rules! on {
 }
 pub(crate) use on;
 
-/// Returns the first of the required features that this machine lacks.
+/// Returns the first of the required features that this machine lacks, or `None` if it has all of them.
 pub(crate) fn first_missing(required: &[&'static str]) -> Option<&'static str> {
     first_that_lacks(required, has)
 }
 
-/// Returns the first of the required features for which `has` returns `false`.
+/// Returns the first of the required features for which `has` returns `false`, or `None` if there is none.
 pub(crate) fn first_that_lacks(required: &[&'static str], has: impl Fn(&str) -> bool) -> Option<&'static str> {
     required.iter().copied().find(|feature| !has(feature))
 }

@@ -1,5 +1,5 @@
-// The links of the README lead to files, but here they must lead to modules. The definitions of links that follow come
-// before the README, because the first definition of a link counts.
+// In the README these links lead to files, but in the documentation they must lead to modules. The first definition of
+// a link counts, so these definitions precede the README.
 //! [`cbrt`]: mod@cbrt
 //! [`decimal`]: mod@decimal
 //! [`polynomial`]: mod@polynomial

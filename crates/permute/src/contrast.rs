@@ -9,12 +9,12 @@ use crate::question::{Alternative, Comparison, Null, Question, Statistic};
 pub(crate) struct Contrast {
     comparison: Comparison,
     alternative: Alternative,
-    /// The factor by which the second sample's statistic is multiplied if the null hypothesis has a scale.
+    /// The factor by which the second sample's statistic is multiplied; 1 if the null hypothesis has no scale.
     factor: f64,
-    /// The number that is then added to the second sample's statistic if the null hypothesis has a shift.
+    /// The number that is added to the second sample's statistic after the multiplication; 0 without a shift.
     term: f64,
-    /// The result of the comparison if the null hypothesis is true. It is that of comparing the statistic of all pooled
-    /// values with itself, after the factor and the term are applied to one side.
+    /// The result of the comparison under the null hypothesis. It compares the statistic of all pooled values, after
+    /// the factor and the term are applied, with the same statistic itself.
     pub expected: f64,
 }
 
@@ -45,9 +45,9 @@ impl Contrast {
         compare(Enclosure::extreme(statistics, f64::max), Enclosure::extreme(statistics, f64::min))
     }
 
-    /// Returns a lower and an upper bound of the distance between `compared`, the result of a comparison, and the
-    /// result that the null hypothesis expects. The scale of the distance depends on the question; on every scale, a
-    /// greater number means farther away.
+    /// Returns a lower and an upper bound of how far `compared`, the result of a comparison, is from the result under
+    /// the null hypothesis. Depending on the question, this is a signed value, an absolute difference or a ratio. A
+    /// greater number always means farther away.
     pub fn distance(&self, compared: Enclosure) -> (f64, f64) {
         let Enclosure { low, high, .. } = compared;
         match (self.comparison, self.alternative) {

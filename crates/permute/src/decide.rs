@@ -26,7 +26,7 @@ pub enum Method {
     },
 }
 
-/// The limits of reshuffling. It stops without a decision at the first limit that it reaches.
+/// The limits of reshuffling. Reshuffling stops without a decision as soon as it reaches one of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
     /// The maximum number of reshuffles.
@@ -115,10 +115,10 @@ pub struct Conclusion {
     pub shuffles: u64,
     /// Number of reshuffles that are at least as far from the null hypothesis as the data.
     pub exceedances: u64,
-    /// The anytime-valid p-value of [`Method::Betting`] ([`BettingTest::p_value`]). The bet is limited, so this p-value
-    /// is at least 0.9 of alpha.
+    /// The anytime-valid p-value ([`BettingTest::p_value`]). Only [`Method::Betting`] computes it. Its bets are
+    /// limited, so this p-value is at least 0.9 of alpha.
     pub p_anytime: Option<f64>,
-    /// The natural logarithm of the wealth of [`Method::Betting`] after the last reshuffle.
+    /// The natural logarithm of the bettor's wealth after the last reshuffle. Only [`Method::Betting`] computes it.
     pub log_wealth: Option<f64>,
     /// The share of exceedances among the reshuffles, which estimates the p-value. Only [`Method::Csm`] computes it.
     pub p: Option<f64>,

@@ -1,5 +1,5 @@
-//! Statistics without rounding, and the decision by them whether a reshuffle is an exceedance. They are used if an
-//! [enclosure] does not decide.
+//! Statistics without rounding, and the comparison of such statistics, which shows whether a reshuffle is an
+//! exceedance. Used if the bounds of an [enclosure] do not decide.
 //!
 //! [enclosure]: crate::enclosure::Enclosure
 
@@ -11,15 +11,15 @@ use crate::dyadic::Dyadic;
 use crate::question::{Alternative, Comparison, Question, Statistic};
 use crate::shuffled::QuantilePosition;
 
-/// The statistic of each sample without rounding, multiplied by a factor that all samples share. No comparison of
-/// differences or ratios depends on that factor.
+/// The statistic of each sample without rounding, multiplied by a factor that is the same for all samples. No
+/// comparison of differences or ratios depends on that factor.
 ///
-/// The mean is multiplied by the product of all sizes. In place of the standard deviation there is the variance,
-/// multiplied for each sample by its size and by that size less one. A quantile has no factor.
+/// Means are multiplied by the product of all sizes. Variances take the place of standard deviations, and are
+/// multiplied by the product of `n · (n − 1)` over all sizes `n`. Quantiles have no factor.
 pub(crate) type Statistics = Vec<Dyadic>;
 
-/// Returns the statistics of samples with these values, without rounding. Returns `None` if the squares of the values
-/// have digits below those of any double. May reorder the values within a sample.
+/// Returns the statistics of samples with these values, without rounding. Returns `None` if the square of a value would
+/// lose digits by underflow. May reorder the values within a sample.
 pub(crate) fn statistics(samples: &mut [&mut [f64]], statistic: Statistic) -> Option<Statistics> {
     let sizes: Vec<usize> = samples.iter().map(|sample| sample.len()).collect();
     let totals = |samples: &[&mut [f64]]| samples.iter().map(|sample| total(sample)).collect::<Vec<Dyadic>>();
@@ -81,8 +81,8 @@ fn total_of_squares(sample: &[f64]) -> Dyadic {
     total(&squares)
 }
 
-/// Returns whether a double's range has room for the last digit of every number's square, so that no square loses
-/// digits by underflow.
+/// Returns whether no number's square loses digits by underflow. For this, the last digit of each square must be within
+/// the range of a double.
 pub(crate) fn has_exact_squares(numbers: &[f64]) -> bool {
     /// Smallest magnitude whose square has its last bit within the range of a double: 2·(−480 − 52) ≥ −1074.
     const LEAST: f64 = f64::from_bits((1023 - 480) << 52);
@@ -105,8 +105,8 @@ pub(crate) fn exceeds(question: &Question, statistics: &Statistics, observed: &S
     if question.alternative == Alternative::Less { order.is_le() } else { order.is_ge() }
 }
 
-/// Returns the two statistics that are compared. The first one is subtracted from the second, or divides it. They are
-/// the smallest and the greatest unless the question is one-sided.
+/// Returns the two statistics that are compared: the first is subtracted from the second, or divides it. They are those
+/// of the two samples if the question is one-sided, otherwise the smallest and the greatest.
 fn ends<'a>(question: &Question, statistics: &'a Statistics) -> (&'a Dyadic, &'a Dyadic) {
     match (question.alternative, statistics.as_slice()) {
         (Alternative::Greater | Alternative::Less, [first, second]) => (first, second),

@@ -9,8 +9,8 @@ use crate::question::{Comparison, Question, Sample, Statistic};
 pub(crate) struct Pool {
     pub values: Vec<f64>,
     pub sizes: Vec<usize>,
-    /// The original values were multiplied by this power of ten, so that decimals become whole numbers. It is 1 if they
-    /// stay as they are.
+    /// The power of ten by which the original values were multiplied, so that decimals become whole numbers. It is 1 if
+    /// the values are unchanged.
     pub per_unit: f64,
     /// `true` if removing the shift and the scale needed no rounding.
     pub is_exact: bool,

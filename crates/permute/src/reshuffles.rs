@@ -50,16 +50,16 @@ pub enum Technique {
 pub struct Reshuffles {
     pub(crate) deal: Deal,
     contrast: Contrast,
-    /// Input of exact arithmetic, which is used if the bounds of the rounding errors do not decide. It is the question
-    /// without the null hypothesis's shift and scale, and the data's statistics without rounding. `None` if exact
-    /// arithmetic cannot decide these cases either.
+    /// The question without the null hypothesis's shift and scale, and the data's statistics without rounding. Exact
+    /// arithmetic uses them if the bounds of the rounding errors do not decide. `None` if exact arithmetic cannot
+    /// decide either.
     exactly: Option<(Question, exactly::Statistics)>,
     observed: Observation,
     /// Lower and upper bound of the distance between the data's comparison and the value that the null hypothesis
     /// expects.
     distance: (f64, f64),
-    /// A factor and a term, in this order. A comparison is divided by the factor, and the term is then added, to
-    /// convert it to the values' own unit.
+    /// A factor and a term that convert a comparison to the values' own unit. The comparison is divided by the factor,
+    /// and the term is then added.
     unit: (f64, f64),
     random: Xoshiro256PlusPlus,
 }
@@ -212,7 +212,7 @@ impl Reshuffles {
 }
 
 /// Returns whether samples can be compared without the shift and the scale of the null hypothesis, which were removed
-/// from the pooled values. They can if applying both again changes every comparison only by the same term or factor.
+/// from the pooled values. They can if reapplying both changes every comparison by the same term or factor.
 fn null_cancels(question: &Question) -> bool {
     match question.comparison {
         Comparison::Difference => question.null.scale == 1.0,

@@ -1,5 +1,5 @@
-//! Reshuffles in the direct way: the pooled values are shuffled and dealt out to samples. The masks are tested against
-//! this method, and more than two samples always use it.
+//! Reshuffles in the direct way: shuffles the pooled values and deals them out to samples. More than two samples always
+//! use this method. The method with bit masks is tested against it.
 
 use ascertain_numeric::sum::exact;
 use ascertain_stats::{Moments, quantile_sorted};
@@ -17,8 +17,8 @@ pub(crate) struct ShuffledPool {
     pub values: Vec<f64>,
     pub sizes: Vec<usize>,
     pub statistic: Statistic,
-    /// The weights of [`mean_weights`], one for each sample. If they are present, each sample's sum times its weight
-    /// takes the place of its mean, because no division rounds it.
+    /// The weights of [`mean_weights`], one for each sample. With weights, each sample's sum times its weight takes the
+    /// place of its mean, because no division rounds it.
     pub weights: Option<Vec<f64>>,
     pub precision: Precision,
 }

@@ -92,10 +92,9 @@ fn random_bits<R: Rng>(numerator: u32, bits: u32, random: &mut R) -> u64 {
     word
 }
 
-/// Returns the expected cost of a draw. It is that of the random words, and that of the picks until the number of
-/// elements is right. If there are too many elements, only a pick of an element in the subset helps; if there are too
-/// few, only a pick of one outside. The number of picks is the expected surplus or lack, divided by the chance that a
-/// pick helps.
+/// Returns the expected cost of a draw: the cost of the random words, and that of the picks which correct the number of
+/// elements. If there are too many elements, only a pick of an element in the subset helps; if there are too few, only
+/// a pick of one outside. The number of picks is the expected surplus or lack, divided by the chance that a pick helps.
 fn expected_cost(count: f64, chosen: f64, bits: u32, numerator: u32) -> f64 {
     let share = f64::from(numerator) / f64::from(1 << bits);
     let spread = 0.4 * (count * share * (1.0 - share)).sqrt();
@@ -116,8 +115,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns whether the sum of squared deviations may be due to chance: a larger sum occurs less than once in a
-    /// million times.
+    /// Returns whether a sum of squared deviations is small enough to be due to chance. By chance, the limit is
+    /// exceeded less than once in a million times.
     fn is_by_chance(chi_squared: f64, degrees: f64) -> bool {
         // Wilson and Hilferty: the cube root is nearly normal.
         let z = ((chi_squared / degrees).cbrt() - (1.0 - 2.0 / (9.0 * degrees))) / (2.0 / (9.0 * degrees)).sqrt();

@@ -148,8 +148,8 @@ impl QuantilePosition {
     }
 }
 
-/// Returns the values less one of those near the mean, so that a large offset loses no digits. Returns them unchanged
-/// unless all differences are exact, as they are for values that differ by less than a factor of two.
+/// Subtracts one of the values near the mean from all values, so that a large offset loses no digits. Returns the
+/// values unchanged unless all differences are exact, as they are for values within a factor of two.
 fn centred(mut values: Vec<f64>) -> Vec<f64> {
     let mean = sum(&values) / values.len() as f64;
     let nearest = values.iter().copied().min_by(|x, y| (x - mean).abs().total_cmp(&(y - mean).abs()));

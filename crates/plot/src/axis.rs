@@ -9,7 +9,7 @@ pub enum Scale {
     /// Shares between 0 and 1, stretched at both ends (log-odds), so that 0.9, 0.99 and 0.999 are equally far apart.
     /// This scale can't show the shares 0 and 1.
     Logit,
-    /// Names in a row, with indices from 0. On the y axis the first name is at the top.
+    /// Names at equal distances. The number of a name is its index, from 0. On the y axis the first name is at the top.
     Names(Vec<String>),
 }
 
@@ -23,7 +23,7 @@ pub enum Scale {
 /// ```
 pub type Prefixes = &'static [(f64, &'static str)];
 
-/// Returns the factor and the symbol of the prefix that fits the size of a number.
+/// Returns the factor and the symbol of the largest prefix that the number reaches, or of the smallest prefix.
 pub(crate) fn prefix(unit: Prefixes, value: f64) -> (f64, &'static str) {
     let fitting = unit.iter().find(|(factor, _)| value.abs() >= *factor);
     fitting.or(unit.last()).copied().unwrap_or((1.0, ""))
@@ -76,7 +76,7 @@ impl Axis {
         self
     }
 
-    /// Returns the factor and the symbol of the prefix that this axis uses for the number.
+    /// Returns the factor and the symbol (such as `ms`) of the prefix with which this axis writes the number.
     pub fn prefix(&self, value: f64) -> (f64, &'static str) {
         if self.in_percent { (0.01, "%") } else { prefix(self.unit, value) }
     }

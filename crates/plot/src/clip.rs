@@ -7,23 +7,23 @@ use crate::{Axis, Layer, Scale, label, scale};
 pub(crate) struct Clip {
     low: f64,
     high: f64,
-    /// A rule (a labelled line) for each side of the range that has outliers beyond it. The label gives their number
-    /// and the farthest of them.
+    /// Labelled lines ([`Layer::Rule`]), one for each end of the range beyond which there are outliers. A label gives
+    /// their number and the farthest of them.
     pub(crate) rules: Vec<Layer>,
 }
 
-/// The smallest number of marks that is searched for outliers.
+/// A plot with fewer marks than this has no outliers.
 const LEAST_MARKS: usize = 20;
-/// The limit of the distance between a mark and the range that the middle 80 % of the marks span. A mark farther away
-/// is an outlier. The limit is this many times the length of the range.
+/// A mark is an outlier if it is farther than this from the range of the middle 80 % of the marks. The unit is the
+/// length of that range.
 const APART: f64 = 3.0;
-/// The outliers at one end are clipped only if they would make the axis much longer at that end. The limit is this many
-/// times the length of the range without outliers.
+/// Outliers at one end are clipped only if showing them would lengthen the axis at that end by more than this. The unit
+/// is the length of the axis without outliers.
 const TOO_LONG: f64 = 2.0;
 
 impl Clip {
-    /// Finds the outliers of a y axis of numbers; `None` if no mark is so far away that the others would be hard to
-    /// distinguish. Hollow dots, such as times that were cut off, are never outliers.
+    /// Finds the outliers on a numeric y axis. `None` if the other marks can be distinguished even with all marks on
+    /// the axis. Hollow dots, such as times that were stopped at a limit, are never outliers.
     pub(crate) fn find(axis: &Axis, layers: &[Layer]) -> Option<Clip> {
         if matches!(axis.scale, Scale::Names(_) | Scale::Logit) || axis.in_percent {
             return None;

@@ -14,7 +14,7 @@ pub const LIGHT: [&str; COLORS] =
 pub const DARK: [&str; COLORS] =
     ["#b0c7fe", "#d1681e", "#6cf6b2", "#aa728f", "#59a8d6", "#dfce41", "#e6968b", "#7d76df"];
 
-/// The colours of text, axes and background: the name, the colour on white, and the colour on a dark background.
+/// The colours of text, axes and background. Each has a name, its value on white, and its value on a dark background.
 pub const GROUND: [(&str, &str, &str); 4] = [
     // Text, thresholds and marks without a series.
     ("ink", "#1f2328", "#e6e8eb"),
@@ -44,7 +44,7 @@ pub(crate) fn dash(series: usize) -> &'static str {
 pub(crate) const MODEL_DASH: &str = "1 3";
 
 /// Outlines of marks about 8 pixels high around 0,0: circle, square, triangle, diamond, triangle pointing down, plus
-/// sign, and x. The path data is relative, so that it can follow a command that moves to any position.
+/// sign, and x. The path data is relative, so it can follow a command that moves to the position of the mark.
 pub(crate) const OUTLINES: [&str; SHAPES] = [
     "m0-3.6a3.6 3.6 0 1 1-.01 0z",
     "m-3.3-3.3h6.6v6.6h-6.6z",
@@ -63,7 +63,7 @@ pub(crate) fn shape(series: usize) -> usize {
 /// The characters of the first 16 series in a terminal, all one column wide.
 const GLYPHS: [char; 16] = ['●', '○', '■', '□', '▲', '△', '◆', '◇', '+', '×', '*', '#', '%', '@', '&', '$'];
 
-/// Returns the character of a series: one of the 16 marks, then letters.
+/// Returns the character of a series: one of the 16 marks, or a letter for later series.
 pub(crate) fn glyph(series: Option<usize>) -> char {
     let of = |series: usize| GLYPHS.into_iter().chain('a'..='z').chain('A'..='Z').cycle().nth(series).unwrap_or('•');
     series.map_or('•', of)

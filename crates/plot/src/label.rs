@@ -3,7 +3,7 @@
 use crate::Prefixes;
 use crate::axis::prefix;
 
-/// Returns the symbol of the unit itself, such as `ns`; empty for numbers without a unit.
+/// Returns the symbol of the smallest prefix of the unit, such as `ns` for times; empty for numbers without a unit.
 pub(crate) fn symbol(unit: Prefixes) -> &'static str {
     unit.last().map_or("", |(_, symbol)| symbol)
 }
@@ -35,8 +35,8 @@ pub(crate) fn own(value: f64, unit: Prefixes) -> String {
     with_unit(&decimal(number, step, number), symbol)
 }
 
-/// Returns the label of a power of two, or of a multiple of a power of two: `64 KiB`. Without a unit, the label has all
-/// digits, as in tables: `65536`.
+/// Returns the label of a power of two, or of a multiple of a power of two: `64 KiB`. Without a unit, all digits are
+/// written: `65536`.
 pub(crate) fn binary(value: f64, unit: Prefixes) -> String {
     let prefixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
     let rank = ((value.log2() / 10.0).floor().max(0.0) as usize).min(prefixes.len() - 1);

@@ -15,15 +15,15 @@ pub(crate) struct Ruler {
     pub(crate) is_binary: bool,
 }
 
-/// The largest magnitude of an end. The difference of two larger numbers could overflow.
+/// The largest absolute value of a number at an end of an axis. The difference of two larger numbers could overflow.
 const FARTHEST: f64 = 1e300;
-/// A rule is shown if its distance from the marks is at most this many times the length of the range of the marks. The
-/// axis is then extended up to the rule. Otherwise, only the label of the rule is shown, at the edge.
+/// A rule (a labelled line, [`Layer::Rule`]) that is near the marks extends the axis, so that it is visible. Near means
+/// at most this many times the length of the range of the marks. Of other rules only the label is shown, at the edge.
 const RULE_REACH: f64 = 1.0;
 
 impl Ruler {
-    /// Creates the axis for these layers. The axis shows the requested range, its levels and all marks except clipped
-    /// ones, with a small margin. If the lowest number is near zero, the axis starts at zero.
+    /// Creates the axis for these layers. It shows the requested range, its levels and, with a small margin, all marks
+    /// except the outliers in `clip`. If the lowest number is near zero, the axis starts at zero.
     pub(crate) fn new(axis: &Axis, layers: &[Layer], on: Which, clip: Option<&Clip>) -> Ruler {
         let is_seen = |number: &f64| clip.is_none_or(|clip| clip.has(*number));
         let marks: Vec<f64> = layers
@@ -71,7 +71,7 @@ impl Ruler {
         if value.is_infinite() || beyond { Some(if value > 0.5 { 1.0 } else { 0.0 }) } else { self.share(value) }
     }
 
-    /// Returns whether a number is below (`Less`), within (`Equal`) or above the range of the axis. `None` if the scale
+    /// Compares a number with the range of the axis: below (`Less`), within (`Equal`) or above it. `None` if the scale
     /// can't show the number.
     pub(crate) fn side(&self, value: f64) -> Option<std::cmp::Ordering> {
         let at = place(&self.axis.scale, value)?;
@@ -111,7 +111,7 @@ pub(crate) fn number(scale: &Scale, place: f64) -> f64 {
     }
 }
 
-/// Returns the coordinates of all marks of a layer on one axis. Rules are not marks.
+/// Returns the coordinates of all marks of a layer on one axis. A rule ([`Layer::Rule`]) has no marks.
 pub(crate) fn numbers(layer: &Layer, on: Which) -> Vec<f64> {
     let of = usize::from(on == Which::Y);
     match layer {

@@ -6,8 +6,8 @@ use crate::scale::{Ruler, numbers};
 use crate::thin::{MOST_MARKS, thinned};
 use crate::{Axis, Interval, Layer, Plot, Range, Scale, Which};
 
-/// A plot ready to be drawn: control characters are escaped, marks are thinned, and the ends of the axes are known. If
-/// an axis does not start at zero, its label says so.
+/// A plot ready to be drawn. Control characters are escaped, excess marks are left out, and the ends of the axes are
+/// known. If an axis does not start at zero, its label says so.
 pub(crate) struct Scene {
     /// The plot with the marks that are left after thinning.
     pub(crate) plot: Plot,
@@ -87,8 +87,8 @@ impl Scene {
             };
             match runs.last_mut().filter(|_| before.is_some()) {
                 Some((open, run)) if *open == is_open => run.push(place),
-                // At a change between bounded and unbounded ranges, the new subpath begins with the last range before,
-                // to leave no gap.
+                // If bounded and unbounded ranges meet, the new part begins with the range before it, so that there is
+                // no gap.
                 _ => runs.push((is_open, before.into_iter().chain([place]).collect())),
             }
             before = Some(place);
@@ -96,8 +96,9 @@ impl Scene {
         runs
     }
 
-    /// Returns the vertical position (0 to 1) and the label of a horizontal rule. The label begins with an arrow if the
-    /// rule is above or below the plot. `None` for other layers and for rules without a label.
+    /// Returns the vertical position (0 to 1) and the label of a labelled horizontal line ([`Layer::Rule`]). The label
+    /// begins with an arrow if the line is above or below the plot. `None` for other layers and for lines without a
+    /// label.
     pub(crate) fn level_rule(&self, layer: &Layer) -> Option<(f64, String)> {
         let Layer::Rule { on: Which::Y, at, label } = layer else { return None };
         let arrow = match self.y.side(*at)? {
@@ -151,7 +152,7 @@ impl Plot {
     }
 }
 
-/// Returns the corners of a line in steps: it keeps its height until the next point, and then goes up or down.
+/// Returns the corners of a step line: it stays at the same height until the next point, and then goes up or down.
 pub(crate) fn stepped(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     let corners = points.windows(2).flat_map(|pair| [pair[0], [pair[1][0], pair[0][1]]]);
     corners.chain(points.last().copied()).collect()

@@ -1,5 +1,5 @@
-//! Arranges the labels of vertical rules in rows above the plot, so that no label overlaps another and no rule crosses
-//! a label. Lengths are in pixels (SVG) or in columns (text).
+//! Arranges the labels of vertical lines ([`Layer::Rule`](crate::Layer::Rule)) in rows above the plot. No label
+//! overlaps another, and no line crosses a label. Lengths are in pixels (SVG) or in columns (text).
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ const MOST_ROWS: usize = 8;
 pub(crate) struct LabelSpace<'a> {
     /// The width of the whole picture.
     pub(crate) width: f64,
-    /// The width of the label of the y axis, which is at the left of the lowest row.
+    /// The width of the label of the y axis, which takes the left end of the lowest row.
     pub(crate) taken: f64,
     /// The space between a rule and its label, and between labels.
     pub(crate) gap: f64,
@@ -32,7 +32,7 @@ pub(crate) struct Step {
     /// Horizontal position at which the text begins, at its left side; `to` is the position at which it ends.
     pub(crate) from: f64,
     to: f64,
-    /// Horizontal position of the rule; `None` if no line is drawn from the rule to the label.
+    /// Horizontal position of the rule (the vertical line that is labelled); `None` if no line leads to the label.
     pub(crate) rule: Option<f64>,
 }
 
@@ -47,17 +47,17 @@ impl Step {
     }
 }
 
-/// A vertical rule whose label has no position yet. `is_drawn` is `false` if the rule is outside the plot, which then
-/// has only the label.
+/// The label of a vertical line ([`Layer::Rule`]) before it is placed. `is_drawn` is `false` if the line is outside the
+/// plot, so that only its label is shown.
 struct LabelRequest {
     x: f64,
     text: String,
     is_drawn: bool,
 }
 
-/// Arranges the labels of all vertical rules. `x_of` converts a position on the x axis, from 0 to 1, to the unit of the
-/// picture. Also returns the number of rows used, including the lowest row if the label of the y axis is in it. Labels
-/// for which there is no space are left out.
+/// Arranges the labels of all vertical lines ([`Layer::Rule`]), and leaves out those without space. `x_of` converts a
+/// position on the x axis, from 0 to 1, to pixels or columns. Also returns the number of rows used, including the
+/// lowest row if it has the label of the y axis.
 pub(crate) fn arranged(scene: &Scene, x_of: impl Fn(f64) -> f64, space: &LabelSpace) -> (Vec<Step>, usize) {
     let mut wanted: Vec<LabelRequest> = Vec::new();
     for layer in &scene.plot.layers {
@@ -83,8 +83,9 @@ pub(crate) fn arranged(scene: &Scene, x_of: impl Fn(f64) -> f64, space: &LabelSp
     if is_worse { to_the_left } else { to_the_right }
 }
 
-/// Puts each label into the lowest row in which it does not conflict with the labels before. If `prefers_left`, it is
-/// to the left of its rule where it fits, otherwise to the right. Also returns the number of rows used.
+/// Puts each label into the lowest row in which it does not conflict with the labels before. With `prefers_left`,
+/// labels are to the left of their lines if they fit there, otherwise to the right. Also returns the number of rows
+/// used.
 fn stairs(wanted: &[LabelRequest], space: &LabelSpace, prefers_left: bool) -> (Vec<Step>, usize) {
     let mut steps: Vec<Step> = Vec::new();
     let taken = Step { text: String::new(), row: 0, from: 0.0, to: space.taken, rule: None };
@@ -100,8 +101,8 @@ fn stairs(wanted: &[LabelRequest], space: &LabelSpace, prefers_left: bool) -> (V
             let is_taken = space.taken > 0.0 && hinders(&taken);
             !is_taken && !steps.iter().any(hinders)
         };
-        // If no row has space beside the rule, its label is put after the label of the y axis. Then no line leads from
-        // the rule to its label.
+        // If no row has space beside the line, the label is put after the label of the y axis, without a connection to
+        // its line.
         let after = |row: usize| Step {
             from: space.taken + space.gap,
             to: space.taken + space.gap + length,

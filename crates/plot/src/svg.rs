@@ -147,7 +147,7 @@ impl Drawing {
         self.write_legend(&layout, &mut svg);
         self.write_color_scale(&layout, &mut svg);
         self.write_axes(&layout, &mut svg);
-        // No mark is drawn outside the frame: numbers outside the range of an axis are drawn at the edge.
+        // Numbers outside the range of an axis are drawn at its end, so no mark is outside the frame.
         for (index, layer) in scene.plot.layers.iter().enumerate() {
             self.write_layer(index, layer, &layout, &mut svg);
         }
@@ -171,7 +171,7 @@ impl Drawing {
         let (width, height) = (px(layout.width), px(layout.height));
         let [title, alt] = [&plot.title, &plot.alt].map(|text| escaped(text));
         if self.is_document {
-            // Only a document has a margin around the plot.
+            // A document, unlike a picture in a page, has a margin around the plot.
             let view = format!("-10 -10 {} {}", px(layout.width + 20.0), px(layout.height + 20.0));
             return format!(
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" viewBox=\"{view}\" width=\"{width}\" \
@@ -215,7 +215,7 @@ fn axis_data(name: &str, ruler: &Ruler, from_px: f64, to_px: f64, ticks: &[Tick]
         let _ = write!(text, " data-{name}-unit=\"{prefixes}\"");
     }
     match &ruler.axis.scale {
-        // The attribute is not needed if all names are written at ticks: the script reads them there.
+        // If all names are written at ticks, the script reads them there and needs no attribute.
         Scale::Names(names) if name == "y" && names.len() == ticks.len() => {}
         Scale::Names(names) => {
             let lines: Vec<String> = names.iter().map(|name| escaped(name)).collect();

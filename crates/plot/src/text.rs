@@ -88,7 +88,7 @@ impl Drawing<'_> {
         let taken = if y_label.is_empty() { 0.0 } else { columns(&y_label) + 1.0 };
         let room = stairs::LabelSpace { width: width as f64, taken, gap: 1.0, measure: &columns };
         let (steps, step_rows) = stairs::arranged(scene, |share| frame.column(share) as f64, &room);
-        // The requested height already includes one row of labels.
+        // One row of labels is already subtracted from the height.
         if named.is_none() && step_rows != 1 {
             frame.height = (rows + 1).saturating_sub(step_rows).max(LEAST_ROWS);
         }

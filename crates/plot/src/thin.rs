@@ -31,8 +31,8 @@ pub fn thin_ranges(ranges: &[Range], most: usize) -> Vec<Range> {
 }
 
 /// Returns at most `most` of the items, in their order. The items are divided into sections, and `keys` returns four
-/// sort keys of an item. A section keeps, for each of the four keys, the item with the lowest one. It also keeps its
-/// first item with a key that is not finite. If `most` is too small even for one section, the items with the lowest
+/// sort keys of an item. For each of the four keys, a section keeps the item with the lowest one. It also keeps the
+/// first item that has a key which is not finite. If `most` is too small for one section, the items with the lowest
 /// keys of all are kept.
 fn survivors<T: Clone>(items: &[T], most: usize, keys: impl Fn(&T) -> [f64; 4]) -> Vec<T> {
     if items.len() <= most {
@@ -86,8 +86,8 @@ pub(crate) fn thinned(layers: &[Layer], most: usize) -> (Vec<Layer>, Option<usiz
     (thinned.collect(), Some(all))
 }
 
-/// Returns the largest number of marks for a layer of a plot with at most `most` marks. A line gets fewer marks than
-/// dots do, because it is also drawn between two marks.
+/// Returns the largest number of marks for one layer of a plot with at most `most` marks. Dots get more than other
+/// layers, because those are also drawn between their marks.
 fn most_of(layer: &Layer, most: usize) -> usize {
     if let Layer::Dots { .. } = layer { most } else { most / 3 }
 }

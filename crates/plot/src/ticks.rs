@@ -101,8 +101,8 @@ fn levels(ruler: &Ruler) -> Vec<Tick> {
     let unit = ruler.axis.unit;
     let written = |value: &f64| match label::own(*value, unit) {
         _ if ruler.is_binary => label::binary(*value, unit),
-        // The label has two digits. If these are too few for a level, which may be any number, all its digits are
-        // written.
+        // Two digits are not enough for every level, because a level may be any number. Such a level is written with
+        // all of its digits.
         _ if label::symbol(unit).is_empty() && !has_two_digits(*value) => value.to_string(),
         own => own,
     };
@@ -117,13 +117,13 @@ fn has_two_digits(value: f64) -> bool {
     format!("{value:.1e}").parse() == Ok(value)
 }
 
-/// Returns sets of ticks, from dense to sparse. The ticks of a set are at the multiples of a step: 1, 2 or 5 times a
-/// power of ten. The step is in the unit of the labels, such as ms.
+/// Returns sets of ticks, from dense to sparse. The ticks of a set are at the multiples of a step, which is 1, 2 or 5
+/// times a power of ten. The step is in the unit of the labels, such as ms.
 fn linear(ruler: &Ruler) -> Vec<Vec<Tick>> {
     let (low, high) = ruler.ends();
     let prefix @ (factor, _) = ruler.axis.prefix(low.abs().max(high.abs()));
     let finest = (high - low) / factor / 20.0;
-    // The range of an axis can overflow; the axis then has no ticks.
+    // The length of an axis can overflow; the axis then has no ticks.
     let rank = (finest.log10() * 3.0).floor().clamp(-3000.0, 3000.0) as i32;
     let steps = (rank..rank + 8)
         .map(|rank| [1.0, 2.0, 5.0][rank.rem_euclid(3) as usize] * 10f64.powi(rank.div_euclid(3)) * factor);
@@ -137,9 +137,9 @@ fn linear(ruler: &Ruler) -> Vec<Vec<Tick>> {
     steps.filter(|step| *step >= least && step.is_normal()).map(set).collect()
 }
 
-/// Returns sets of ticks for a logarithmic axis, from dense to sparse. The first set is at 1, 2 and 5 times each power
-/// of ten, the next at 1 and 3 times. The others are only at powers of ten. If the first set has fewer than three ticks
-/// on the axis, other sets replace all of these. They are evenly spaced or at other round numbers.
+/// Returns sets of ticks for a logarithmic axis, from dense to sparse. The first sets are at 1, 2 and 5 times and at 1
+/// and 3 times each power of ten, the others only at powers of ten. If fewer than three ticks of the first set are on
+/// the axis, all sets are at other round numbers instead, or evenly spaced.
 fn logarithmic(ruler: &Ruler) -> Vec<Vec<Tick>> {
     let (from, to) = ruler.places();
     let unit = ruler.axis.unit;
@@ -194,8 +194,8 @@ fn logit(ruler: &Ruler) -> Vec<Vec<Tick>> {
     if !sets.is_empty() {
         return sets;
     }
-    // If no set has two ticks on the axis, ticks are evenly spaced along it. Their labels have the form of the others:
-    // `p90` or `90 %`.
+    // If no set has two ticks on the axis, ticks are evenly spaced along it. Their labels have the usual form, `p90` or
+    // `90 %`.
     let relabelled = |set: Vec<Tick>| {
         let (from, to) = ruler.places();
         let value = |share: f64| number(&Scale::Logit, from + share * (to - from));

@@ -1,4 +1,4 @@
-//! Writes runs of many different shapes and their reports, for the test in a browser: `shapes DIR`.
+//! Writes runs of many different shapes and their reports, for the test in a browser. Usage: `shapes DIR`.
 
 #[path = "../tests/all/shapes/mod.rs"]
 mod shapes;

@@ -1,4 +1,4 @@
-//! Notes about memory allocations of the functions of a bench.
+//! A note about functions whose calls don't all allocate the same amount of memory.
 
 use ascertain_engine::outcome::{Outcome, PointSummary};
 use ascertain_engine::unit::Unit;

@@ -23,9 +23,9 @@ impl Alphabet {
         }
     }
 
-    /// Returns the text for display. If only ASCII is available, each character of `OURS` is replaced by the nearest
-    /// one, so that tables and plots keep their columns. Other characters in names and commands stay. Output for
-    /// programs is never converted.
+    /// Returns the text for display. If only ASCII is available, the characters that this program prints itself are
+    /// replaced by similar ones; tables and plots keep their columns. Other characters, as in names and commands, stay.
+    /// Output that programs read must not be converted.
     #[must_use]
     pub fn shown(self, text: &str) -> Cow<'_, str> {
         if self == Alphabet::Unicode || text.is_ascii() {
@@ -57,13 +57,13 @@ impl Alphabet {
     }
 }
 
-/// The text between a number and its power of ten; it is replaced as a whole.
+/// The text between a number and a power of ten. In ASCII it becomes `e`, so that `5×10⁶` is `5e6`.
 const FACTOR: &str = "×10";
 /// The raised digits 0 to 9, and the minus sign, of an exponent.
 const RAISED: [char; 11] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', '⁻'];
 
-/// The characters that this program prints itself. The next constant has the nearest ASCII character of each at the
-/// same position. Marks of plots stay distinct.
+/// The characters that this program prints itself. [`IN_ASCII`] has a similar ASCII character for each, at the same
+/// position. Series in plots still have different characters.
 const OURS: &str = "µσ…·—–−─━╌└┬│┤├┊’“”←◄→►↑↓×●○■□▲△◆◇•░▒▓█";
 const IN_ASCII: &[u8] = b"us~-------++||||'\"\"<<>>^vxoOmMaAdD..:%#";
 

@@ -20,8 +20,8 @@ pub(crate) struct Amount {
 }
 
 impl Amount {
-    /// Returns the words for comparing amounts of this metric. `None` for time, which has words of its own, and for
-    /// metrics that commands don't have.
+    /// Returns the words for comparing amounts of this metric. `None` for time, which has other words ("faster"), and
+    /// for metrics that commands don't have.
     pub fn new(measure: &Measure) -> Option<Amount> {
         const USES: (&str, &str) = ("uses", "use");
         const HAS: (&str, &str) = ("has", "have");
@@ -84,7 +84,7 @@ impl Amount {
     }
 }
 
-/// The words between the two sides of a comparison.
+/// The words that join the names of the two sides of a comparison.
 pub(crate) struct Wording {
     /// The predicate for one better side: "is faster", "uses less memory".
     pub is_better: String,
@@ -111,7 +111,7 @@ impl Wording {
         Wording::after("is ", measure)
     }
 
-    /// Returns the words without "is": "faster than"; verbs such as "uses less memory than" stay.
+    /// Returns the words without a leading "is": "faster than". Other verbs, as in "uses less memory than", stay.
     #[cfg(feature = "html")]
     pub fn without_is(measure: &Measure) -> Wording {
         Wording::after("", measure)
@@ -267,14 +267,14 @@ impl<'a> Size<'a> {
     }
 
     /// Returns the text in place of the interval: the reason why the ratio has none, or an empty text if the ratio is
-    /// exact. `None` if there is an interval, or if there are only too few trials for one.
+    /// exact. `None` if there is an interval, or if the only reason is that there are too few trials.
     fn no_interval(&self) -> Option<String> {
         let Size { claim, measure, .. } = self;
         let is_open = !self.has_interval && claim.ratio_low == Some(0.0);
         match () {
             () if claim.asked.judging == Judging::Exact => Some(String::new()),
             () if claim.has_lost_interval(false) => Some(clause::NOT_ALIKE.into()),
-            // If both values of a pair are zeros, or times that were cut off, their ratio may be anything.
+            // If both values of a pair are zero, or both times were stopped at a limit, their ratio may be anything.
             () if is_open && Amount::new(measure).is_some() => Some("no interval: zeros or time-outs".into()),
             () if is_open => Some("no interval: time-outs".into()),
             () => None,
@@ -294,9 +294,8 @@ impl<'a> Size<'a> {
         }
     }
 
-    /// Returns both ends of a range of ratios, each with its own words: "9.1 % less time to 25 % longer". `None` if the
-    /// words for the number suit both ends. If only one end is known, it is the worst or the best ratio: "at worst 25 %
-    /// longer".
+    /// Returns both ends of a range of ratios, each in its own words: "9.1 % less time to 25 % longer". If only one end
+    /// is known: "at worst 25 % longer". `None` if the words of `self` suit both ends.
     fn in_words(&self, low: Option<f64>, high: Option<f64>) -> Option<String> {
         let Size { measure, words, .. } = self;
         let has_other = |end: f64| end != 1.0 && RatioWording::new(measure, end).after != words.after;
@@ -339,8 +338,8 @@ impl<'a> Size<'a> {
     }
 }
 
-/// Converts the two ends of a range of ratios to the numbers that are written with these words. The lower number is
-/// first, although a higher ratio may be a lower number. An end of 0 or infinity becomes `None`.
+/// Converts both ends of a range of ratios to the numbers that are written with these words, the lower number first.
+/// The order can change, because a higher ratio may be a lower number. An end of 0 or infinity becomes `None`.
 fn between(words: &RatioWording, low: Option<f64>, high: Option<f64>) -> (Option<f64>, Option<f64>) {
     let [low, high] = [low, high].map(|end| known(end).map(words.number));
     if is_turned(words) { (high, low) } else { (low, high) }
@@ -392,7 +391,7 @@ pub(crate) fn size_cells(claim: &ClaimResult, measure: &Measure) -> Figure {
     if !clause::has_ratio(claim) {
         return clause::ratio_figure(claim, &[]);
     }
-    // "the same time" would seem to contradict an answer that the two differ.
+    // For an answer that the two differ, "the same time" would be a contradiction.
     let differs = matches!(claim.decision, Some(Decision::Faster | Decision::Slower));
     match Size::new(claim, measure) {
         Some(size) => {
@@ -406,7 +405,7 @@ pub(crate) fn size_cells(claim: &ClaimResult, measure: &Measure) -> Figure {
     }
 }
 
-/// Returns the size of the difference for a claim that has only a bound of the ratio, because times were cut off: "it
+/// Returns the size of the difference if only a bound of the ratio is known, because times were stopped at a limit: "it
 /// was at least 3.1 times as fast".
 fn bounded(claim: &ClaimResult, measure: &Measure) -> Option<Figure> {
     let is_slow = is_time(measure) && claim.ratio_high.is_some_and(|high| high < 1.0);
@@ -439,7 +438,7 @@ pub(crate) fn inverse(claim: &ClaimResult) -> ClaimResult {
     let inverse = |ratio: Option<f64>| ratio.map(f64::recip).filter(|ratio| ratio.is_finite());
     let (low, high) = (inverse(claim.ratio_high), inverse(claim.ratio_low));
     // A lower end of 0 without an upper end means that the ratio may be anything, because both sides can be zero. The
-    // inverse may then be anything too, so its lower end is also 0.
+    // inverse may then be anything too, so its lower end is 0 as well.
     let low = low.or(claim.ratio_low.filter(|low| *low == 0.0));
     ClaimResult { ratio: inverse(claim.ratio), ratio_low: low, ratio_high: high, ..claim.clone() }
 }

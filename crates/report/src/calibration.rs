@@ -7,8 +7,8 @@ use ascertain_engine::unit::significant;
 use crate::figure::{error_in_words, exact_percent, percent};
 use crate::text::{counted, plain, quoted, shortened};
 
-/// Returns four sentences: the number of pairs, the difference between two runs of the same command, the answer of the
-/// comparison, and the difference that a minute of measurement detects.
+/// Returns four sentences. They have the number of pairs, the difference between two runs of the same command, the
+/// answer of the comparison, and the difference that a minute of measurement detects.
 pub fn sentences(calibration: &Calibration) -> Vec<String> {
     let Calibration { pairs, elapsed_s, .. } = calibration;
     let command = plain(&shortened(&quoted(&calibration.command), &[]));
@@ -73,7 +73,7 @@ fn detection_sentence(calibration: &Calibration) -> String {
     }
 }
 
-/// The smallest number of pairs from which the difference that 1 of 20 pairs exceeds can be estimated.
+/// With fewer pairs than this, the difference that 1 of 20 pairs exceeds can't be estimated well.
 const FEW_PAIRS: u64 = 40;
 
 /// Returns a difference in percent. The difference is unknown (not finite) if a run was stopped at its time limit.

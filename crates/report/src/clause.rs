@@ -12,7 +12,7 @@ use crate::grid::is_judged;
 use crate::text::{escape_controls, quoted};
 
 /// Subject and complement of a claim, such as "`kahan`" and "at least 8 times as fast as `naive`". Sentences put "was"
-/// or "is" between them.
+/// or "is" between the two.
 pub(crate) struct Clause {
     pub subject: String,
     pub complement: String,
@@ -74,9 +74,9 @@ fn is_symmetric(bound: Bound) -> bool {
 /// The text in place of an interval if the rate or ratio changed during the run, because no interval is valid then.
 pub(crate) const NOT_ALIKE: &str = "no interval: it changed during the run";
 
-/// Returns the value that a claim states: "at least 8 times as fast", "at most 5 ms", "size 660 B to 1.1 kB", "time <=
-/// 5 ms in 99 % of trials". It is in the same unit as the measured value. Empty for a claim about an order, or about
-/// several values.
+/// Returns the value that a claim states, in the unit of the measured value. Examples: "at least 8 times as fast", "at
+/// most 5 ms", "size 660 B to 1.1 kB", "time <= 5 ms in 99 % of trials". Empty for a comparison without a stated value,
+/// and for a claim with several tests.
 pub(crate) fn claimed(claim: &ClaimResult) -> String {
     let is_rate = claim.asked.judging == Judging::Rate && claim.rate_claimed != 0.5;
     let often = if is_rate { format!(" in {} of trials", exact_percent(claim.rate_claimed)) } else { String::new() };
@@ -213,9 +213,9 @@ pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
     (name(one, other), name(other, one))
 }
 
-/// Returns the names of the two arms of a comparison, for a run that may have comparisons at several inputs. The
-/// candidate's name therefore also has the levels that both arms share. It lacks such a level only if the reference's
-/// command line shows it. If both arms are the same command, each name is only the levels: "size=4096".
+/// Returns the names of the two arms of a comparison. The candidate's name also has the levels that both arms share,
+/// because a run may compare them at several inputs. A shared level that the reference's command line shows is left
+/// out. If both arms are the same command, each name is only the levels: "size=4096".
 pub(crate) fn compared_names(candidate: &Arm, reference: &Arm) -> (String, String) {
     if candidate.variant == reference.variant && candidate.point != reference.point {
         return (candidate.point.to_string(), reference.point.to_string());
@@ -232,7 +232,7 @@ pub(crate) fn arm_label(arm: &Arm) -> String {
     escape_controls(&arm.to_string())
 }
 
-/// The ratio, the difference or the quantile of a metric that a claim is about, in words.
+/// The measured value of a claim in words: the ratio or difference of two arms, or a quantile of a metric.
 pub(crate) struct ClaimFigure {
     /// The value and its interval, as a clause of a sentence: "at the median 6.1 times as fast (5.9 to 6.3)".
     pub clause: String,
@@ -246,7 +246,7 @@ impl ClaimFigure {
     /// conditions on several metrics.
     pub fn new(claim: &ClaimResult) -> Option<ClaimFigure> {
         let [test] = claim.asked.tests.as_slice() else { return None };
-        // If times were cut off, only a bound of the ratio may be known.
+        // If times were stopped at a limit, only a bound of the ratio may be known.
         if claim.ratio.is_none() && !matches!(test, Test::Versus { scale: Effect::Ratio, .. }) {
             return None;
         }
@@ -280,9 +280,8 @@ impl ClaimFigure {
     }
 }
 
-/// Returns whether the ratio of a claim is written in words such as "9.3 % longer". The ratio of a comparison always
-/// is. The ratio of another claim is if it is below 1 and the claimed ratio is not. Any other ratio is written as a
-/// multiple, as the claimed ratio is: "6.1 times as fast".
+/// Returns whether the ratio of a claim is written in words such as "9.3 % longer", not as a multiple such as "6.1
+/// times as fast". This is so for comparisons, and for a ratio below 1 unless the claimed ratio is below 1, too.
 pub(crate) fn is_in_words(claim: &ClaimResult) -> bool {
     let [Test::Versus { scale: Effect::Ratio, bound, .. }] = claim.asked.tests.as_slice() else { return false };
     let is_below_one = |ratio: f64| ratio > 0.0 && ratio < 1.0;
@@ -297,8 +296,9 @@ pub(crate) fn joined(Figure { value, range, .. }: &Figure) -> String {
     if range.is_empty() { value.clone() } else { format!("{value} ({range})") }
 }
 
-/// Returns the ratio of a claim with its interval, of which no end is rounded to one of the `landmarks`. If both times
-/// of a pair were cut off, its ratio could be anything above 0, and there is no interval.
+/// Returns the ratio of a claim with its interval. No end of the interval is rounded to one of the `landmarks`, such as
+/// the claimed ratio. If both times of a pair were stopped at a limit, its ratio could be anything above 0, and there
+/// is no interval.
 pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
     let [value, low, high] = bounding(claim);
     let figure = match (low, high) {
@@ -307,7 +307,7 @@ pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
     };
     let range = match (low, high) {
         _ if ties_only(claim) => "all ties".into(),
-        // The pairs include some whose times were both cut off, or whose values were both zero.
+        // In some pairs, both times were stopped at a limit, or both values were zero.
         (None, None) if claim.ratio_low == Some(0.0) => match Amount::of_order(claim) {
             Some(_) => "no interval: zeros or time-outs".into(),
             None => "no interval: time-outs".into(),
@@ -318,7 +318,7 @@ pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
 }
 
 /// Returns the ratio with `word` after the number: "6.1x (5.9 to 6.3)". If only a bound is known: "at most 1.2x". No
-/// end is rounded to one of the `landmarks`. `None` if nothing is known.
+/// end of the interval is rounded to one of the `landmarks`, such as the claimed ratio. `None` if nothing is known.
 pub(crate) fn times(claim: &ClaimResult, word: &str, landmarks: &[f64]) -> Option<String> {
     times_apart(claim, word, landmarks).as_ref().map(joined)
 }
@@ -336,7 +336,7 @@ pub(crate) fn times_apart(claim: &ClaimResult, word: &str, landmarks: &[f64]) ->
 }
 
 /// Returns the ratio and the two ends of its interval. A number that is unknown or zero is `None`, because it bounds
-/// nothing; if all pairs are ties, all three are.
+/// nothing. All three are `None` if all pairs are ties.
 fn bounding(claim: &ClaimResult) -> [Option<f64>; 3] {
     let says = |ratio: &f64| *ratio > 0.0 && !ties_only(claim);
     [claim.ratio, claim.ratio_low, claim.ratio_high].map(|ratio| ratio.filter(says))
@@ -347,7 +347,7 @@ pub(crate) fn has_ratio(claim: &ClaimResult) -> bool {
     bounding(claim) != [None; 3]
 }
 
-/// Returns the number of trials that contradict the claim. Ties and trials that were cut off are not counted.
+/// Returns how many of the trials counted in `of` contradict the claim. Ties, and trials that were stopped, do not.
 pub(crate) fn failures(of: Decided) -> u64 {
     [of.ties, of.unknown, of.successes].into_iter().fold(of.trials, u64::saturating_sub)
 }
@@ -368,14 +368,14 @@ pub(crate) fn rate_figure(claim: &ClaimResult) -> Figure {
     Figure { value: figure.value, range: range(claim, true, figure.range) }
 }
 
-/// Returns `range`, the text of an interval, or a note if that interval is invalid because of a change during the run.
-/// The interval is that of the rate if `of_rate`, otherwise that of the ratio or difference.
+/// Returns `range`, the text of an interval, or a note if the interval is invalid because the trials changed during the
+/// run. It is the interval of the rate if `of_rate`, otherwise that of the ratio or difference.
 fn range(claim: &ClaimResult, of_rate: bool, range: String) -> String {
     if claim.has_lost_interval(of_rate) { NOT_ALIKE.into() } else { range }
 }
 
-/// Returns the landmarks of a claim, the numbers that a rounded end of an interval must not be equal to: 1 and the
-/// claimed bounds.
+/// Returns the landmarks of a claim: 1 and the claimed bounds. No end of an interval may be rounded to a landmark,
+/// because it would then seem to be equal to it.
 pub(crate) fn landmarks(bound: Bound) -> Vec<f64> {
     match bound {
         Bound::AtLeast(mark) | Bound::AtMost(mark) => vec![1.0, mark],

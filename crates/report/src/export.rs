@@ -58,7 +58,7 @@ const STDOUT: &str = "/dev/stdout";
 
 impl Export {
     /// Tests whether a file can be created in the folder of the path. If the path is a device or a pipe, such as
-    /// `/dev/stdout`, opens it for writing. If the path is a symbolic link, the file it points to will be replaced.
+    /// `/dev/stdout`, opens it for writing. If the path is a symbolic link, the export replaces the file it points to.
     ///
     /// # Errors
     /// If the path is a folder, or its folder does not exist or is not writable.
@@ -76,8 +76,8 @@ impl Export {
         }
     }
 
-    /// Returns whether two exports write to the same file, or both to standard output. Any other device may be the
-    /// target of two exports; the result is then `false`.
+    /// Returns whether two exports write to the same file, or both to standard output. For two exports to another
+    /// device the result is `false`, because a device may get both.
     pub fn is_same(&self, other: &Export) -> bool {
         let is_shared = self.device.is_some() && self.target != Path::new(STDOUT);
         !is_shared && self.target == other.target
@@ -99,8 +99,8 @@ impl Export {
         }
     }
 
-    /// Replaces the file by one with the results so far. Does nothing for a device, whose output could not be replaced
-    /// later; only [`finish`](Self::finish) writes to a device.
+    /// Replaces the file by one with the results so far. Does nothing for a device, because text that was written to it
+    /// can't be replaced later; only [`finish`](Self::finish) writes to a device.
     ///
     /// # Errors
     /// If the file can't be written. The previous file is unchanged.

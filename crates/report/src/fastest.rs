@@ -39,7 +39,7 @@ fn between<'c, 'a>(one: &Arm, other: &Arm, comparisons: &[&'c ArmComparison<'a>]
 }
 
 /// Returns the interval of a ratio: the time of `third` divided by the time of the other arm in the comparison. `None`
-/// if an end is unknown, or if the comparison was not judged.
+/// if an end of the interval is unknown, or if the comparison was not judged.
 fn ratio_to(third: &Arm, comparison: &ArmComparison) -> Option<[f64; 2]> {
     let ArmComparison { claim, reference, .. } = comparison;
     let [low, high] = [claim.ratio_low?, claim.ratio_high?];
@@ -47,9 +47,9 @@ fn ratio_to(third: &Arm, comparison: &ArmComparison) -> Option<[f64; 2]> {
     is_judged(claim).then_some(ratio)
 }
 
-/// Returns whether `one` is shown to be faster than `other`, by a verdict or by way of a third arm. In the second case,
-/// both were compared with the third arm, and the intervals of their ratios to it are further apart than the margin.
-/// This result is wrong if either of the two claims is.
+/// Returns whether `one` is shown to be faster than `other`. If the two were not compared, a third arm that was
+/// compared with both can show it. The intervals of their ratios to the third arm must then be further apart than the
+/// margin. The result is wrong if one of the two comparisons is.
 fn is_faster(one: &Arm, other: &Arm, comparisons: &[&ArmComparison]) -> bool {
     if let Some(direct) = between(one, other, comparisons) {
         return match direct.decision() {
@@ -115,9 +115,9 @@ fn finding(fastest: &Fastest) -> String {
     }
 }
 
-/// Returns the fastest arm for a headline: "`hash` is the fastest". If the fastest arm depends on the input, it names
-/// the inputs: "`hash` is the fastest at n=10, `tree` at n=1000". `None` if no arm is shown to be the fastest at one of
-/// the inputs, or if there are too many inputs to name.
+/// Returns the fastest arm for a headline: "`hash` is the fastest". If the fastest arm depends on the input, the
+/// headline names the inputs: "`hash` is the fastest at n=10, `tree` at n=1000". `None` if no arm is shown to be the
+/// fastest at one of the inputs, or if there are too many inputs to name.
 pub(crate) fn headline(outcome: &Outcome) -> Option<String> {
     const MOST_INPUTS: usize = 3;
     let all = all(outcome);

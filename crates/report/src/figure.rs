@@ -16,9 +16,9 @@ pub struct Figure {
 impl Figure {
     /// Writes a number and its interval, without a unit, in enough digits to show the width of the interval.
     ///
-    /// `landmarks` are numbers, such as the bound of a claim, that an end must not be rounded to. Such an end gets one
-    /// more digit, or is written as `over` or `under` the landmark. If no number is negative, each has at least two
-    /// significant digits.
+    /// `landmarks` are numbers, such as the bound of a claim, to which no end of the interval may be rounded. Such an
+    /// end gets one more digit, or is written as `over` or `under` the landmark. If no number is negative, each has at
+    /// least two significant digits.
     ///
     /// ```
     /// use ascertain_report::figure::Figure;
@@ -42,8 +42,8 @@ impl Figure {
         let least = |number: f64| if is_signed { 0 } else { two_digits(number) };
         let end = |number: f64| {
             let decimals = decimals.map(|(of_ends, of_value)| {
-                // An end much larger than the value does not get the extra digits that distinguish the value from the
-                // nearer end.
+                // Extra digits distinguish the value from the nearer end of its interval. An end that is much larger
+                // than the value does not need them.
                 let is_far = value.is_some_and(|value| number.abs() > 10.0 * value.abs());
                 (if is_far { of_ends } else { of_value }).max(least(number))
             });
@@ -135,7 +135,8 @@ impl Figure {
         figure
     }
 
-    /// Writes a share in percent: `99.07 % (97.3 to 99.96 %)`. No end is rounded to 0, to 100 or to the claimed share.
+    /// Writes a share in percent: `99.07 % (97.3 to 99.96 %)`. No end of the interval is rounded to 0 %, to 100 % or to
+    /// the claimed share.
     pub fn of_share(share: Option<f64>, low: Option<f64>, high: Option<f64>, claimed: f64) -> Figure {
         let [value, low, high] = [share, low, high].map(|number| number.map(|v| v * 100.0));
         let mut figure = Figure::new(value, low, high, &[0.0, 100.0, claimed * 100.0]);
@@ -188,7 +189,7 @@ impl Estimate {
         self.low.is_finite() && self.high.is_finite()
     }
 
-    /// Writes the estimate without a unit: `1.052 (1.047 to 1.058)`. Rounding never moves an end onto 1.
+    /// Writes the estimate without a unit: `1.052 (1.047 to 1.058)`. No end of the interval is rounded to 1.
     pub fn ratio(self) -> Figure {
         Figure::new(Some(self.value), Some(self.low), Some(self.high), &[1.0])
     }
@@ -210,16 +211,15 @@ const TOO_FEW: &str = "too few trials";
 /// The words before the only end of an interval that has no upper end.
 pub(crate) const AT_LEAST: &str = "at least ";
 
-/// An interval is too wide for one unit if its upper end is at least this many times the lower end, or this many times
-/// the unit. Each end then has its own unit.
+/// An interval is too wide for one unit if its upper end is at least this many times the lower end or the unit. Each
+/// end then has its own unit.
 const FAR: f64 = 1e4;
 
 /// The largest number of decimals. A number that needs more decimals is written with an exponent.
 const MOST_DECIMALS: usize = 9;
 
-/// Writes a number with `decimals` decimals. It gets more decimals if rounding would make it equal to a landmark, a
-/// bound such as 1, because it would then seem to be exactly there. If `decimals` is `None` or too large, the number
-/// has four significant digits.
+/// Writes a number with `decimals` decimals. It gets more decimals if rounding would make it look equal to a landmark,
+/// a bound such as 1. If `decimals` is `None` or too large, the number has four significant digits.
 fn write(number: f64, decimals: Option<usize>, landmarks: &[f64]) -> String {
     let is_fitting = |decimals: &usize| number.is_finite() && *decimals <= MOST_DECIMALS;
     let Some(decimals) = decimals.filter(is_fitting) else { return significant(number) };
@@ -234,7 +234,7 @@ fn beside_mark(number: f64, decimals: Option<usize>, landmarks: &[f64]) -> Optio
     let most = decimals.filter(|decimals| *decimals < MOST_DECIMALS)? + 1;
     let mark = landmarks.iter().find(|mark| number != **mark && rounds_onto(number, **mark, most))?;
     let written = format!("{mark:.most$}");
-    // A landmark that has more digits itself must not be written with fewer.
+    // The landmark itself must be written with all of its digits.
     let is_exact = written.parse::<f64>().is_ok_and(|written| (written - mark).abs() <= mark.abs() * 1e-12);
     let word = if number > *mark { "over" } else { "under" };
     is_exact.then(|| format!("{word} {}", without_trailing_zeros(&written)))
@@ -379,7 +379,7 @@ pub(crate) fn error_in_words(error: f64) -> String {
     }
 }
 
-/// Writes a share in percent with two digits, rounded up, so that an upper bound stays one.
+/// Writes a share in percent with two digits, rounded up, so that an upper bound remains an upper bound.
 pub(crate) fn below(share: f64) -> String {
     format!("{} %", chance(share * 100.0))
 }

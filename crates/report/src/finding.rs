@@ -8,7 +8,7 @@ use ascertain_engine::unit::{Unit, significant};
 use crate::outlook;
 use crate::text::{counted, escape_controls, grouped, sorted};
 
-/// The smallest needed time that is recommended as `--max-time`, in nanoseconds. A run that needed less than this ended
+/// The shortest time that is recommended as `--max-time`, in nanoseconds. If a run needed less time than this, it ended
 /// for another reason than its time limit.
 const SLOW_NS: f64 = 2e9;
 
@@ -26,8 +26,8 @@ pub(crate) fn kind(found: &Reason) -> String {
     }
 }
 
-/// Returns how long the claims need that did not fit in the run's time: "alone it needs 12 s", "alone each needs 12 s
-/// to 3 min". `None` if there is no such claim.
+/// For the claims that did not fit in the run's time, returns the time that they need: "alone it needs 12 s", "alone
+/// each needs 12 s to 3 min". `None` if all claims did fit.
 pub(crate) fn needed<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Option<String> {
     let needed_s = reasons.filter_map(|found| match found {
         Reason::TooLong { needed_ns, .. } => Some(needed_ns / 1e9),
@@ -119,8 +119,8 @@ pub(crate) fn reasons(claim: &ClaimResult) -> Option<String> {
     all(claim.reasons.iter())
 }
 
-/// Returns two texts about the reasons why there is no verdict: that there are too few trials, and all other reasons.
-/// Each is `None` if there is no such reason.
+/// Returns the reasons why a claim has no verdict as two texts: the reason that there are too few trials, and all other
+/// reasons. Each is `None` if there is no such reason.
 pub(crate) fn early_and_others(claim: &ClaimResult) -> [Option<String>; 2] {
     let is_early = |found: &&Reason| matches!(found, Reason::TooEarly { .. });
     [all(claim.reasons.iter().filter(is_early)), all(claim.reasons.iter().filter(|found| !is_early(found)))]
@@ -226,7 +226,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
             if *flights < 2 {
                 return format!("in the last trial the page's {body}{compressed} came in one flight of {first}");
             }
-            // Segments are not always full. For example, each TLS ticket is in one of its own.
+            // A segment is not always full. For example, each TLS ticket has a segment of its own.
             let differs = match expected_segments {
                 expected if expected.abs_diff(*first_segments) <= 2 => String::new(),
                 expected => format!(" (expected: {expected})"),
@@ -274,10 +274,10 @@ pub(crate) fn remark(remark: &Remark) -> String {
     }
 }
 
-/// Returns by how much the report "done" came before or after the last server's change, with the interval. For example:
-/// "0.5 s (0.4 s to 0.6 s) before the last server had the change". The arguments are times before the change, so a
-/// negative one is after it. `high_ns` is `None` if that end is unknown. If the interval contains 0, its ends are on
-/// both sides of the change.
+/// Returns the time between the report "done" and the last server's change, with the interval. For example: "0.5 s (0.4
+/// s to 0.6 s) before the last server had the change". The arguments are times before the change, negative if the
+/// report came after it. `high_ns` is `None` if it is unknown. If the interval contains 0, the text says which of its
+/// ends is before the change and which is after it.
 fn done(before_ns: f64, low_ns: f64, high_ns: Option<f64>) -> String {
     let side = |ns: f64| if ns < 0.0 { "after" } else { "before" };
     let [before, low, high] = [before_ns, low_ns, high_ns.unwrap_or(0.0)].map(|ns| span_ns(ns.abs()));
@@ -286,7 +286,7 @@ fn done(before_ns: f64, low_ns: f64, high_ns: Option<f64>) -> String {
         None if low_ns < 0.0 => format!("at most {low} after {last}, or before it"),
         None => format!("{low} or more before {last}"),
         Some(high_ns) if side(low_ns) == side(high_ns) => {
-            // The end that is nearer to zero comes first.
+            // The end of the interval that is nearer to zero comes first.
             let [near, far] = if low_ns < 0.0 { [high, low] } else { [low, high] };
             format!("{before} ({near} to {far}) {} {last}", side(before_ns))
         }
@@ -394,12 +394,12 @@ mod tests {
         };
         assert_eq!(said(999.9, 2e7, 0), "1 % of the requests were sent 20 ms or more too late");
         assert_eq!(said(999.0, 0.0, 1), "the system refused to send 1 request");
-        // This text is also for evidence from a version that did not record the reason.
+        // Older versions did not record the reason; their evidence gets this text.
         assert_eq!(said(500.0, 0.0, 0), "only 500.0 of 1000 requests per second were sent");
     }
 
-    /// The sentence names the exact number of bytes to trim, and mentions if the server sent another number of segments
-    /// than expected.
+    /// The sentence has the exact number of bytes to remove from the page. If the server sent another number of
+    /// segments than expected, the sentence has the expected number, too.
     #[test]
     fn a_page_is_told_what_to_trim() {
         let page = |body_bytes, flights, first_segments, trim_bytes, compression: Option<&str>| {

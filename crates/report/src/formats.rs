@@ -44,7 +44,8 @@ pub trait Report: Serialize {
     }
 }
 
-/// An element of the human-readable output. Names in its sentences are between marks, see `crate::text::NAME_START`.
+/// An element of the human-readable output. Names in its sentences are between special characters, see
+/// `crate::text::NAME_START`.
 pub enum Element {
     /// Sentences, each of which is a paragraph.
     Sentences(Vec<String>),
@@ -54,7 +55,7 @@ pub enum Element {
     Note(String),
     /// A table, drawn as characters or as Markdown.
     Table(Grid),
-    /// A plot, which is drawn only in a terminal. Markdown has the title instead, if there is one.
+    /// A plot, which is drawn only in a terminal, and its title in Markdown. Without a title, Markdown leaves it out.
     #[cfg(feature = "plot")]
     Plot(Box<ascertain_plot::Plot>, Option<String>),
 }

@@ -28,9 +28,8 @@ pub struct Grid {
 pub struct Column {
     pub heading: String,
     pub kind: ColumnKind,
-    /// The order in which columns are stacked if the table is too wide: the cells of such a column are then below those
-    /// of the column before. Columns with 1 are stacked first, columns with 2 only if that is not enough, columns with
-    /// 0 never.
+    /// The order in which columns are stacked, that is, their cells put below those of the column before, if the table
+    /// is too wide. Columns with 1 are stacked first, columns with 2 only if that is not enough, columns with 0 never.
     pub stacks: usize,
     /// `true` if the column may be left out, which happens if the table is too wide and has many rows.
     pub is_extra: bool,
@@ -116,8 +115,8 @@ impl Grid {
         self
     }
 
-    /// Removes the columns that have the same text in all rows, if there are several rows. It asks `may_go` first, with
-    /// the index and the heading of the column. Returns the heading and the text of each removed column: "exit 0".
+    /// Removes the columns that have the same text in all rows, if there are several rows. A column stays if `may_go`
+    /// returns `false` for its index and heading. Returns the heading and the text of each removed column: "exit 0".
     pub fn without_constant_columns(&mut self, may_go: impl Fn(usize, &str) -> bool) -> Vec<String> {
         let Some((first, others @ [_, ..])) = self.rows.split_first() else { return Vec::new() };
         let is_constant = |index: usize| others.iter().all(|row| row[index] == first[index]);
@@ -154,7 +153,8 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// Returns the table of claims: statement, id, source, the value of the source, the value measured here, verdict.
+/// Returns the table of claims. Its columns are the statement, the id, the source, the value stated by the source, the
+/// value measured here, and the verdict.
 pub(crate) fn claims(outcome: &Outcome) -> Grid {
     let mut grid = Grid::new(&["Claim", "Id", "By", "Said", "Here", "Verdict"])
         .kind(ColumnKind::Id, &["Id"])
@@ -180,8 +180,8 @@ pub(crate) fn here(claim: &ClaimResult) -> String {
     judged_briefly(claim).map_or_else(|| "-".into(), |figure| figure.to_string())
 }
 
-/// Returns the number of trials without an outcome, because they were cut off, in words: " (7 left open)". Empty if
-/// there are none.
+/// Returns the number of trials that have no outcome because they were stopped: " (7 left open)". Empty if there are
+/// none.
 pub(crate) fn left_open(claim: &ClaimResult) -> String {
     if claim.unknown > 0 { format!(" ({} left open)", claim.unknown) } else { String::new() }
 }
@@ -193,7 +193,7 @@ pub(crate) fn judged_briefly(claim: &ClaimResult) -> Option<Figure> {
     judged_with(claim, median(claim))
 }
 
-/// Returns the same as [`judged_briefly`], but with `median` as the text of the median, or without a median.
+/// Returns the same as [`judged_briefly`], but with the text `median` in place of the median; `None` leaves it out.
 pub(crate) fn judged_with(claim: &ClaimResult, median: Option<String>) -> Option<Figure> {
     let figure = ClaimFigure::new(claim).map(|figure| figure.figure);
     let rate = claim.rate.filter(|_| claim.asked.judging != Judging::Exact).map(|_| rate_figure(claim));
@@ -217,15 +217,15 @@ pub(crate) fn judged_with(claim: &ClaimResult, median: Option<String>) -> Option
     }
 }
 
-/// Returns the median of the predicate's metric: "8.2 ms", "0.41 %", "1,200". It is in percent if the predicate is.
-/// `None` for exit codes, whose median is meaningless.
+/// Returns the median of the predicate's metric: "8.2 ms", "0.41 %", "1,200". It is in percent if the predicate states
+/// a percentage. `None` for exit codes, whose median is meaningless.
 pub(crate) fn median(claim: &ClaimResult) -> Option<String> {
     let (measure, in_percent) = spoken_of(claim)?;
     claim.median.map(|median| if in_percent { percent(median) } else { measure.unit.human(median) })
 }
 
-/// Returns the metric of the predicate, and whether the predicate writes it in percent (`true`). `None` if the metric
-/// is an exit code, or if there are several metrics.
+/// Returns the metric of the predicate, and `true` if the predicate states a percentage. `None` if the metric is an
+/// exit code, or if there are several metrics.
 pub(crate) fn spoken_of(claim: &ClaimResult) -> Option<(&Measure, bool)> {
     match claim.asked.tests.as_slice() {
         [Test::Predicate { measure: Some(measure), conditions, .. }] if measure.metric != "exit" => {
@@ -239,8 +239,8 @@ pub(crate) fn spoken_of(claim: &ClaimResult) -> Option<(&Measure, bool)> {
 /// Returns the word for the verdict of a claim, or for the answer of a comparison.
 pub(crate) fn answer(claim: &ClaimResult) -> &'static str {
     match claim.decision.filter(|_| is_judged(claim)) {
-        // If every pair is a tie, the two sides are equal. This is not concluded from times, which are never exactly
-        // equal.
+        // If every pair is a tie, the two sides are equal. For times, ties don't show this, because times are never
+        // exactly equal.
         Some(Decision::Undecided)
             if claim.trials > 0
                 && claim.ties == claim.trials
@@ -286,9 +286,9 @@ fn printed_metrics(outcome: &Outcome) -> Vec<&str> {
 /// The heading of the column that compares each command with its reference.
 pub(crate) const VS_REFERENCE: &str = "vs. reference";
 
-/// Returns a table with a row for each command or function. Its columns are the main metric (usually time) with
-/// interval and range, the other metrics, the size of the difference from the reference, and the answer. `interval` is
-/// the heading for the interval of the size.
+/// Returns a table with a row for each command or function. It has the main metric (usually time) with interval and
+/// range, then the other metrics, then the size of the difference from the reference and the answer. `interval` is the
+/// heading for the interval of the size.
 pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) -> Grid {
     let are_commands = outcome.points.iter().any(|point| point.metric == "wall");
     let judged = outcome.claims.iter().find_map(ArmComparison::new).map(|one| one.measure);
@@ -358,8 +358,8 @@ fn quantity(unit: Unit, value: f64, layout: &TableLayout) -> String {
     format!("{number} {symbol}").trim_end().to_string()
 }
 
-/// Writes mean and standard deviation: "23.41 ± 0.52 ms". The deviation has two significant digits. Empty if some
-/// observations were cut off.
+/// Writes mean and standard deviation: "23.41 ± 0.52 ms". The deviation has two significant digits. Empty if
+/// observations were stopped at the time limit, because their mean is then unknown.
 fn mean(point: &PointSummary, layout: &TableLayout) -> String {
     let (Some(mean), Some(std)) = (point.mean, point.std) else { return String::new() };
     let (factor, symbol) = layout.prefix(point.unit, mean);
@@ -401,14 +401,14 @@ pub(crate) fn median_cells(point: &PointSummary, layout: &TableLayout) -> Figure
     censored(point, figure, prefix.1)
 }
 
-/// Returns the median of a point with its interval; `figure` has both as if no value had been cut off. If values were
-/// cut off, the median or the upper end may only be known to be over the limit.
+/// Returns the median of a point with its interval. `figure` has both, computed as if no value had been stopped at the
+/// time limit. If values were stopped, the median or the upper end may only be known to be over the limit.
 fn censored(point: &PointSummary, figure: Figure, symbol: &str) -> Figure {
     match point.median {
         _ if point.censored == 0 => figure,
         None => {
-            // Without a limit, the observation was not stopped. It never began, because another one of its trial was
-            // stopped.
+            // Without a limit, the observation was not stopped. It never began, because another observation of the same
+            // trial was stopped.
             let what = if point.limit.is_some() { "stopped" } else { "lost" };
             let range = format!("{what} in {} of {}", point.censored, point.n);
             Figure { value: over(point.unit, point.limit), range }
@@ -418,8 +418,8 @@ fn censored(point: &PointSummary, figure: Figure, symbol: &str) -> Figure {
 }
 
 /// Returns the median and its interval, whose upper end is only known to be above the limit `above`: `1.917 to over 3
-/// ms`. If the lower end `low` is above the limit too, it is written alone: `at least 3.2 ms`. Both ends have units if
-/// the units differ.
+/// ms`. If the lower end `low` is above the limit too, there is no upper end: `at least 3.2 ms`. Both ends have units
+/// if the units differ.
 fn open_above(point: &PointSummary, figure: Figure, symbol: &str, low: Option<f64>, above: Option<f64>) -> Figure {
     let Some(written) = figure.range.strip_prefix(AT_LEAST) else { return figure };
     let unit = point.unit;
@@ -433,7 +433,7 @@ fn open_above(point: &PointSummary, figure: Figure, symbol: &str, low: Option<f6
     Figure { value: figure.value, range }
 }
 
-/// Writes a time that was cut off at its limit: "over 3 ms".
+/// Writes a time that was stopped at its limit: "over 3 ms".
 fn over(unit: Unit, limit: Option<f64>) -> String {
     match limit {
         None => "unknown".into(),
@@ -447,8 +447,8 @@ fn over(unit: Unit, limit: Option<f64>) -> String {
     }
 }
 
-/// Returns each arm with its points (summaries, one for each metric). The order is that of the claims, each reference
-/// before its candidates, or by ascending median.
+/// Returns each arm with its summaries, one for each metric. With [`Order::Time`], arms are in ascending order of the
+/// medians, otherwise in the order of the claims, with each reference before its candidates.
 pub(crate) fn arms_in_order(outcome: &Outcome, order: Order) -> Vec<(&Arm, Vec<&PointSummary>)> {
     let versus = outcome.claims.iter().flat_map(|claim| &claim.asked.tests).filter_map(|test| match test {
         Test::Versus { candidate, baseline, .. } => Some([baseline, candidate]),

@@ -2,8 +2,8 @@
 //! and the other formats as written by 1.x. Times are in seconds. Checked against the output of versions 1.15, 1.20 and
 //! 2.0.
 //!
-//! There are two differences. A time that was cut off is `null`, because only its limit is known; the mean is then
-//! `null` too. Observations are in the order of trials, not in the order in which they were measured.
+//! There are two differences. A time that was stopped at its limit is `null`, because only the limit is known; the mean
+//! is then `null` too. Observations are in the order of trials, not in the order in which they were measured.
 
 mod second;
 
@@ -62,8 +62,8 @@ impl CommandTimes {
         results.arms().iter().filter_map(|arm| CommandTimes::new(arm, &results.plan.commands)).collect()
     }
 
-    /// Returns the observations of an arm; `None` if it has no times. `sets` has the commands of the run. A vector of
-    /// values that were not measured is empty, for example the processor times of a function.
+    /// Returns the observations of an arm; `None` if it has no times. `sets` has the commands of the run. If a metric
+    /// was not measured, its vector is empty, for example the processor times of a function.
     fn new(arm: &ArmResults, sets: &[CommandSet]) -> Option<CommandTimes> {
         let (_, wall_ns) = arm.time()?;
         let values = |name: &str| arm.metric(name).map_or(&[][..], |(_, values)| values);

@@ -3,7 +3,7 @@
 //! The keys `reason`, `unlike` and `threats` have sentences for people. Each has a counterpart for programs, such as
 //! `reason_codes`, with a `code` and its numbers.
 //!
-//! A value above the `limit` at which observations were cut off is `null`; `censored` is the number of such
+//! A value above the `limit` at which observations were stopped is `null`; `censored` is the number of such
 //! observations.
 
 use ascertain_engine::claim::{Effect, Test};
@@ -46,8 +46,8 @@ fn say_of_claim(value: &mut Value, claim: &ClaimResult) {
     add_size(value, claim);
 }
 
-/// Adds the size of the difference to a claim about a ratio, in words and as a number. The number is the candidate's
-/// metric divided by the baseline's: for times, how many times as long the candidate took.
+/// Adds the size of the difference to the JSON of a claim about a ratio, in words and as a number. The number is the
+/// candidate's metric divided by the baseline's: for times, how many times as long the candidate took.
 fn add_size(value: &mut Value, claim: &ClaimResult) {
     let [Test::Versus { measure, scale: Effect::Ratio, .. }] = claim.asked.tests.as_slice() else { return };
     let has_ratio = clause::has_ratio(claim);
@@ -64,7 +64,7 @@ fn add_size(value: &mut Value, claim: &ClaimResult) {
     value["times_baseline_high"] = high.into();
 }
 
-/// Replaces the value at `key` by `words` for people, and moves the original value, for programs, to the key `codes`.
+/// Replaces the value at `key` by `words`, for people, and moves the original value, for programs, to the key `codes`.
 fn say(object: &mut Value, key: &str, codes: &str, words: Value) {
     let found = object[key].take();
     object[key] = words;
@@ -76,8 +76,8 @@ pub(crate) fn object(value: &impl serde::Serialize) -> String {
     escaped(&text.expect("plain data with string keys can be written as JSON")) + "\n"
 }
 
-/// Escapes the characters in strings that control a terminal or a text viewer, in JSON notation, so that programs read
-/// the original text. Outside strings, newlines are the only control characters.
+/// Escapes the characters in JSON strings that control a terminal or a text viewer. The escapes are those of JSON, so
+/// that programs read the original text. Outside strings, newlines are the only control characters.
 fn escaped(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {

@@ -11,8 +11,8 @@ use crate::options::TableLayout;
 use crate::sentence::{left_out, marked, undiagnosed, undiagnosed_claims};
 use crate::text::{escape_controls, marked_up, parted, quoted, with_names};
 
-/// Returns the outcome of a run: the table of compared commands, or the tables of claims and of each experiment's
-/// points. Sentences that have no place in the tables follow, then the warnings.
+/// Returns the outcome of a run: the table of compared commands, or the table of claims and a table for each
+/// experiment. Sentences about results that are not in the tables follow, then the warnings.
 pub fn outcome(outcome: &Outcome, layout: &TableLayout) -> String {
     let mut parts = Vec::new();
     let (texts, shared) = marked::claims(&outcome.claims);
@@ -45,12 +45,12 @@ fn compares(outcome: &Outcome) -> bool {
     outcome.claims.iter().any(|claim| claim.asked.judging == Judging::Order)
 }
 
-/// Returns whether each claim has a sentence in the output: it has if there is one claim, or if all are comparisons.
+/// Returns whether the output has a sentence for each claim. This is so for a single claim, and for comparisons.
 pub(crate) fn has_sentences(outcome: &Outcome) -> bool {
     compares(outcome) || outcome.claims.len() == 1
 }
 
-/// Returns a sentence as a paragraph, with its marked names as code.
+/// Returns a sentence as a paragraph. Its names, which are marked as in [`quoted`], become code.
 pub(crate) fn paragraph(sentence: &str) -> String {
     marked_up(sentence, code, text) + "\n"
 }
@@ -112,7 +112,7 @@ fn code(name: &str) -> String {
 }
 
 /// Returns a code span for a table cell. GitHub splits a row at vertical bars even inside code, so a bar needs a
-/// backslash. A bar after a backslash can't be written in a code span, so such a name is between HTML tags.
+/// backslash. A bar after a backslash can't be written in a code span; such a name is between the HTML tags for code.
 pub(crate) fn code_cell(name: &str) -> String {
     match escape_controls(name).contains("\\|") {
         true => format!("<code>{}</code>", text(name)),

@@ -96,7 +96,7 @@ pub(crate) fn span(seconds: f64) -> String {
     }
 }
 
-/// Writes an amount of the small unit in both units, the large one being 60 small ones: 252 s as "4 min 12 s".
+/// Writes an amount in two units, of which the large one is 60 small ones: 252 s as "4 min 12 s".
 fn in_sixties(amount: u64, [large, small]: [&str; 2]) -> String {
     match (amount / 60, amount % 60) {
         (whole, 0) => format!("{whole} {large}"),

@@ -20,7 +20,7 @@ pub struct PowerAnalysis {
     pub judging: Judging,
     /// The claimed rate; 0.5 for an order.
     pub rate_claimed: f64,
-    /// The margin: both verdicts are acceptable if the true rate is this close to the claimed one, or closer.
+    /// The margin: if the true rate differs from the claimed one by at most this much, both verdicts are acceptable.
     pub margin: Option<f64>,
     /// The highest probability that the verdict *holds* (for an order: *faster*) is wrong.
     pub error_holds: f64,
@@ -72,8 +72,8 @@ impl PowerAnalysis {
         }
     }
 
-    /// Returns the question, then the answers, then a warning. If there are few rates, each rate has an answer.
-    /// Otherwise, one sentence is about all rates.
+    /// Returns the question, then the answers, then a warning. Up to three rates have an answer each; more rates share
+    /// one sentence.
     pub fn sentences(&self) -> Vec<String> {
         let answers = match self.rates.len() {
             ..=3 => self.rates.iter().map(|at| self.answer(at)).collect(),
@@ -252,13 +252,13 @@ fn rough_percent(chance: f64) -> String {
     }
 }
 
-/// Writes a rate in percent, with two significant digits of its distance to 0 or 100. It is rounded up if `up`,
-/// otherwise down.
+/// Writes a rate in percent, with two significant digits of its distance to 0 or 100. It is rounded up if `up` is
+/// `true`, otherwise down.
 fn rough_rate(rate: f64, up: bool) -> String {
     let missing = rate.min(1.0 - rate) * 100.0;
     let scale = 10_f64.powf((1.0 - missing.log10().floor()).max(0.0));
     let scaled = rate * 100.0 * scale;
-    // Without the tolerance, a floating-point error could change a rate that already has so few digits.
+    // Because of the tolerance, a rate that already has so few digits is not changed by a floating-point error.
     let rounded = if up { (scaled - 1e-6).ceil() } else { (scaled + 1e-6).floor() };
     exact_percent(rounded / scale / 100.0)
 }

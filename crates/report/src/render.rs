@@ -49,8 +49,8 @@ pub fn render(result: &RunResult, options: &RenderOptions) -> String {
     }
 }
 
-/// Returns sentences for standard error. They have the reasons for failures and missing results if the text can't
-/// include them. If the text is for programs, they also have the assumptions of the answers.
+/// Returns sentences for standard error. These are the reasons for failures and missing results, if standard output
+/// does not have them. If standard output is for programs or quiet, they also have the assumptions behind the answers.
 #[must_use]
 pub fn notes(result: &RunResult, options: &RenderOptions) -> Vec<String> {
     let use_case = result.plan.use_case;
@@ -141,12 +141,13 @@ fn plots(result: &RunResult, options: &RenderOptions) -> String {
     parted(plots.iter().map(|plot| terminal::plot(plot, &options.style)))
 }
 
-/// Draws the curves over time of the run's only arm, unless it is emulated.
+/// Draws the curves of a metric over time. Empty if several arms were measured, or if the arm is not the real thing in
+/// an experiment that can emulate it. `asked` has the requested results.
 fn curves(result: &RunResult, asked: &Outcome, style: &Style) -> String {
     let mut measured = asked.points.iter().filter(|point| point.n > 0).peekable();
     let Some(&first) = measured.peek() else { return String::new() };
     let is_alone = measured.all(|point| point.is_of(&first.experiment, &first.arm));
-    // The curves are only in the evidence of the run.
+    // Curves are recorded only in the evidence of the run.
     let run = result.folder.as_deref().filter(|_| is_alone).and_then(|folder| recorded::read(folder).ok());
     let Some(run) = run.filter(|run| is_real(run, &first.experiment, &first.arm)) else { return String::new() };
     let pictures = html::pictures(&[run]);
@@ -154,7 +155,7 @@ fn curves(result: &RunResult, asked: &Outcome, style: &Style) -> String {
     parted(curves.map(|picture| terminal::plot(&picture.plot, style)))
 }
 
-/// Returns whether the arm measures the real thing, in an experiment that can emulate it.
+/// Returns whether the experiment can emulate what it measures, and the arm measured the real thing instead.
 fn is_real(run: &RecordedRun, experiment: &str, arm: &Arm) -> bool {
     let spec = run.header.experiments.iter().find(|spec| spec.id == experiment);
     spec.is_some_and(|spec| spec.emulates.is_some() && spec.emulated(arm).is_none())
@@ -178,8 +179,8 @@ fn advice(result: &RunResult, style: &Style) -> String {
     }
 }
 
-/// Returns a note if the time ran out before the table had the requested number of trials. hyperfine would exceed the
-/// time instead.
+/// Returns a note if the time ran out before the table had the requested number of trials. (hyperfine would measure all
+/// of them and exceed the time.)
 fn missing_trials(result: &RunResult) -> Option<String> {
     let RunResult { plan, outcome, .. } = result;
     let Config { table_trials, exact_trials, max_trials, .. } = plan.config;
@@ -190,8 +191,8 @@ fn missing_trials(result: &RunResult) -> Option<String> {
     is_by_time.then(|| format!("only {taken} of {wanted} trials {were} measured; allow more with --max-time"))
 }
 
-/// Returns the reasons why a target failed or why nothing was measured. They are those of the claims or, if claims have
-/// none, those of the arms. If only some arms could not be measured, their reasons are included unless `is_quiet`.
+/// Returns the reasons why a target failed or why nothing was measured: those of the claims or, if claims have none,
+/// those of the arms. If only some arms could not be measured, returns their reasons, or nothing if `is_quiet`.
 fn missing_results(result: &RunResult, is_quiet: bool) -> Vec<String> {
     let outcome = &result.outcome;
     let is_empty = outcome.points.iter().all(|point| point.n == 0);

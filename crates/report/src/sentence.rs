@@ -26,8 +26,8 @@ pub fn claim(claim: &ClaimResult) -> String {
     plain(&marked::claim(claim))
 }
 
-/// Returns a note that a ratio is biased if the run ends with the verdict about it. The note is for claims about a
-/// ratio whose last trial was also the one that decided them. `None` if there is no such claim.
+/// Returns a note about a bias: the ratio is slightly too far in the direction of the verdict if the run ends as soon
+/// as that verdict is known. `None` unless the last trial of a claim about a ratio decided that claim.
 pub fn overshoot(claims: &[ClaimResult]) -> Option<&'static str> {
     let stopped = |claim: &ClaimResult| {
         let is_by_trials = claim.asked.judging != Judging::Exact && claim.basis != Some(Basis::Interval);
@@ -73,7 +73,8 @@ const RATE: &str = "A rate is that of the measured trials, on this machine and a
 const ALIKE: &str = "A ratio is the median of the ratios of the single trials. Its interval is valid at every moment of \
                      the run, and assumes that trials are alike; if they do not seem to be, a warning says so.";
 
-/// Returns a sentence about the error probability of the run, and how its answers share it; `claims` is their number.
+/// Returns a sentence about the error probability of the run, and the share of it that each of the `claims` answers
+/// has.
 fn budget(claim: &ClaimResult, claims: usize) -> String {
     let each = if claims > 1 { "each answer has its share of it" } else { "this answer has all of it" };
     format!(
@@ -83,12 +84,14 @@ fn budget(claim: &ClaimResult, claims: usize) -> String {
     )
 }
 
-/// Returns a warning that the trials of a claim are not alike, and its consequence; `None` if they seem to be alike.
+/// Returns a warning that the trials of a claim are not alike (for example, because the rate changed), with the
+/// consequence. `None` if they seem to be alike.
 pub fn warning(claim: &ClaimResult) -> Option<String> {
     marked::warning(claim).as_deref().map(plain)
 }
 
-/// Returns a note that a comparison has too few pairs to check whether they are alike; `None` if there are enough.
+/// Returns a note that a decided comparison has too few pairs to detect lasting disturbances, such as a slow core that
+/// only one side used. `None` if there is no such comparison.
 pub fn undiagnosed(claims: &[ClaimResult]) -> Option<String> {
     let answered = claims.iter().filter(|claim| claim.undiagnosed && claim.asked.judging == Judging::Order);
     let pairs = answered.filter(|claim| matches!(claim.verdict, Verdict::Holds | Verdict::Refuted));
@@ -100,7 +103,8 @@ pub fn undiagnosed(claims: &[ClaimResult]) -> Option<String> {
     ))
 }
 
-/// Returns a note about the claims that have too few trials to check whether they are alike; `None` if there are none.
+/// Returns a note about decided claims that have too few trials to check whether the trials are alike. `None` if there
+/// are no such claims.
 pub(crate) fn undiagnosed_claims(claims: &[ClaimResult]) -> Option<String> {
     let decided = claims.iter().filter(|claim| matches!(claim.verdict, Verdict::Holds | Verdict::Refuted));
     let few = decided.filter(|claim| claim.undiagnosed && claim.asked.judging == Judging::Rate).count();

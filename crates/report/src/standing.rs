@@ -46,9 +46,8 @@ pub(crate) fn of_so_many(count: usize, answer: &str) -> &str {
     }
 }
 
-/// Returns the measured value divided by the claimed one, so that a number above 1 is better than claimed. For a claim
-/// about a ratio, these are ratios; for other claims, the odds of success. `None` if nothing was measured, or if the
-/// value is exact.
+/// Returns the measured value divided by the claimed one, so that a number above 1 is better than claimed. The values
+/// are ratios for a claim about a ratio, otherwise odds of success. `None` if the claim has neither a ratio nor a rate.
 pub(crate) fn standing(claim: &ClaimResult) -> Option<Estimate> {
     match claim.asked.tests.as_slice() {
         [Test::Versus { scale: Effect::Ratio, bound, .. }] => Some(by_bound(ratio(claim)?, *bound)),
@@ -60,8 +59,8 @@ pub(crate) fn standing(claim: &ClaimResult) -> Option<Estimate> {
     }
 }
 
-/// Returns the logarithm of the claimed value divided by the measured one, positive if the claim is missed. 0 if there
-/// is no measured value.
+/// Returns the logarithm of the claimed value divided by the measured one, which is positive if the measured value is
+/// worse. 0 if there is no measured value.
 pub(crate) fn distance(claim: &ClaimResult) -> f64 {
     standing(claim).map_or(0.0, |standing| -standing.value.ln())
 }
@@ -84,8 +83,8 @@ pub(crate) fn furthest_first(claims: &[ClaimResult]) -> Vec<usize> {
     order
 }
 
-/// Returns the position at which the middle of the claimed range is drawn. `None` unless a claim says that a ratio is
-/// within a range. The scale is that of [`standing`], and one end of the range is at 1.
+/// Returns the position of the middle of the claimed range on the scale of [`standing`], where both ends of the range
+/// are at 1. `None` unless a claim says that a ratio is within a range.
 #[cfg(feature = "html")]
 pub(crate) fn range_claimed(claim: &ClaimResult) -> Option<f64> {
     match claim.asked.tests.as_slice() {
@@ -97,7 +96,7 @@ pub(crate) fn range_claimed(claim: &ClaimResult) -> Option<f64> {
 fn ratio(claim: &ClaimResult) -> Option<Estimate> {
     let value = claim.ratio?;
     Some(match claim.asked.judging {
-        // If the value is exact, its interval is the value. If the trials changed, there is no valid interval, so only
+        // An exact value is its own interval. If the trials changed during the run, there is no valid interval, so only
         // the value is shown.
         Judging::Exact => Estimate { value, low: value, high: value },
         _ if claim.has_lost_interval(false) => Estimate { value, low: value, high: value },

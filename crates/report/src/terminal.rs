@@ -107,7 +107,7 @@ impl Style {
         }
     }
 
-    /// Returns a paragraph. If its first word is the verdict, that word is coloured; `None` if the text has no verdict.
+    /// Returns the text as a paragraph. If its first word is `verdict`, that word is coloured.
     pub(crate) fn sentence(self, text: &str, verdict: Option<&str>) -> String {
         let wrapped = self.paragraph(text);
         match verdict.and_then(|word| Some((word, wrapped.strip_prefix(word)?))) {
@@ -191,7 +191,7 @@ pub fn explained(outcome: &Outcome, style: &Style) -> String {
     if said.is_empty() { paragraphs } else { format!("Assumptions and errors:\n{paragraphs}") }
 }
 
-/// Returns the sentence of a claim as a paragraph. If it has more than two lines, long names in it are shortened,
+/// Returns the sentence of a claim as a paragraph. If the paragraph has more than two lines, long names are shortened,
 /// except those in the conditions of the claim.
 fn brief(claim: &ClaimResult, sentence: &str, style: &Style) -> String {
     let opening = marked::opening(claim);

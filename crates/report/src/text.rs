@@ -23,7 +23,8 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("{NAME_START}{}{NAME_END}", escape_controls(name))
 }
 
-/// Escapes a text, and replaces the backticks around names by marks. If the number of backticks is odd, they stay.
+/// Escapes a text, and replaces the backticks around names by [`NAME_START`] and [`NAME_END`]. If the number of
+/// backticks is odd, they stay.
 pub(crate) fn with_names(plain: &str) -> String {
     let pieces: Vec<String> = plain.split('`').map(escape_controls).collect();
     let pieces = match pieces.len() % 2 {
@@ -62,7 +63,8 @@ fn without_middle(name: &str) -> String {
     start.iter().chain(&['…']).chain(end).collect()
 }
 
-/// Converts a sentence with marked names: `name` converts the names, `words` the text between them.
+/// Converts a sentence whose names are between [`NAME_START`] and [`NAME_END`]. `name` converts the names, `words` the
+/// text between them.
 pub(crate) fn marked_up(sentence: &str, name: impl Fn(&str) -> String, words: impl Fn(&str) -> String) -> String {
     let pieces = sentence.split(NAME_START).enumerate().map(|(index, piece)| match piece.split_once(NAME_END) {
         Some((marked, rest)) if index > 0 => name(marked) + &words(rest),
@@ -80,7 +82,7 @@ pub(crate) fn listed(names: &[impl AsRef<str>], most: usize) -> String {
     }
 }
 
-/// Returns a sentence with marked names as plain text, with the names between backticks.
+/// Returns a sentence as plain text, with backticks in place of [`NAME_START`] and [`NAME_END`] around names.
 pub(crate) fn plain(sentence: &str) -> String {
     sentence.replace([NAME_START, NAME_END], "`")
 }
@@ -229,8 +231,8 @@ pub(crate) fn grouped(number: u64) -> String {
     grouped
 }
 
-/// Returns these words as a command line, quoted for a shell. Of the first word, the path of the program on the machine
-/// of the run, only the file name stays.
+/// Returns these words as a command line, quoted for a shell. The first word, a path on the machine of the run, is
+/// shortened to the file name of the program.
 #[cfg(feature = "recorded")]
 pub(crate) fn command_line(words: &[String]) -> String {
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -141,9 +141,9 @@ impl<'a> TransferReport<'a> {
         Self { schema: SCHEMA, direction, dry_run, elapsed_s: elapsed.as_secs_f64(), results }
     }
 
-    /// Returns a line for each file, then the total. For more than 20 files there is only the total, unless `all` is
-    /// set. For a single file, its forecast replaces the total. Failed files are not listed, because they were printed
-    /// when they failed.
+    /// Returns a line for each file, then the total; for more than 20 files only the total, unless `all` is set. A
+    /// single file has no total, but lines with its forecast and checksum. Failed files are not listed, because they
+    /// were printed when they failed.
     #[must_use]
     pub fn text(&self, all: bool) -> String {
         let mut text = String::new();
@@ -211,7 +211,7 @@ impl<'a> TransferReport<'a> {
     }
 }
 
-/// Returns the lines about a file: the duration, the forecast with its deviation, and the checksum.
+/// Returns the lines about a file: its size and duration, the forecast with its deviation, and the checksum.
 fn lines(result: &TransferResult) -> Vec<String> {
     let rest_bytes = result.bytes - result.resumed_bytes;
     let mut first = format!("{} in {}", size(result.bytes), duration(rest_bytes, result.elapsed_s));

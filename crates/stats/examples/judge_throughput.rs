@@ -1,4 +1,4 @@
-//! Measures how many outcomes per second the judge takes:
+//! Measures how many outcomes per second a [`Judge`] can process:
 //! `cargo run --release -p ascertain-stats --example judge_throughput`.
 //!
 //! There are three kinds of stream:
@@ -6,9 +6,9 @@
 //! - independent outcomes at and near the claimed rate, where a verdict takes long or never comes;
 //! - independent outcomes far from the claimed rate, with a new judge after each verdict, so that creating one counts
 //!   too;
-//! - the worst stream without a verdict: a success unless it would decide, otherwise a failure.
+//! - the worst stream without a verdict: each outcome is a success, or a failure if a success would cause a verdict.
 //!
-//! It then measures the time per pair of the judge that bets on magnitudes, with and without a difference.
+//! It then measures the time per pair of an [`OrderJudge`], for pairs with and without a difference.
 #![allow(clippy::print_stdout)]
 
 use ascertain_stats::{Error, Judge, OrderJudge};

@@ -1,5 +1,5 @@
-//! Measures the mean number of pairs until the faster of two is known, in simulated and in recorded streams. It compares
-//! signs alone with [`OrderJudge`]. Fails if a goal is missed.
+//! Measures how many pairs it takes on average to find out which of two commands is faster. Compares [`OrderJudge`]
+//! with signs alone, in simulated and in recorded streams. Fails if a goal is missed.
 //!
 //! Run `cargo run --release -p ascertain-stats --example order_power`, or `cargo xtask bench power`.
 #![allow(clippy::print_stdout)]
@@ -15,10 +15,10 @@ const RUNS: u64 = 2000;
 const ERROR: f64 = 0.0005;
 /// Number of pairs after which an undecided run counts as decided.
 const MOST_PAIRS: u64 = 50_000;
-/// Goal for every stream: the largest number of pairs of [`OrderJudge`], relative to signs alone.
+/// Largest accepted number of pairs of [`OrderJudge`] in any stream, relative to the number that signs alone need.
 const GOAL_ANYWHERE: f64 = 1.03;
 
-/// A stream of log-ratios, and its goal: the largest number of pairs of [`OrderJudge`], relative to signs alone.
+/// A stream of log-ratios with its goal, the largest accepted number of pairs relative to the number for signs alone.
 struct Row {
     name: &'static str,
     goal: f64,
@@ -114,7 +114,7 @@ fn bursts(mut random: Random) -> Box<dyn Iterator<Item = f64>> {
 }
 
 /// Returns recorded pairs of a program with itself, in their order, starting from a random pair. A coin decides which
-/// of the two is made slower by `ratio`.
+/// time of each pair is made longer by `ratio`.
 fn replay(mut random: Random, recorded: &'static str, ratio: f64) -> Box<dyn Iterator<Item = f64>> {
     let pairs: Vec<f64> = recorded.lines().filter(|line| !line.starts_with('#')).map(log_ratio).collect();
     let start = random.random_range(0..pairs.len());

@@ -36,15 +36,15 @@ use crate::{Error, Tally};
 /// probability 0.99.
 const BET: f64 = 0.9;
 
-/// The test ends as futile if the bettor's wealth falls below this share of `α`. Under the null hypothesis the wealth
-/// recovers from there with probability at most `α²/1000`. If `p` is half of `α`, one test in 10,000 ends here.
+/// Share of `α` below which the bettor's wealth ends the test as futile. Under the null hypothesis the wealth recovers
+/// from there with probability at most `α²/1000`. If `p` is half of `α`, one test in 10,000 ends here.
 const FUTILE: f64 = 1e-3;
 
-/// Constant part of the bound on the error of a wealth's computed logarithm. The other part is relative:
+/// Absolute part of the error bound for the computed logarithm of the wealth. The relative part is
 /// [`RELATIVE_PADDING`].
 const PADDING: f64 = 4e-12;
-/// Relative part of the bound on the error of a wealth's computed logarithm. It is a share of the magnitudes of the
-/// terms that the logarithm is computed from.
+/// Relative part of the error bound for the computed logarithm of the wealth. It is relative to the magnitudes of the
+/// terms from which the logarithm is computed.
 const RELATIVE_PADDING: f64 = 1e-14;
 
 /// The result of a [`BettingTest`].

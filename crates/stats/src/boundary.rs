@@ -31,8 +31,8 @@ use crate::eprocess::Mixture;
 use crate::rate::Rate;
 use crate::root::{Search, last_below_zero};
 
-/// The computed `ln e` is never too high, and near any threshold it is too low by at most this much. If a computed
-/// value is below the threshold by more than this, the exact value is therefore below the threshold too.
+/// Bound on how much the computed `ln e` is too low near a threshold; it is never too high. If a computed value is
+/// below the threshold by more than this, the exact value is therefore below the threshold too.
 const SLACK: f64 = 1e-9;
 
 /// Precision of the search for a new point slightly below the boundary. It is a share of the distance between the tally
@@ -163,8 +163,8 @@ impl Boundary {
         let (p, trials) = (self.mixture.rate().success, favourable + against);
         let limit = Tally::MAX_TRIALS.saturating_sub(against) as f64;
         let low = favourable as f64;
-        // Estimates how much a favourable outcome adds to `ln e`: the rate is the observed one, but at least noticeably
-        // above p.
+        // Estimates how much a favourable outcome adds to `ln e`. The estimate uses the observed rate, or a rate
+        // noticeably above p if the observed rate is lower.
         let noticeable = p + libm::sqrt(self.threshold * p * (1.0 - p) / (trials + 1) as f64);
         let rate = (low / trials.max(1) as f64).max(noticeable).min(1.0);
         let distance = surplus / libm::log(p / rate);

@@ -6,14 +6,14 @@ use crate::error::{check_error, check_rate};
 use crate::rate::Rate;
 use crate::{Error, Interval, Tally, Verdict};
 
-/// Largest number of trials for which the level is computed as a sum of logarithms with directed rounding. With more
-/// trials the terms of this sum cancel too much.
+/// Largest number of trials for which [`log_level`] is computed as a sum of logarithms with directed rounding. With
+/// more trials the terms of this sum cancel too much.
 const DIRECT_UP_TO: u64 = 1_000_000;
 
 /// A lower bound of ln √(2π), 0.918938533204672741….
 const LN_SQRT_TAU_DOWN: f64 = 0.918_938_533_204_672_6;
 
-/// Relative padding that moves results in the deviance form to the safe side. It is twice the error that
+/// Relative padding that moves [`log_level`] in the deviance form to the safe side. It is twice the error that
 /// [`log_binomial`] allows for.
 const PADDING: f64 = 8e-15;
 
@@ -164,11 +164,11 @@ fn add_up(a: f64, b: f64) -> f64 {
     if lost > 0.0 { sum.next_up() } else { sum }
 }
 
-/// The search for a limit of the interval examines log-odds up to this magnitude.
+/// Largest magnitude of the log-odds at which the search for a limit of the interval looks.
 const FURTHEST: f64 = 700.0;
 
-/// Precision of the log-odds of each limit of the interval, relative to their magnitude if that is above 1. The limits
-/// are moved outward by up to this much.
+/// Precision of the search for the log-odds of each limit of the interval. It is relative to the log-odds if their
+/// magnitude is above 1. The limits are moved outward by up to this much.
 const STEP: f64 = 1e-12;
 
 /// Returns the rates that the confidence sequence method does not reject at this tally: those where [`log_level`] is

@@ -41,7 +41,7 @@ impl Interval {
 /// error relative to `min(p, 1−p)` is about the same.
 const STEP: f64 = 1.0 / (1u64 << 43) as f64;
 
-/// The search for a limit of the interval examines log-odds up to this magnitude.
+/// Largest magnitude of the log-odds at which the search for a limit of an interval looks.
 const FURTHEST: f64 = 700.0;
 
 /// Returns the rates that are not rejected if you look at this tally once. For rates outside the interval the e-process
@@ -170,7 +170,7 @@ fn greatest_rejected(favourable: f64, against: f64, threshold: f64) -> Option<Ra
     (last_kept < limit).then(|| at(last_kept + STEP))
 }
 
-/// Bound on the error of the computed log-odds of a credible interval's ends. Both ends are moved outward by this much.
+/// Error bound for the computed log-odds of a credible interval's ends. Both ends are moved outward by this much.
 const PADDING: f64 = 2e-13;
 
 /// Returns the equal-tailed credible interval of a rate: the quantiles `error/2` and `1 − error/2` of Beta(s+1, f+1),

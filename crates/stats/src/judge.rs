@@ -36,7 +36,7 @@ impl Verdict {
 ///
 /// Two e-processes run side by side, [`log_e_holds`](crate::log_e_holds) and [`log_e_refuted`](crate::log_e_refuted).
 /// The first that reaches `ln(1/error)` of its direction decides. A verdict is never taken back, and
-/// [`Judge::decided_at`] is its tally. Both cannot reach the threshold at once, because only one of them can be above
+/// [`Judge::decided_at`] is its tally. They cannot both reach it at once, because only one of them can be above
 /// zero.
 ///
 /// The other e-process goes on. If it later rejects the statement of the verdict, [`Judge::contradicted`] is `true`: no

@@ -124,8 +124,8 @@ const GREATEST_SIZE: f64 = SHIFTS[SHIFTS.len() - 1] * SCALES[SCALES.len() - 1];
 /// for m.
 const GREATEST_ODDS: f64 = 1608.0;
 
-/// Bound on the error of the logarithm of a factor by which a bet multiplies the wealth. The factor is computed from
-/// two sums of about 150 additions in a row, whose terms are right to about ten units in the last place.
+/// Error bound for the computed logarithm of the factor by which a bet multiplies the wealth. The factor is computed
+/// from two sums of about 150 additions in a row, whose terms are right to about ten units in the last place.
 const PADDING: f64 = 1e-13;
 
 /// The wealth of two gamblers: one bets that log-ratios are positive, the other that they are negative.
@@ -159,7 +159,7 @@ impl MagnitudeBet {
         self.negative.log_wealth
     }
 
-    /// Settles both bets after a log-ratio. It must be a number other than zero.
+    /// Settles both bets after a log-ratio, which must be a number other than zero.
     pub fn observe(&mut self, log_ratio: f64) {
         densities(log_ratio.abs().min(GREATEST_SIZE), &mut self.towards, &mut self.away);
         let (right, wrong) = match log_ratio > 0.0 {

@@ -10,8 +10,8 @@ use crate::{Error, Tally, Verdict};
 /// `ln(1 / SIGN_SHARE)`. That is 7 % of the 7.6 that the default error needs.
 const SIGN_SHARE: f64 = 0.6;
 
-/// Constant part of the bound on the error of the computed `ln e` of both bets together. The other part is relative to
-/// this `ln e`.
+/// Absolute part of the error bound for the computed `ln e` of both bets together. The other part of the bound is
+/// relative to this `ln e`.
 const PADDING: f64 = 1e-14;
 
 /// Two sizes of log-ratios, for [`soonest_order_verdict`]. If all log-ratios have the same size, one of these two leads

@@ -4,8 +4,8 @@ use crate::boundary::Boundary;
 use crate::error::check_rate;
 use crate::{Error, Judge};
 
-/// An undecided tally with a smaller probability than this is dropped. Only the tallies with the most and the fewest
-/// successes are so improbable.
+/// Probability below which an undecided tally is dropped. Only the tallies with the most and the fewest successes are
+/// so improbable.
 const NEGLIGIBLE: f64 = 1e-24;
 
 /// The probabilities of a judge's verdicts over a limited number of independent trials at one true rate.

@@ -123,8 +123,7 @@ pub fn quantile_ranks(n: u64, q: f64, error_low: f64, error_high: f64) -> Result
     })
 }
 
-/// Returns the largest number of favourable outcomes among `n` at which the e-process stays below the threshold of its
-/// logarithm.
+/// Returns the largest number of favourable outcomes among `n` at which `ln e` stays below `threshold`.
 fn most_unrejected(mixture: &Mixture, n: u64, threshold: f64) -> u64 {
     if n == 0 {
         return 0;

@@ -53,8 +53,8 @@ pub fn check() -> anyhow::Result<()> {
     let mut refused = Vec::new();
     for file in tools::output_of("git", &["ls-files", "*.rs", "*.md"])?.lines() {
         let path = tools::root().join(file);
-        // Git also lists a file that was deleted if the deletion is not committed yet. A link leads to a file that is
-        // listed too.
+        // Git still lists a deleted file if the deletion is not committed. The target of a symbolic link is listed,
+        // too.
         if is_recorded(file) || !path.exists() || path.is_symlink() {
             continue;
         }

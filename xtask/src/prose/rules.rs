@@ -21,7 +21,7 @@ const PHRASES: &[&str] = &[
     "as it was",
 ];
 
-/// Nouns for which "one … per …" is meant if they stand between two articles.
+/// Nouns that must not stand between two articles, as in `a line a claim` for `one line per claim`.
 const PER: &[&str] = &["line", "row", "dot", "cell", "file", "value", "page"];
 
 /// A rule that a sentence or a comment breaks.

@@ -54,8 +54,8 @@ fn execute<'a>(groups: impl IntoIterator<Item = Group<'a>>) -> Result<u8, Box<dy
     }
 }
 
-/// Returns the groups that have functions that the options select, with only these functions. If the options name a
-/// reference, it becomes the reference of each group that has it.
+/// Reduces each group to the functions that the options select, and leaves out groups without any. A function that
+/// `--reference` names becomes the reference of its group.
 fn wanted<'a>(groups: impl IntoIterator<Item = Group<'a>>, options: &Options) -> Result<Vec<Group<'a>>, Error> {
     let mut wanted: Vec<Group> = Vec::new();
     let (mut names, mut functions) = (Vec::<String>::new(), Vec::<String>::new());
@@ -103,9 +103,11 @@ pub enum Pairs {
 }
 
 /// Returns the plan that compares the functions of a group at each input. A function that is alone at its input is only
-/// measured. `config` limits the time per input (`max_time`), and the time per function for reaching the precision
-/// (`precision_time`). All `precision_time` limits together are at most half of the total time, so that answers come
-/// first.
+/// measured.
+///
+/// `config` has the time limit per input (`max_time`), and the time limit per function for reaching the precision
+/// (`precision_time`). The plan has limits for the whole group. Its `precision_time` is at most half of its `max_time`,
+/// so that precise intervals do not take the time that verdicts need.
 #[must_use]
 pub fn plan(group: &Group, pairs: Pairs, config: &Config) -> Plan {
     let id = &group.spec().id;
@@ -129,8 +131,8 @@ pub fn plan(group: &Group, pairs: Pairs, config: &Config) -> Plan {
     Plan { use_case: UseCase::Bench, claims, tables: vec![table], commands: Vec::new(), config }
 }
 
-/// Returns the pairs of functions that [`Pairs::All`] compares in addition to [`Pairs::WithTheFirst`]. At each input,
-/// each function except the first is paired with every earlier one except the first.
+/// Returns the pairs of functions at the same input that do not contain the first function at that input, which is the
+/// reference. [`Pairs::All`] compares them in addition to the pairs with the reference.
 fn pairs_without_the_first(table: &Table) -> Vec<[&Arm; 2]> {
     let others: Vec<&Arm> = table.with_the_first().into_iter().map(|[other, _]| other).collect();
     let with_those_before = |(index, candidate): (usize, &&'_ Arm)| {
@@ -140,8 +142,8 @@ fn pairs_without_the_first(table: &Table) -> Vec<[&Arm; 2]> {
     others.iter().enumerate().flat_map(with_those_before).collect()
 }
 
-/// Returns the reference at an input at which the filters keep some functions but not that reference. Returns `None` if
-/// there is no such input. `all` are the group's functions, and `kept` those that the filters keep.
+/// Returns a reference that the filters leave out, although they keep another function at the same input. Returns
+/// `None` if there is no such reference. `all` are the group's functions, and `kept` those that the filters keep.
 fn missing_reference<'a>(all: &'a [Arm], kept: &[Arm]) -> Option<&'a Arm> {
     let reference = |arm: &Arm| all.iter().find(|other| other.point == arm.point);
     kept.iter().filter_map(reference).find(|reference| !kept.contains(reference))

@@ -208,8 +208,8 @@ fn export(argument: &lexopt::Arg) -> Option<&'static ExportFormat> {
     FORMATS.iter().find(|kind| matches!(argument, Long(name) if *name == kind.option))
 }
 
-/// Returns the names of all options except `export-KIND`, as they are in the help text. There, each line about an
-/// option begins with its name.
+/// Returns the names of all options except `export-KIND`. They are taken from the help text, in which each option
+/// begins a line.
 fn known() -> impl Iterator<Item = &'static str> {
     let lines = HELP.lines().filter_map(|line| line.trim_start().trim_start_matches("-h, ").strip_prefix("--"));
     lines.filter_map(|line| line.split(' ').next()).filter(|option| *option != "export-KIND")
@@ -255,7 +255,8 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Parses a margin, the difference that counts as none. `None` for 0, which means no margin.
+/// Parses a margin, the difference below which functions count as equally fast. Returns `None` for 0, which means no
+/// margin.
 fn margin(text: &str) -> Result<Option<f64>, String> {
     match parse_quantity(text, Unit::One) {
         Ok(0.0) => Ok(None),

@@ -23,8 +23,8 @@ pub fn list(below: &Path, most: usize) -> Result<RunList, Error> {
     })
 }
 
-/// Maximum size of a killed run's rows, in bytes, for which the list judges its claims. Larger runs would take too long
-/// to read.
+/// Maximum size of a killed run's folder, in bytes. For a larger run, judging the claims from the recorded rows would
+/// take too long.
 const MOST_BYTES: u64 = 64_000_000;
 
 fn listed(folder: &Path) -> ListedRun {
@@ -45,8 +45,9 @@ fn listed(folder: &Path) -> ListedRun {
     }
 }
 
-/// Returns each answer with the number of claims that have it. Uses the recorded outcome. The rows of a killed run are
-/// judged again instead, unless there are too many of them.
+/// Counts the claims of a run by their answers, such as `holds` or `faster`. The answers come from the recorded
+/// outcome. A killed run has no current outcome, so its recorded rows are judged instead, if it has at most
+/// [`MOST_BYTES`].
 fn answers(folder: &Path, brief: &Brief, state: State, bytes: u64) -> BTreeMap<String, u64> {
     let is_read = state == State::Killed && bytes <= MOST_BYTES;
     let claims: Vec<(Verdict, Option<Decision>)> = match is_read.then(|| recorded::read(folder)) {

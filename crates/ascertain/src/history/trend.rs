@@ -28,8 +28,8 @@ pub struct TrendRequest {
     pub variants: Vec<String>,
     /// Pairs of a factor and a level. Only arms at these levels are shown.
     pub at: Vec<(String, String)>,
-    /// Two variants as `A/B`. If given, shows how many times better A is than B instead of medians, as the median ratio
-    /// within each run.
+    /// Two variants A and B, in the form `A/B`. If given, the trend shows one ratio per run instead of medians. It is
+    /// the median factor by which A is better than B in the same trial.
     pub ratio: Option<String>,
     /// Maximum number of runs, counted from the latest.
     pub runs: usize,
@@ -128,9 +128,9 @@ impl MeasuredRun {
     }
 }
 
-/// Returns the latest runs of the experiment that have a requested variant, sorted from the oldest. If no run has one,
-/// returns all runs of the experiment, so that the error can list their variants. Adds the reasons for unreadable runs
-/// to `left_out`.
+/// Returns the latest runs of the experiment with a requested variant, sorted from the oldest. If no run has a
+/// requested variant, returns all runs of the experiment, so that the error can list their variants. Adds the reasons
+/// for unreadable runs to `left_out`.
 fn measured_runs(
     asked: &TrendRequest,
     all: &[PathBuf],
@@ -249,9 +249,8 @@ fn medians(folder: &Path, experiment: &str, metric: &str) -> Result<ArmFigures, 
     Ok(of_metric.map(|point| (point.arm.clone(), MedianEstimate::from(point))).collect())
 }
 
-/// Returns the median ratio of two variants within one run, for each parameter point at which both were measured. Fails
-/// if rows of the run are missing. Damage that loses no rows, and the number of trials without a ratio, are noted in
-/// `faults`.
+/// Returns the median ratio of two variants within one run, for each combination of levels at which both were measured.
+/// Fails if rows of the run are missing. Adds other damage, and the number of trials without a ratio, to `faults`.
 fn ratios(
     folder: &Path,
     experiment: &str,
@@ -292,7 +291,7 @@ fn estimate(values: &Values) -> MedianEstimate {
 }
 
 /// Converts the values of the runs, which are sorted from the oldest, to one plotted line per arm. With `of_latest`,
-/// leaves out the arms that the latest run with values lacks, and adds a note about that to `notes`.
+/// leaves out arms that are missing in the latest run with values, and adds a note about that to `notes`.
 fn lines(runs: &[(TrendPoint, ArmFigures)], of_latest: bool, notes: &mut Vec<String>) -> Vec<TrendLine> {
     let (mut arms, mut latest): (Vec<&Arm>, usize) = (Vec::new(), 0);
     for (_, figures) in runs.iter().rev() {

@@ -36,8 +36,8 @@ fn a_baseline_is_a_run_with_a_name_and_gives_no_verdict() {
     let [_, comparison] = &ran.json()[..] else { panic!("{}", ran.stdout) };
     assert_eq!(comparison["schema"], "ascertain.comparison/1");
     assert_eq!(comparison["points"].as_array().unwrap().len(), 2);
-    // By default, a function that is measured alone has another number of trials. This does not count as a difference
-    // of the options.
+    // By default, a function that is measured alone has a different number of trials. The comparison does not list this
+    // as a difference of the options.
     let alone = measured(state.path(), &["calls/direct", "--baseline", "main", "--format", "json"]);
     let differences = alone.json()[1]["differences"].to_string();
     assert!(!differences.contains("config."), "{differences}");

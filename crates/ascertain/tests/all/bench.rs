@@ -190,7 +190,7 @@ fn functions_are_compared_with_the_first_at_their_input() {
     assert!(words.contains("Too early to tell") && words.contains("So far `consumed (numbers=10)` won"), "{table}");
 }
 
-/// Each function allocates a list of four words, and the four words. Allocations while the input is made do not count.
+/// Each function allocates a list of four words and the words themselves. Allocations by the set-up do not count.
 #[test]
 fn allocations_are_counted_outside_of_the_time() {
     let state = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Tests that a run that another thread stops ends properly, and can be continued.
+//! Tests runs that another thread stops: they end properly, and can be continued.
 
 use std::time::Duration;
 

@@ -51,8 +51,8 @@ pub struct Args {
     display: Display,
 }
 
-/// Parses the shortest time between two of the daemon's heartbeats. It must be so short that the daemon's clients do
-/// not give up.
+/// Parses the shortest time between two of the daemon's heartbeats. Refuses a time that is so long that clients would
+/// consider the daemon dead.
 fn period(text: &str) -> Result<Duration, String> {
     let most_ns = PERIOD_MAX.as_nanos() as f64;
     match parse_quantity(text, Unit::Nanosecond).map_err(|error| error.to_string())? {
@@ -134,9 +134,9 @@ fn status(args: &Args) -> anyhow::Result<()> {
     print(&Reading { place: Some(args.path.display().to_string()), status, barrier_ns: None }, &args.display)
 }
 
-/// The values about the daemon and its heartbeats that the command prints.
+/// The state of the daemon, as the command prints it.
 struct Reading {
-    /// Path of the daemon's socket; `None` for a daemon that this command started for a single heartbeat.
+    /// Path of the daemon's socket; `None` for a daemon that this command started only for `--once`.
     place: Option<String>,
     status: Status,
     /// Time that one wait for all CPUs took, in nanoseconds; `None` if the command did not wait.

@@ -58,8 +58,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
 }
 
 impl Args {
-    /// Splits the values of `--only`. The verdicts among them choose the claims to print. The other texts, which are
-    /// parts of ids, choose the claims to judge.
+    /// Splits the values of `--only` into two kinds. Verdicts select the claims to print. All other values are parts of
+    /// ids, which select the claims to judge.
     fn only(&self) -> (Shown, Vec<String>) {
         let (mut shown, mut ids) = (Shown { all: self.all, only: Vec::new() }, Vec::new());
         for word in &self.only {

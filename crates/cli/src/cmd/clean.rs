@@ -17,7 +17,7 @@ use crate::options::duration;
 use crate::output;
 use crate::transfer::journals;
 
-/// If a file was last written longer ago than this, no process uses it. A process writes to its files more often.
+/// Age at which a file counts as unused. A process writes more often than this to the files that it uses.
 const AT_REST: Duration = Duration::from_secs(60 * 60);
 
 const EXAMPLES: &str = "\
@@ -104,8 +104,8 @@ fn interrupted(args: &Args) -> anyhow::Result<Vec<Result<String, String>>> {
         let ways = "run the same command again to resume it, or `clean --give-up TIME` to abort it";
         Ok(format!("{to}: incomplete, {}, last progress {age} ago; {ways}", source(transfer)))
     });
-    // Paths that can't be read are reported once. If the user named folders, their search already reports journals (the
-    // files for resuming transfers), but not notes of uploads.
+    // A path that can't be read is reported only once. If the user named folders, the search of these folders reports
+    // journals (the files for resuming transfers), so only notes of uploads are reported here.
     let is_said_here = |path: &Path| args.folders.is_empty() || path.extension().is_some_and(|end| end == "note");
     let unread = unread.into_iter().filter(|(path, _)| is_said_here(path)).map(|(_, error)| Err(error.to_string()));
     Ok(aborted.chain(named).chain(unread).collect())
@@ -160,8 +160,8 @@ fn maker(name: &str) -> Option<u32> {
     process.parse().ok().filter(|_| ["cache", "netlab"].contains(&what) && is_number)
 }
 
-/// Removes a path that a process left behind, unless a process may still use it. `maker` is the process that created
-/// it. Returns a sentence about the removal, or `None` if nothing was removed.
+/// Removes a path that a process left behind, unless a process may still use it. `maker` is the id of the process that
+/// created it. Returns a sentence about the removal, or `None` if nothing was removed.
 fn removed((path, maker): (PathBuf, u32)) -> Option<Result<String, String>> {
     let shown = path.display();
     let remove = || -> io::Result<Option<String>> {

@@ -72,9 +72,9 @@ impl Starting {
         self.shell.as_deref().and_then(named_shell)
     }
 
-    /// Returns the shell, if there is one, and the commands. In hyperfine, the word after `--shell` is the shell; here
-    /// it is the first command, because `--shell` needs no value. Without a value, a first command that is only the
-    /// name of a shell is taken as the shell. One that merely contains such a name is ambiguous, and an error.
+    /// Returns the shell, if any, and the commands to run. If `--shell` has no value, the first of `commands` is the
+    /// shell if it is only the name of one, because hyperfine expects the shell there. A first command that merely
+    /// contains such a name is ambiguous, and an error.
     pub fn shell_and_commands<'c>(&self, commands: &'c [String]) -> anyhow::Result<(Option<String>, &'c [String])> {
         let is_bare = self.shell.as_deref() == Some("");
         let Some((first, rest)) = commands.split_first().filter(|_| is_bare) else {
@@ -103,8 +103,8 @@ impl Starting {
         }
     }
 
-    /// Returns the number of commands that the user expects. It is found from options that can be given once for each
-    /// command: the largest number of times that any of them was given.
+    /// Returns the largest number of times that an option was given, among the options that may be given once for each
+    /// command. The user expects this number of commands.
     pub fn given_for(&self) -> usize {
         let hooks = [&self.prepare, &self.conclude, &self.setup, &self.cleanup].map(Vec::len);
         hooks.into_iter().chain([self.env.len(), self.output.len()]).max().unwrap_or(0)
@@ -180,7 +180,8 @@ pub fn variables(text: &str) -> Result<Variables, String> {
         let (name, value) = word.split_once('=')?;
         (is_name(name) && !name.is_empty()).then(|| (name.to_string(), Some(value.to_string())))
     };
-    // Parse the assignments as arguments of a program: at the start of a command line they would need a shell.
+    // With `env` in front, the assignments are arguments of a program. At the start of a command line, they would need
+    // a shell.
     let words = process::split(&format!("env {text}"));
     let variables = words.ok().and_then(|words| words[1..].iter().map(assignment).collect());
     variables.ok_or_else(|| {

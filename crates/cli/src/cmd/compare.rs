@@ -276,8 +276,8 @@ fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
     })
 }
 
-/// If one of the other commands is the same except for its name, returns the command line, for an error message.
-/// Otherwise returns `None`.
+/// If another command is the same except for its name, returns the command line, for an error message. Otherwise
+/// returns `None`.
 fn is_among(command: &NamedCommand, others: &[NamedCommand]) -> Option<String> {
     let is_same = |other: &NamedCommand| *command == NamedCommand { name: command.name.clone(), ..other.clone() };
     others.iter().any(is_same).then(|| command.line.clone())

@@ -117,8 +117,8 @@ fn latest(below: &Path) -> anyhow::Result<PathBuf> {
     bail!("there is no run in {} that this program can continue; name the folder of a run", below.display())
 }
 
-/// Returns the id of an experiment of the run that this program lacks, or that has other metrics in this program.
-/// `None` if there is no such experiment.
+/// Returns the id of the first experiment of the run that this program does not have, or has with other metrics.
+/// Returns `None` if the program can continue all of them.
 fn missing(header: &Header) -> Option<&str> {
     let is_here = |id: &str| {
         let shipped = ascertain_experiments::registry().into_iter().find(|experiment| experiment.spec().id == id);

@@ -73,8 +73,8 @@ fn containing<'a>(text: &str, ids: impl Iterator<Item = &'a str>) -> Option<Stri
 /// Minimum length in bytes of a text that is searched for in ids. Shorter texts occur in too many ids.
 const LEAST_LENGTH: usize = 3;
 
-/// Returns a hint for an id that is unknown and not similar to any other. If the id begins with the name of an
-/// experiment, the hint lists the claims about it whose ids are nearest.
+/// Returns a hint for an unknown id that is not similar to a known one. If it begins with the name of an experiment,
+/// the hint lists the claims about this experiment with the nearest ids.
 fn elsewhere(id: &str, claims: &[Claim]) -> String {
     let experiment = id.split_once('.').map_or(id, |(experiment, _)| experiment);
     let about = claims.iter().filter(|claim| claim.experiment == experiment).map(|claim| claim.id.as_str());

@@ -78,7 +78,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// An experiment that `list` prints, with the reasons why this machine can't measure some of its variants.
+/// An experiment as `list` prints it, with the reasons why this machine can't measure some of its variants.
 struct Listed<'a> {
     experiment: &'a dyn Experiment,
     /// For each variant, the reason why this machine can't measure it, or `None` if it can.
@@ -105,7 +105,8 @@ impl<'a> Listed<'a> {
     fn line(&self) -> String {
         let spec = self.experiment.spec();
         let missing = self.unavailable.iter().filter(|reason| reason.is_some()).count();
-        // If the user asked for a single experiment, the list names the unavailable variants and gives the reasons.
+        // The line only counts variants. The output for a single experiment names the unavailable ones, with the
+        // reasons.
         let here = match (spec.variants.len(), missing) {
             (_, 0) => String::new(),
             (variants, missing) => format!("{} of {variants} variants available, ", variants - missing),

@@ -13,7 +13,7 @@ use ascertain_sys::interrupt;
 
 use crate::output;
 
-/// Name of the environment variable with the secret token. The listener and the other side both read it.
+/// Name of the environment variable with the secret token, which the listener and the client both read.
 const TOKEN: &str = "ASCERTAIN_LISTEN_TOKEN";
 /// Default port of the listener.
 const PORT: u16 = 5200;

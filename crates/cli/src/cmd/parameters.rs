@@ -90,7 +90,7 @@ fn values(list: &str) -> Vec<String> {
 fn decimals(text: &str) -> usize {
     let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let behind = digits.split_once('.').map_or(0, |(_, behind)| behind.len() as i64);
-    // A number with more decimal places is out of range anyway.
+    // A number that needs more than 400 decimal places is out of range anyway.
     behind.saturating_sub(exponent.parse().unwrap_or(0)).clamp(0, 400) as usize
 }
 
@@ -113,7 +113,7 @@ fn scan_levels(min: &str, max: &str, step: &str) -> anyhow::Result<Vec<Level>> {
     Ok((first..=last).step_by(by as usize).map(|value| Level::Text(text(value))).collect())
 }
 
-/// If the error is that a parameter occurs in no command line, appends the placeholders that do occur.
+/// If the error is that a parameter occurs in no command line, appends the placeholders that the command lines contain.
 pub fn with_placeholders(error: anyhow::Error, set: &CommandSet) -> anyhow::Error {
     let Some(Error::Engine(ascertain::engine::Error::Command(CommandError::UnusedParameter(_)))) = error.downcast_ref()
     else {

@@ -111,8 +111,8 @@ const ALTERNATIVES: &[Word<Alternative>] = &[
     (&["less"], "The second sample's statistic is less", Alternative::Less),
 ];
 
-/// A function that returns the sequential test for `--alpha`, the chance of a false difference, and for the `--error`
-/// of its p-value.
+/// A function that makes the sequential test from the value of `--alpha`, the chance of a false difference, and that of
+/// `--error`, the chance that the p-value is on the wrong side of `--alpha`.
 type MethodOf = fn(f64, f64) -> Method;
 
 const METHODS: &[Word<MethodOf>] = &[
@@ -204,8 +204,8 @@ fn from_files(args: &Args) -> anyhow::Result<Vec<HeadedSample>> {
             (false, Some(column)) => format!("{file}:{column}"),
             _ => file.to_string(),
         };
-        // Print a note that the first line is taken as a heading, because it may be a misspelt number. A user who named
-        // the column by this heading needs no note.
+        // Print a note that the first line was read as a heading, because it may be a misspelt number. If the user
+        // named the column by this heading, no note is needed.
         if let Some(heading) = heading.as_deref().filter(|heading| column != Some(heading) && !args.display.quiet) {
             let [file, heading] = [file, heading].map(escape_controls);
             output::note(&format!("note: {file}: the first line, `{heading}`, is taken as a heading, not as a value"));
@@ -229,7 +229,7 @@ fn not_a_file(file: &str, error: &io::Error) -> anyhow::Error {
 /// Reads the values of a metric for an arm of each run, and the metric's unit.
 fn recorded(addresses: &[String], metric: &str) -> anyhow::Result<(Vec<HeadedSample>, Unit)> {
     let read = |address: &String| {
-        // If the whole argument is a folder, the colon is part of its name.
+        // If the whole argument is the path of a folder, a colon in it is part of the name.
         let (run, arm) = match address.split_once(':') {
             Some((run, arm)) if !Path::new(address).is_dir() => (run, Some(arm)),
             _ => (address.as_str(), None),

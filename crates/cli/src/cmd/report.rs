@@ -147,8 +147,8 @@ fn answers(read: &[RecordedRun]) {
     }
 }
 
-/// Calls `said` for each run, and joins the texts that it returns. If there are several runs, each text begins with the
-/// run's name.
+/// Calls `said` for each run, and joins the returned texts. If there are several runs, the name of the run precedes
+/// each text.
 fn of_each(read: &[RecordedRun], said: impl Fn(&RecordedRun) -> String) -> String {
     let text = |run: &RecordedRun| match said(run) {
         text if read.len() > 1 && !text.is_empty() => format!("{}\n\n{text}", runs::name(&run.folder)),

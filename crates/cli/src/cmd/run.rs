@@ -19,7 +19,8 @@ use crate::measure::{Start, measure};
 use crate::options::{Common, count, one_of, with_default};
 use crate::output;
 
-/// Default number of trials of a table. With so many, medians have narrow intervals even on a noisy machine.
+/// Default number of trials of a table. It is large enough for narrow intervals of the medians, even on a noisy
+/// machine.
 const TABLE_TRIALS: u64 = 100;
 
 const EXAMPLES: &str = "\
@@ -137,8 +138,8 @@ impl Args {
     }
 }
 
-/// Returns a sentence such as "2 claims not judged: they need variants that --variants leaves out". `it` and `they`
-/// begin the reason in the singular and in the plural, and `what` ends it. Returns `None` if `count` is 0.
+/// Returns a sentence such as "2 claims not judged: they need variants that --variants leaves out". The reason begins
+/// with `it` for one claim and `they` for several, and ends with `what`. Returns `None` if `count` is 0.
 fn not_judged(count: usize, [it, they]: [&str; 2], what: &str) -> Option<String> {
     match count {
         0 => None,
@@ -147,15 +148,15 @@ fn not_judged(count: usize, [it, they]: [&str; 2], what: &str) -> Option<String>
     }
 }
 
-/// Returns whether the table has all variants that the claim needs. Also returns `true` if the claim is about another
-/// experiment than the table.
+/// Returns whether the table has all variants that the claim needs. For a claim about another experiment, always
+/// returns `true`.
 fn has_variants(table: &Table, claim: &Claim) -> bool {
     let has = |of_claim: &Arm| table.arms.iter().any(|arm| arm.variant == of_claim.variant);
     claim.experiment != table.experiment || claim.arms().into_iter().all(has)
 }
 
-/// Returns whether the table has the levels of the claim's arms, for the factors in `asked`. Also returns `true` if the
-/// claim is about another experiment than the table.
+/// Returns whether the table has the levels of the claim's arms, for the factors that the user `asked` for. For a claim
+/// about another experiment, always returns `true`.
 fn is_within(claim: &Claim, table: &Table, asked: &[&str]) -> bool {
     let has = |factor: &str, arm: &Arm| {
         let level = arm.point.get(factor);
@@ -165,7 +166,8 @@ fn is_within(claim: &Claim, table: &Table, asked: &[&str]) -> bool {
     claim.experiment != table.experiment || asked.iter().all(is_at)
 }
 
-/// Makes the ids of claims unique: appends the levels in which claims with the same id differ, as in `id[idle_ms=100]`.
+/// Makes the ids of claims unique. If several claims have the same id, their different levels are appended, as in
+/// `id[idle_ms=100]`.
 fn told_apart(mut claims: Vec<Claim>) -> Vec<Claim> {
     let firsts: Vec<(String, Point)> =
         claims.iter().filter_map(|claim| Some((claim.id.clone(), claim.arms().first()?.point.clone()))).collect();
@@ -251,8 +253,8 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     Ok(Table { experiment: spec.id.clone(), arms })
 }
 
-/// Returns the level that the experiment measures if the user requests the level `text`. Prints a note if they differ,
-/// unless `is_quiet`.
+/// Returns the level that is measured if the user requests the level `text`. The experiment may change it, such as a
+/// name into an address. Then a note is printed, unless `is_quiet`.
 fn settled(experiment: &dyn Experiment, factor: &Factor, text: &str, is_quiet: bool) -> anyhow::Result<Level> {
     let asked = level(factor, text)?;
     let settled = experiment.settled(&factor.name, asked.clone());
@@ -282,15 +284,15 @@ fn level(factor: &Factor, text: &str) -> anyhow::Result<Level> {
     }
 }
 
-/// Returns whether this machine can measure at least one of the arms, and only arms whose event happens once, so that
-/// one trial is enough. Checking whether the other arms can be measured may take a while, so it is done last.
+/// Returns whether one trial is enough, because each arm that this machine can measure is about an event that happens
+/// once. There must be at least one such arm. The other arms are checked last, because their checks may be slow.
 fn all_happen_once(arms: &[(&dyn Experiment, &Arm)], machine: &Machine) -> bool {
     let is_available = |(experiment, arm): &(&dyn Experiment, &Arm)| experiment.available(arm, machine).is_ok();
     let (once, again): (Vec<_>, Vec<_>) = arms.iter().partition(|(experiment, arm)| experiment.happens_once(arm));
     once.into_iter().any(is_available) && !again.into_iter().any(is_available)
 }
 
-/// Returns an error if the arm does not fit in memory, and the levels of the factors in `given` are the reason.
+/// Returns an error if the arm does not fit in memory because of its levels of the factors in `given`.
 fn check_size(experiment: &dyn Experiment, arm: &Arm, given: &[&str], machine: &Machine) -> anyhow::Result<()> {
     let sizes = Sizes { experiment, arm, machine };
     let Err(shortage) = sizes.fits(arm) else { return Ok(()) };
@@ -326,8 +328,8 @@ impl<'a> Sizes<'a> {
         Arm { point: self.arm.point.clone().with(&factor.name, level), ..self.arm.clone() }
     }
 
-    /// Of the factors in `given`, returns the one whose level increases the needed memory the most, compared with its
-    /// default level. Also returns that level.
+    /// Returns the factor in `given` that contributes most to the needed memory, compared with its default level. Also
+    /// returns its level.
     fn too_large(&self, given: &[&str]) -> Option<(&'a Factor, &'a Level)> {
         let factors = self.experiment.spec().factors.iter().filter(|factor| given.contains(&factor.name.as_str()));
         let by_default = factors.map(|factor| (self.bytes(&self.with(factor, factor.default.clone())), factor));
@@ -369,8 +371,8 @@ mod tests {
 
     use super::*;
 
-    /// Real variants are distinguished from emulated ones, just like real levels. An experiment that emulates nothing
-    /// has no real arms to distinguish.
+    /// An arm is real if its variant or one of its levels selects a real system instead of the emulated one. No arm of
+    /// an experiment without emulation counts as real here.
     #[test]
     fn what_is_real_is_told_from_what_is_emulated() {
         let arm =

@@ -11,8 +11,8 @@ use super::{code, escaped, head, in_root, row};
 /// Folders with the source files of the serialised types.
 const SOURCES: [&str; 5] = ["engine/src", "report/src", "sys/src", "transfer/src", "permute/src"];
 
-/// A schema of JSON output: its name, the commands that print it, and the serialised type. The last item lists the keys
-/// that other code adds to those of the type: the name, type and meaning of each.
+/// A schema of JSON output: its name, the commands that print it, and the serialised type. The list at the end has the
+/// keys that other code adds to the output of the type, each with its name, type and meaning.
 type Schema = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str, &'static str)]);
 
 const SCHEMAS: &[Schema] = &[
@@ -199,8 +199,8 @@ pub fn page() -> String {
 /// Appends the rows of a schema's table to the reference page.
 struct Rows<'a> {
     types: &'a BTreeMap<String, Type>,
-    /// The types whose keys already have rows. Each comes with the prefix of its keys in these rows, so that they can
-    /// be referred to.
+    /// The types whose keys already have rows, with the prefix of these keys. Later rows for the same type refer to
+    /// them.
     expanded: BTreeMap<String, String>,
     text: &'a mut String,
 }
@@ -243,8 +243,8 @@ impl Rows<'_> {
     }
 }
 
-/// Returns the type inside of `Option`, lists and references. The second item is the suffix `[]` for each list, which
-/// is appended to a key. The third is `true` if the value can be `null`.
+/// Returns three properties of a field's type. The first is the type inside of `Option`, lists and references. The
+/// second is a suffix for the key, with `[]` for each list. The third is `true` if the value can be `null`.
 fn unwrapped(kind: &str) -> (String, String, bool) {
     let mut kind = kind.trim();
     let (mut suffix, mut is_optional) = (String::new(), false);

@@ -59,8 +59,7 @@ fn with_full_stop(about: &str) -> String {
     format!("{}\n\n{rest}", sentence(first)).trim_end().to_owned()
 }
 
-/// Returns a table of the examples, each with its explanation. In the text, the explanation is the indented line below
-/// the example.
+/// Returns a table of the examples. In `examples`, each command is followed by an indented line that explains it.
 fn examples_table(examples: &str) -> String {
     let mut table = head(&["command", "use it to"]);
     let lines: Vec<&str> = examples.lines().collect();
@@ -97,8 +96,8 @@ fn name(arg: &Arg) -> String {
     names.join(", ")
 }
 
-/// Returns the help text of an option as full sentences: first its first paragraph and the default value, then the
-/// other paragraphs and the accepted words.
+/// Returns the help text of an option as full sentences. The order is: its first paragraph, the default value, the
+/// other paragraphs, and the accepted words.
 fn meaning(arg: &Arg) -> String {
     let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
     let takes_values = arg.get_action().takes_values();

@@ -28,7 +28,7 @@ fn run_step(step: &str, folder: &Path, variables: &[(&str, String)]) {
     run("bash", &["--noprofile", "--norc", "-eo", "pipefail", "-c", &script(step)], folder, variables);
 }
 
-/// A job can use the action for several programs, each with its own table.
+/// A job can use the action several times, and each program gets its own table.
 #[test]
 fn a_job_may_use_the_action_twice() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Tests that crates depend only on the crates listed below, and that `unsafe` code is only in the crates listed below.
+//! Tests that crates depend only on the crates in a table, and that only the crates in another table have `unsafe`
+//! code.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -142,7 +143,7 @@ fn unsafe_code(folder: &Path) -> [usize; 3] {
     counts
 }
 
-/// Compares the table with the code; `BLESS=1` rewrites the table.
+/// Compares the numbers in the table with the code; `BLESS=1` rewrites the table.
 #[test]
 fn unsafe_code_has_its_places_and_is_counted() {
     const ENDS: [&str; 2] = ["<!-- unsafe code: counted -->\n", "<!-- to here -->"];

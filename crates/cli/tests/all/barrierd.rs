@@ -67,8 +67,8 @@ fn it_serves_without_privileges_and_ends_in_order() {
     let Some(mut running) = Running::new() else { return };
     let client = Client::open(&running.path).unwrap();
     client.wait(client.timestamp(), None, at_last()).unwrap();
-    // The CPUs may have been interrupted anyway, without heartbeats. So let a client wait for a CPU that does not
-    // exist: it never finishes, and the daemon must make heartbeats.
+    // CPUs may be interrupted without a heartbeat, so that waits for them succeed anyway. A wait for a CPU that does
+    // not exist never succeeds, so it forces the daemon to make heartbeats.
     wait_until("the daemon beats", || {
         let deadline = Instant::now() + Duration::from_millis(10);
         assert!(matches!(client.wait(client.timestamp(), Some(&[u32::MAX]), deadline), Err(Error::Late { .. })));

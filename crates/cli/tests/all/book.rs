@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use crate::common::{ascertain, ran, write_script};
 use crate::typed::{self, Typed};
 
-/// Parts of commands that are not run, each with the reason. `each_command_in_the_documents_parses` parses them.
+/// Parts of commands that this test does not run, each with the reason. `each_command_in_the_documents_parses` parses
+/// them.
 const NOT_RUN: &[(&str, &str)] = &[
     ("s3://", "needs a store; `put_get` and `minio_azurite` run these commands"),
     ("az://", "needs a store; `put_get` and `minio_azurite` run these commands"),
@@ -23,7 +24,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("git ", "changes a repository"),
 ];
 
-/// Options that end a command soon, by subcommand.
+/// For some subcommands, a replacement with options that end the command soon.
 const SHORT: &[(&str, &str)] = &[
     ("compare ", "compare --max-trials 1 "),
     ("slo ", "slo --max-trials 1 "),
@@ -32,7 +33,7 @@ const SHORT: &[(&str, &str)] = &[
     ("calibrate-here", "calibrate-here --max-time 1s"),
 ];
 
-/// Makes the files that the commands name, and the runs.
+/// Creates the files and the runs that the commands name.
 fn folder(state: &Path) {
     let write = |name: &str, text: &str| fs::write(state.join(name), text).unwrap();
     let words: String = (0..2000).map(|word| format!("word{}\n", word * 7919 % 2000)).collect();
@@ -54,8 +55,8 @@ fn folder(state: &Path) {
     assert_eq!(ascertain(state, &sum).code, Some(0));
 }
 
-/// The exit code is not that of wrong usage or of a failed command. A single trial decides little, so that gates may
-/// fail.
+/// No command has the exit code of wrong usage or of a failed command. Gates may fail, because single trials decide
+/// little.
 #[test]
 fn each_command_in_the_documents_runs() {
     let state = tempfile::tempdir().unwrap();

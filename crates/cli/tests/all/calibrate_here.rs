@@ -11,7 +11,7 @@ fn run(arguments: &[&str]) -> Ran {
 fn the_default_command_is_true() {
     let state = tempfile::tempdir().unwrap();
     let ran = ascertain(state.path(), &["calibrate-here", "--no-evidence", "--max-time", "1ns", "--format", "json"]);
-    // The time limit was too short to measure anything.
+    // The time limit of 1 ns is too short to measure anything.
     assert_eq!((ran.code, &ran.json()["command"]), (Some(4), &"true".into()), "{}", ran.stderr);
 }
 
@@ -81,7 +81,7 @@ fn it_goes_on_as_what_it_was() {
     assert_eq!((begun.code, ran.code), (Some(0), Some(0)), "{}{}", begun.stderr, ran.stderr);
     let [begun, ran] = [begun.json(), ran.json()];
     assert_eq!((&begun["pairs"], &ran["pairs"]), (&2.into(), &4.into()));
-    // The reported time covers all four pairs, although the continuation measured only two of them.
+    // The reported time covers all four pairs, although only two of them were measured after the run was continued.
     let [before_s, in_all_s] = [&begun, &ran].map(|json| json["elapsed_s"].as_f64().unwrap());
     assert!(before_s >= 4.0 * 0.2 && in_all_s >= 8.0 * 0.2, "{before_s} {in_all_s}");
     let run = std::fs::read_to_string(runs(state.path())[0].join("run.json")).unwrap();

@@ -31,7 +31,8 @@ fn of_store(store: &RunningStore, state: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Search only this folder: the folders for temporary files may contain leftovers of other programs.
+/// The command searches only this folder, because the folders for temporary files may contain leftovers of other
+/// programs.
 const CLEAN: &[&str] = &["clean", "."];
 
 fn clean(store: &RunningStore, state: &Path, arguments: &[&str]) -> Ran {

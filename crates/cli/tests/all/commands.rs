@@ -26,7 +26,7 @@ fn slo_holds_is_refuted_or_undecided() {
     assert_eq!(slo(&["--at-least", "80%", "--require", "memory_peak <= 1 B", "--", "true"]).code, Some(1));
 }
 
-/// If only the memory is above its limit, the message names this condition, and not the one on the time.
+/// If only the memory is above its limit, the message names the condition on memory, but not the one on time.
 #[test]
 fn slo_says_which_part_of_it_failed() {
     let state = tempfile::tempdir().unwrap();
@@ -280,7 +280,8 @@ fn only_the_variants_that_are_asked_for_are_measured() {
     assert!(ran.stderr.contains("`cbrt` is not measured: it has no variant `naive`, `pairwise`"), "{}", ran.stderr);
 }
 
-/// With `--at`, claims about other levels are not judged, because arms that only claims need would take extra time.
+/// With `--at`, no arms at other levels are measured, as they would take extra time. So claims about other levels are
+/// not judged.
 #[test]
 fn levels_that_are_asked_for_are_all_that_is_measured() {
     let state = tempfile::tempdir().unwrap();
@@ -311,7 +312,7 @@ fn judge_says_what_the_source_says() {
     assert_eq!(json["log_level"].as_f64(), Some(-17.238559826956475));
     assert!((json["credible_low"].as_f64().unwrap() - 0.98752632).abs() < 1e-8);
     assert!((json["credible_high"].as_f64().unwrap() - 0.99637692).abs() < 1e-8);
-    // `--method` also selects how the interval is computed.
+    // `--method` selects the method for the interval too.
     let interval = |json: &Value| ["rate_low", "rate_high"].map(|end| json[end].as_f64().unwrap());
     let csm = ascertain_stats::csm_interval(Tally::new(4000, 3972).unwrap(), 0.001).unwrap();
     assert_eq!(interval(&json), [csm.low, csm.high]);

@@ -32,8 +32,8 @@ fn the_usual_metrics_are_five() {
     );
 }
 
-/// If other load delays the short command in some pairs, the run takes longer, but the answer is the same. At this
-/// error, four pairs are enough on a quiet machine.
+/// At this error, four pairs are enough on a quiet machine. If other load delays the short command in some pairs, the
+/// run needs more pairs, but the answer is the same.
 #[test]
 fn compare_speaks_to_people() {
     let state = tempfile::tempdir().unwrap();
@@ -58,7 +58,7 @@ fn gates_have_their_exit_codes() {
     assert_eq!(gate(&["-i", "-r", "3", "true", "false"]), Some(0));
 }
 
-/// A change without effect passes a gate with the default margin, but not one with `--margin 0`.
+/// The default margin lets a change without effect pass the gate, but `--margin 0` does not.
 #[test]
 fn a_gate_has_a_margin_of_its_own() {
     let state = tempfile::tempdir().unwrap();
@@ -117,7 +117,7 @@ fn what_hyperfines_users_look_for() {
     let (slow, fast) = ("sleep 0.1", "sleep 0.001");
     let given = compare(&["-r", "1", slow, fast]);
     assert_eq!(first_of(&given, [slow, fast]).as_deref(), Some(slow), "{given}");
-    // `--sort` uses the measured means, in whichever order other load on the machine has put them.
+    // `--sort` sorts by the measured means. Other load on the machine may make either command the faster one.
     let exported = ["--export-json-1", "sorted.json"];
     let sorted = compare(&[&["-r", "1", "--sort", "mean-time", "-u", "second"], &exported[..], &[slow, fast]].concat());
     let means = std::fs::read_to_string(state.path().join("sorted.json")).unwrap();
@@ -178,7 +178,7 @@ fn a_signal_that_ended_a_command_is_named() {
     assert!(words.contains("ended with status 137, which stands for signal 9, in 2 of 2 trials"), "{}", ran.stdout);
 }
 
-/// If both commands of every pair are stopped, more pairs would not help, and the message must not suggest them.
+/// If both commands of every pair are stopped, more pairs would not help, so the message must not suggest more.
 #[test]
 fn pairs_that_all_met_their_limit_are_not_called_too_few() {
     let state = tempfile::tempdir().unwrap();
@@ -267,7 +267,7 @@ fn a_figure_that_is_not_printed_in_time_leaves_the_verdict_on_time() {
     assert_eq!(claim["decision"], "slower", "{claim}");
 }
 
-/// GNU grep stops at its first match if its output is `/dev/null`.
+/// GNU grep stops at its first match if its output is `/dev/null`, so its output goes to another device by default.
 #[test]
 #[cfg(target_os = "linux")]
 fn grep_does_its_work_unless_its_output_is_dev_null() {
@@ -329,8 +329,7 @@ fn exports_are_hyperfines() {
     assert!(read("a.md").contains("| `sleep 0.001` |"));
 }
 
-/// If both commands were stopped, it is unknown whether they take the same time, and how much longer than the limit
-/// they take.
+/// If both commands were stopped, nothing is known about which is faster. Each may take any time above its limit.
 #[test]
 fn what_met_its_time_limit_is_known_to_be_above_it_and_no_more() {
     let state = tempfile::tempdir().unwrap();
@@ -348,7 +347,8 @@ fn what_met_its_time_limit_is_known_to_be_above_it_and_no_more() {
     assert!(words.contains("no outcome, because of the time limit"), "{}", ran.stdout);
 }
 
-/// The candidate is better in fifteen trials and worse afterwards. The answer after the first trials must be withdrawn.
+/// One command is better in the first fifteen trials and worse in all later ones. The answer after the first trials
+/// must be withdrawn.
 #[test]
 fn an_answer_that_later_pairs_contradict_is_withdrawn() {
     let state = tempfile::tempdir().unwrap();
@@ -391,7 +391,7 @@ fn commands_are_compared_by_whatever_is_asked_for() {
     assert_eq!(alone.code, Some(2), "{}", alone.stderr);
 }
 
-/// Counters do not affect the verdict. If the machine lacks a counter, the reason is printed.
+/// Counters do not affect the verdict. If the machine lacks a counter, the output gives the reason.
 #[test]
 fn counters_are_beside_the_answer() {
     let state = tempfile::tempdir().unwrap();
@@ -576,7 +576,7 @@ fn a_printed_metric_needs_a_direction_and_the_output() {
     }
 }
 
-/// The table has a column for each parameter, the best level is printed above it, and both the terminal and the SVG
+/// The table has a column for each parameter, and the best level is printed above it. The terminal and the SVG both
 /// show the plot.
 #[test]
 fn a_scan_names_the_best_level_and_plots_the_metric() {

@@ -50,7 +50,7 @@ fn interrupted_runs_keep_their_evidence_and_go_on() {
     let child = command(state.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("the command hangs", || state.path().join("hangs").exists());
     send_signal(&child, "-TERM");
-    // This reads until no process has standard error open any more, so the measured command has ended too.
+    // Reading ends when no process has standard error open any more, so the measured command has ended too.
     let ended = ran(child.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     let told = ended.stderr.lines().find(|line| line.starts_with("interrupted; `ascertain continue ")).unwrap();
@@ -108,8 +108,8 @@ fn what_is_undecided_says_how_to_go_on() {
     assert!(!ran.stderr.contains("undecided"), "{}", ran.stderr);
 }
 
-/// A time limit that the user sets is kept, even if an answer takes longer. The note about the time that is needed uses
-/// only the new trials, because recorded trials have no times.
+/// The run keeps the time limit that the user sets, even if an answer takes longer. The note about the needed time is
+/// based on the new trials only, because recorded trials have no times.
 #[test]
 fn what_goes_on_keeps_to_the_time_that_it_is_given() {
     let state = tempfile::tempdir().unwrap();
@@ -168,11 +168,13 @@ fn a_run_that_lost_rows_is_not_decided_anew() {
     assert_eq!(fs::read(run.join("run.json")).unwrap(), before, "nothing is changed");
 }
 
-/// Command line of a command that hangs at every third call until it is stopped. It creates the file `hangs` then.
+/// Command line of a command that hangs in every third call, until it is stopped. Before it hangs, it creates the file
+/// `hangs`.
 #[cfg(target_os = "linux")]
 const HANGS: &str = "n=$(cat calls); echo $((n + 1)) > calls; [ $((n % 3)) != 2 ] || { touch hangs; exec sleep 3600; }";
 
-/// Starts or continues a run, and sends the signal when the command hangs. Returns `false` if the run ended before.
+/// Starts or continues a run, and sends the signal as soon as the measured command hangs. Returns `false` if the run
+/// ended before that.
 #[cfg(target_os = "linux")]
 fn until_it_hangs(state: &std::path::Path, arguments: &[&str], signal: &str) -> bool {
     let _ = fs::remove_file(state.join("hangs"));
@@ -183,7 +185,7 @@ fn until_it_hangs(state: &std::path::Path, arguments: &[&str], signal: &str) -> 
         has_ended || state.join("hangs").exists()
     });
     if !has_ended {
-        // By now, the call has taken longer than its limit of 100 ms.
+        // Wait until the call has taken longer than its limit of 100 ms.
         std::thread::sleep(std::time::Duration::from_millis(120));
         send_signal(&child, signal);
         child.wait().unwrap();
@@ -214,7 +216,7 @@ fn interrupting_the_slow_ones_does_not_drop_them() {
     assert!(wall["max"].is_null() && wall["limit"].as_f64() >= Some(100e6), "{wall}");
 }
 
-/// After a kill it is unknown how long the call took, so it counts against either verdict.
+/// If the process is killed during a call, the time of the call is unknown, so it counts against either verdict.
 #[cfg(target_os = "linux")]
 #[test]
 fn killing_the_slow_ones_does_not_drop_them() {
@@ -295,7 +297,7 @@ fn command_lines_of_somebody_elses_run_are_shown_first() {
     assert!(agreed.code == Some(0) && !agreed.stderr.contains("you did not record"), "{}", agreed.stderr);
 }
 
-/// A copy of the folder that lacks the latest trials is refused. Otherwise, users could choose which trials count.
+/// A copy of the folder without the latest trials is refused. Otherwise a user could choose which trials count.
 #[test]
 fn an_older_copy_of_a_run_is_not_continued() {
     let state = tempfile::tempdir().unwrap();

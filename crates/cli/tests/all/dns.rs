@@ -20,7 +20,8 @@ use crate::common::{Ran, ascertain, ran, write_script};
 
 const NAME: &str = "_acme-challenge.example.";
 
-/// Starts a zone with one server for each delay, after which the server publishes a change, in milliseconds.
+/// Starts a zone with one server for each delay. The delay is the time in milliseconds until the server publishes a
+/// change.
 fn served(delays_ms: &[u64]) -> ZoneServer {
     let plan = SimulationSpec::new(delays_ms.iter().map(|ms| vec![Duration::from_millis(*ms)]).collect());
     let sockets = delays_ms.iter().map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).collect();
@@ -33,7 +34,7 @@ fn request(text: &str) -> UpdateRequest {
     update(&Name::from_ascii("example.").unwrap(), &change, None, 1, 0).unwrap()
 }
 
-/// Adds the record to the zone, as the hook of an ACME client does first.
+/// Adds the record to the zone, which is the first step of an ACME client's hook.
 fn add(primary: SocketAddr, text: &str) {
     let mut request = request(text);
     let answer = exchange(&mut TcpStream::connect(primary).unwrap(), &request.bytes).unwrap();
@@ -48,7 +49,7 @@ fn waited(state: &Path, servers: &[SocketAddr], more: &[&str]) -> Ran {
     ascertain(state, &arguments.into_iter().chain(levels).chain(more.iter().copied()).collect::<Vec<_>>())
 }
 
-/// Runs a server that has the record after this number of queries. The test counts time in queries.
+/// Runs a server that has the record after this number of queries. The simulated clock advances with each query.
 fn serve(socket: &UdpSocket, questions: u64, is_over: &AtomicBool) {
     let mut zone = Simulation::new(SimulationSpec::new(vec![vec![Duration::from_millis(questions)]]), 0);
     zone.request(0, Recipient::Primary, socket.local_addr().unwrap(), &request("token").bytes).unwrap();
@@ -62,8 +63,8 @@ fn serve(socket: &UdpSocket, questions: u64, is_over: &AtomicBool) {
     }
 }
 
-/// Two servers, one of which has the record only after a thousand queries. The command first checks for about a second
-/// which servers answer, so it usually begins to wait before the second server has the record.
+/// Waits for the record on two servers, one of which has it only after a thousand queries. The command first checks for
+/// about a second which servers answer. So it usually begins to wait before that server has the record.
 fn waited_for_two(state: &Path, format: &str) -> (Ran, [SocketAddr; 2]) {
     let servers = [1, 1_000].map(|questions| (UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), questions));
     let addresses = servers.each_ref().map(|(socket, _)| socket.local_addr().unwrap());
@@ -92,7 +93,7 @@ fn a_record_is_waited_for_once() {
     let remark = remarks[0].clone();
     assert!(remark["remark"].as_str().unwrap().starts_with("all 2 servers agree, "), "{remark}");
     assert_eq!((&remark["variant"], &remark["remark_code"]["agree"]), (&"watch".into(), &2.into()));
-    // Each server has a time of its own, and consists of one replica.
+    // Each server is reported with its own time and with one replica.
     let by_key = ran.json()["by_key"].as_array().unwrap().clone();
     for (metric, medians) in [("server", 0.0..=f64::MAX), ("replicas", 1.0..=1.0)] {
         let of_metric: Vec<_> = by_key.iter().filter(|point| point["metric"] == metric).collect();
@@ -120,8 +121,8 @@ fn a_terminal_shows_the_curve_and_a_sentence() {
     assert!(addresses.iter().all(|server| curve.contains(&server.to_string())), "{curve}");
 }
 
-/// One server does not have the record, and the other one never answers. If the machine stalls for the whole second,
-/// even the first one may not answer.
+/// One server never gets the record, and the other one never answers. If the machine stalls for the whole second, the
+/// first may seem not to answer either.
 #[test]
 fn what_does_not_come_in_time_is_said() {
     let state = tempfile::tempdir().unwrap();
@@ -170,8 +171,8 @@ fn what_can_not_be_asked_is_wrong_usage() {
     assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
 }
 
-/// Runs the hook in the experiment's README. The programs that the hook calls are replaced: `nsupdate` by this test
-/// program, and the domain's servers by those of the test.
+/// Runs the hook in the experiment's README, but with replacements: `nsupdate` is a script of this test, and the
+/// domain's servers are those of the test.
 #[test]
 fn the_readmes_hook_waits_for_what_it_adds() {
     let state = tempfile::tempdir().unwrap();

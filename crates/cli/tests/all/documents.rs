@@ -1,4 +1,4 @@
-//! Documents name only things that exist, and are laid out as agreed.
+//! Tests that documents name only things that exist, and have the agreed layout.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The anchor of a heading, as GitHub makes it.
+/// Returns the anchor that GitHub gives a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || [' ', '-'].contains(c));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
-/// The documents at the root.
+/// The documents in the root folder of the repository.
 const DOCUMENTS: [&str; 6] = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "GOALS.md", "METHODOLOGY.md", "BIAS.md"];
 
-/// The documents at the root, and the pages in these folders.
+/// Returns the paths of the documents in the root folder, and of the pages in these folders.
 fn documents(folders: &[&str]) -> Vec<String> {
     let pages = folders.iter().flat_map(|folder| {
         markdown(folder)
@@ -31,14 +31,14 @@ fn documents(folders: &[&str]) -> Vec<String> {
     DOCUMENTS.map(String::from).into_iter().chain(pages).collect()
 }
 
-/// The targets of the links in a text, without those of code.
+/// Returns the targets of the links in a text. Skips code blocks, and links to web pages.
 fn links(text: &str) -> Vec<&str> {
     let prose = text.split("```").step_by(2);
     let links = prose.flat_map(|part| part.split("](").skip(1)).map(|rest| rest.split(')').next().unwrap());
     links.filter(|link| !link.starts_with("http")).collect()
 }
 
-/// Rows of tables and pictures can't be wrapped.
+/// Lines that cannot be wrapped are exempt: rows of tables, and images.
 #[test]
 fn lines_are_no_wider_than_120_columns() {
     for document in documents(&["docs"]) {
@@ -82,7 +82,7 @@ fn is_page(path: &Path) -> bool {
     NO_PAGES.iter().all(|name| !path.ends_with(name))
 }
 
-/// mdBook copies nothing from outside of its folder, so such a link would be dead in the built book.
+/// Links must not lead out of the folder of the book: mdBook copies nothing from outside, so they would be dead.
 #[test]
 fn links_of_the_book_stay_in_the_book() {
     for (folder, out) in [("docs", "../"), ("docs/reference", "../../"), ("docs/experiments", "../../")] {
@@ -107,7 +107,7 @@ fn each_page_is_in_the_summary() {
     }
 }
 
-/// The pages name files of this repository as code.
+/// Every path in code formatting that looks like a path of this repository must exist.
 #[test]
 fn files_that_the_book_names_exist() {
     let mut count = 0;
@@ -156,7 +156,7 @@ fn the_readme_is_short() {
     assert!(read("README.md").lines().count() <= 120);
 }
 
-/// Name, sentence, a command with its output, and the commands to set up come first.
+/// The first lines have, in this order: the name, a sentence about it, a command with its output, and the set-up.
 #[test]
 fn the_readme_starts_with_an_answer() {
     let text = read("README.md");
@@ -176,8 +176,8 @@ fn the_readme_counts_what_ships() {
     assert_eq!(counts.iter().find(|count| !readme.contains(*count)), None, "README.md lacks a count, or has another");
 }
 
-/// Returns whether the code has the function. If it is written with its owner, as `RunJudge::take` is, the function must
-/// be in a block of that owner.
+/// Returns whether the code defines the function. If `function` contains an owner, as in `RunJudge::take`, the function
+/// must be in an `impl` block of that type or trait.
 fn has_function(code: &str, function: &str) -> bool {
     let (owner, name) = function.rsplit_once("::").unwrap_or(("", function));
     let is_in = |code: &str| ["(", "<"].iter().any(|next| code.contains(&format!("fn {name}{next}")));
@@ -189,7 +189,7 @@ fn has_function(code: &str, function: &str) -> bool {
     if owner.is_empty() { is_in(code) } else { code.split("\nimpl").skip(1).any(is_owners) }
 }
 
-/// The rows of a table of stations: its file and its function.
+/// Returns the file and the function in each row of a table in CONTRIBUTING, which follows a command through the code.
 fn stations(table: &str) -> Vec<(&str, &str)> {
     let station = |line| {
         let cells: Vec<&str> = str::split(line, '|').map(|cell| cell.trim().trim_matches('`')).collect();
@@ -198,7 +198,8 @@ fn stations(table: &str) -> Vec<(&str, &str)> {
     table.lines().filter_map(station).collect()
 }
 
-/// Both walks, down and up: each file has its function, which an earlier station calls.
+/// CONTRIBUTING follows two commands from function to function. Each file must have its function, and an earlier file
+/// must call it.
 #[test]
 fn the_walks_are_true() {
     let text = read("CONTRIBUTING.md");
@@ -219,7 +220,7 @@ fn the_walks_are_true() {
     }
 }
 
-/// Each path of this repository that CONTRIBUTING names is there.
+/// Every path of this repository that CONTRIBUTING names must exist.
 #[test]
 fn named_files_exist() {
     let text = read("CONTRIBUTING.md");
@@ -228,12 +229,12 @@ fn named_files_exist() {
     for path in named.into_iter().filter(|path| !path.contains(['<', '*'])) {
         assert!(root().join(path).exists(), "CONTRIBUTING.md names {path}");
     }
-    // `function` in `file`, and `function` (`file`).
+    // The text names functions in two forms: `function` in `file`, and `function` (`file`).
     let words: Vec<&str> = text.split('`').collect();
     let mut functions = 0;
     for at in (3..words.len()).step_by(2).filter(|at| words[*at].ends_with(".rs")) {
         let (file, mut function) = (words[at], words[at - 2]);
-        // A name in lower case before `::` is a module, which is the file.
+        // Before `::`, a name in lower case is a module, which is the file itself, so it is dropped.
         if function.starts_with(char::is_lowercase) {
             function = function.rsplit("::").next().unwrap();
         }
@@ -268,6 +269,6 @@ fn our_goals_are_well_formed() {
     for claim in &everywhere.claims {
         assert!(!claim.analysis.is_empty(), "{}: says what is left between it and the limit", claim.id);
     }
-    // None is in both.
+    // `merge` fails if a claim is in both files.
     claims_file::merge([everywhere, zen5]).unwrap();
 }

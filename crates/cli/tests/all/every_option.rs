@@ -17,7 +17,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 
 use crate::common::{Ran, ascertain, command, ran, runs};
 
-/// For each subcommand, arguments with which it ends soon: those before the tested option, and those after it. `RUN` is
+/// For each subcommand, the arguments before and after the tested option, with which the subcommand ends soon. `RUN` is
 /// a recorded run, `CLAIMS` a claims file, `OLD` an existing file, and `NEW` a missing one.
 const BASES: &[(&str, &[&str], &[&str])] = &[
     ("compare", &["compare", "--max-trials", "1"], &["true", "true"]),
@@ -125,7 +125,8 @@ impl Kind {
     }
 }
 
-/// Reads everything from a pipe, and opens it for its readers only to let them reach its end.
+/// Serves a named pipe, so that no command hangs on it: reads what a command writes, and ends the input of a command
+/// that reads.
 fn serve(pipe: &Path, is_over: &AtomicBool) {
     let open = |options: &mut OpenOptions| options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe);
     let mut reader: File = open(OpenOptions::new().read(true)).unwrap();
@@ -196,7 +197,7 @@ impl Stand {
     }
 }
 
-/// A subcommand and its option with a path: `("history prune", "--evidence")`.
+/// A subcommand and one of its options that takes a path, such as `("history prune", "--evidence")`.
 type PathOption = (String, String);
 
 /// Returns the options with paths, from the program's completions for fish.
@@ -300,8 +301,8 @@ fn all_files(folder: &Path) -> Vec<u8> {
     all
 }
 
-/// Levels are recorded, and reports are shared, so a secret in an address must never reach a file, whatever the factor
-/// is. If the factor is an address, the secret must not be printed either.
+/// Levels are recorded, and reports are shared, so a secret in an address must never reach a file. The secret must not
+/// be printed either.
 #[test]
 fn no_level_with_a_secret_is_written_down() {
     let state = tempfile::tempdir().unwrap();
@@ -328,8 +329,8 @@ fn no_level_with_a_secret_is_written_down() {
     assert!(!written.windows(7).any(|window| window == b"PLANTED"));
 }
 
-/// If an environment variable contains the address, neither the address nor an error with the address is recorded or
-/// printed. `continue` needs the variable again.
+/// If the address is in an environment variable, it must be neither recorded nor printed, not even in an error message.
+/// `continue` needs the variable again.
 #[test]
 fn an_address_in_a_variable_stays_there() {
     let state = tempfile::tempdir().unwrap();
@@ -352,7 +353,7 @@ fn an_address_in_a_variable_stays_there() {
     assert!(written.windows(5).any(|window| window == b"$PAGE"));
     assert!(!written.windows(7).any(|window| window == b"PLANTED"));
 
-    // Errors of the libraries used here name paths and hosts.
+    // The errors of some libraries contain paths and host names.
     for page in ["http://127.0.0.1:1/a b?token=PLANTED", "http://PLANTED.invalid/x", "https://PLANTED.invalid:1/"] {
         let asked = ["run", "first-flight", "--at=url=$PAGE", "--trials=1", "--max-time=2s"];
         let ran = ran(command(state.path(), &asked).env("PAGE", page).output().unwrap());

@@ -200,7 +200,7 @@ fn a_folder_that_vanishes_takes_no_result_along() {
     }
 }
 
-/// A limit on the file size simulates a full disk: there is room for `run.json`, but not for all trials.
+/// A limit on the file size simulates a full disk: `run.json` fits, but not all trials.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_run_whose_evidence_can_not_go_on_goes_on_without() {
@@ -216,7 +216,7 @@ fn a_run_whose_evidence_can_not_go_on_goes_on_without() {
     assert_eq!(warnings().count(), 1, "{}", ran.stderr);
     assert!(warnings().all(|warning| warning.contains("trials.jsonl could not be written")), "{}", ran.stderr);
     assert!(!ran.stderr.contains("evidence: "), "{}", ran.stderr);
-    // A continuation can't ignore the trials that were lost, because the evidence shows that they were started.
+    // A continuation counts the trials whose values were lost, because the evidence shows that they were started.
     let run = runs(state.path()).pop().unwrap();
     let went_on = ascertain(state.path(), &["continue", run.to_str().unwrap(), "--format", "json"]);
     let claim = &went_on.json()["claims"][0];
@@ -224,8 +224,8 @@ fn a_run_whose_evidence_can_not_go_on_goes_on_without() {
     assert!(claim["unknown"].as_u64().unwrap() > 100, "{claim}");
 }
 
-/// A killed run leaves complete export files with the results so far, and no half-written file. Its million trials
-/// ensure that it is killed before it ends.
+/// A killed run leaves complete export files with the results so far, and no half-written file. The run has a million
+/// trials, so that it is killed before it ends.
 #[cfg(target_os = "linux")]
 #[test]
 fn killed_runs_leave_what_was_known() {

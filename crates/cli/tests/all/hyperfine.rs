@@ -36,7 +36,8 @@ fn versions(state: &Path) {
     }
 }
 
-/// All set-ups run before the first trial, so both commands would use the program that the last set-up has left.
+/// All set-ups run before the first trial. If each writes the same program, both commands would use the program of the
+/// last set-up.
 #[test]
 fn set_ups_that_overwrite_each_other_are_refused() {
     let state = tempfile::tempdir().unwrap();
@@ -224,7 +225,8 @@ fn a_failure_leaves_what_was_measured_of_the_others() {
     }
 }
 
-/// hyperfine 2's format has the executed line, its name if there is one, parameters and environment variables.
+/// The JSON format of hyperfine 2 has the executed line of each command, its name, its parameters and its environment
+/// variables.
 #[test]
 fn its_newer_json_has_every_run_with_every_metric() {
     let state = tempfile::tempdir().unwrap();

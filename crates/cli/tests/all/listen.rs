@@ -16,8 +16,8 @@ use crate::common::{ascertain, command, send_signal};
 
 const TOKEN: &str = "ASCERTAIN_LISTEN_TOKEN";
 
-/// Returns an address of this machine for a single listener. On Linux, each listener gets an address of its own, so
-/// that no other program takes its port after it has ended.
+/// Returns an address of this machine for one listener. On Linux, each listener gets a different address, so that no
+/// other program takes its port after the listener has ended.
 fn own_address() -> Ipv4Addr {
     static NUMBER: AtomicU8 = AtomicU8::new(1);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -25,8 +25,8 @@ fn own_address() -> Ipv4Addr {
     if cfg!(target_os = "linux") { Ipv4Addr::new(127, 1 + high % 200, low, number) } else { Ipv4Addr::LOCALHOST }
 }
 
-/// Measures the throughput, and tries again if the machine was too busy to begin in time. Also returns the number of
-/// tries.
+/// Measures the throughput. Tries again if the machine was too busy to begin in time, and returns the number of tries
+/// too.
 fn measure_at_last(address: SocketAddr, token: &Token, spec: &TrafficSpec) -> (Result<Measurement, Error>, u64) {
     for tries in 1.. {
         match measure(&address, token, spec, &|| false) {

@@ -44,7 +44,7 @@ fn folder() -> (tempfile::TempDir, Vec<u8>) {
     (state, content)
 }
 
-/// Runs the first `count` commands of the guide, after replacing some words.
+/// Runs the commands of the guide that contain `with`, after replacing some words. There must be `count` such commands.
 fn type_those(state: &Path, with: &str, count: usize, words: &[(&str, &str)], variables: &[(&str, &str)]) {
     let lines: Vec<String> = typed().into_iter().filter(|line| line.contains(with)).collect();
     assert_eq!(lines.len(), count, "{lines:?}");
@@ -115,8 +115,8 @@ fn azurite_as_the_guide_has_it() {
     assert!(fs::read(state.join("got")).unwrap() == content);
 }
 
-/// If a transfer is killed after some parts have arrived, the next one does not send those parts again. If the transfer
-/// ends before it is killed, on a busy machine, it is tried again at a lower rate.
+/// Kills a transfer after some parts have arrived, and checks that the next transfer does not send these parts again.
+/// If the transfer ends before it is killed, tries again at a lower rate.
 fn killed_and_gone_on_with(state: &Path, arguments: &[&str], environment: &[(&str, &str)]) {
     let journals = || {
         let journals = fs::read_dir(state.join("ascertain/transfers")).into_iter().flatten().flatten();

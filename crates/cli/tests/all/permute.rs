@@ -248,7 +248,8 @@ fn mistakes_name_the_file_and_the_way_out() {
     assert_eq!(ascertain(folder, &["permute", "a.txt"]).code, Some(2), "one sample is no comparison");
 }
 
-/// The Parquet file still has the rows that the JSON lines have lost. Without the Parquet file, there is no sample.
+/// If the JSON lines have lost rows, the rows are read from the Parquet file. Without this file, the run is refused as
+/// a sample.
 #[test]
 fn a_run_that_lost_rows_is_no_sample() {
     let folder = tempfile::tempdir().unwrap();

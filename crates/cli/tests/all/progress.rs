@@ -13,8 +13,8 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::common::{MANY_FAULTS, Ran, ascertain, command, ran, runs, send_signal, write_script};
 
-/// Command line of a command that waits for a file, so that a test can look at the progress before the first
-/// observation ends. Then the command takes a second, so that 14 pairs take more than the 12 s that the runs have.
+/// Command line of a command that waits for a file, so that a test can look at the progress during the first
+/// observation. Then it takes a second, so that the 14 pairs of an answer take longer than the time limit of 12 s.
 const WAITS: &str = "sh -c 'until [ -e go ]; do sleep 0.02; done; sleep 1'";
 
 /// The note after the first pair, about the time that an answer needs.
@@ -56,7 +56,7 @@ impl Watched {
         Watched { screen, seen: String::new(), child }
     }
 
-    /// Waits until the progress line has shown this text in so many different states.
+    /// Waits until `moments` versions of the progress line have contained this text.
     fn until(mut self, words: &str, moments: usize) -> Watched {
         let started = Instant::now();
         let said = |seen: &str| seen.split(['\r', '\n']).filter(|line| line.contains(words)).count();
@@ -102,7 +102,7 @@ fn let_go(state: &Path) {
     File::create(state.join("go")).unwrap();
 }
 
-/// Returns the progress lines that were drawn over each other, without lines that stay.
+/// Returns the progress lines, each of which overwrites the one before. Lines that stay visible are not included.
 fn drawn(seen: &str) -> Vec<&str> {
     let lines = seen.split('\r').flat_map(|rest| rest.split('\n'));
     lines.filter_map(|line| line.strip_suffix("\x1b[K")).filter(|line| !line.is_empty()).collect()
@@ -112,7 +112,7 @@ fn drawn(seen: &str) -> Vec<&str> {
 fn a_line_moves_while_one_observation_lasts_and_says_what_it_will_take() {
     for columns in [80, 40] {
         let state = tempfile::tempdir().unwrap();
-        // The line counts the seconds of the trial, and shows how long the run must therefore take at least.
+        // During a trial, the line shows the seconds so far, and how long the run must therefore take at least.
         let watched = begun(state.path(), columns, &[]).until(EXPECTED, 2);
         let (seen, printed) = watched.stopped_after_the_first_pair(state.path());
         let lines = drawn(&seen);
@@ -159,7 +159,7 @@ fn where_only_ascii_can_be_shown_the_line_is_ascii() {
 #[test]
 fn a_pipe_gets_what_it_takes_and_no_progress() {
     let state = tempfile::tempdir().unwrap();
-    // 14 pairs take over 14 s. The run is stopped as soon as it prints this.
+    // An answer needs 14 pairs, which take over 14 s. The run is stopped as soon as it prints this.
     let arguments = ["compare", "--no-evidence", "--max-time", "12s", "sleep 0.5", "sleep 0.55"];
     let mut child = command(state.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -179,8 +179,8 @@ fn a_pipe_gets_what_it_takes_and_no_progress() {
     assert_eq!(ascertain(state.path(), &quiet).stderr, "");
 }
 
-/// If the first observation takes long, a note reports how long the run must take at least, before that observation
-/// ends.
+/// If the first observation takes long, a note reports how long the run must take at least. The note comes before the
+/// observation ends.
 #[test]
 fn a_pipe_gets_what_it_takes_before_the_first_pair_has_ended() {
     let state = tempfile::tempdir().unwrap();
@@ -188,7 +188,7 @@ fn a_pipe_gets_what_it_takes_before_the_first_pair_has_ended() {
     let mut child = command(state.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
-    // The estimate may come from the observation that is not finished, or from the one before.
+    // The estimate is based on the observation that is still running, or on the one before.
     let [begins, ends] = ["at least 14 pairs are needed: ", ", judging by the first one so far"];
     assert!(first.starts_with(begins) && first.ends_with(ends), "{first}");
     assert_eq!(child.try_wait().unwrap(), None);
@@ -200,7 +200,8 @@ fn a_pipe_gets_what_it_takes_before_the_first_pair_has_ended() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
-/// Go builds both ends before the run. Here `go` is a script that waits for a file, and then fails.
+/// The client and the server in Go are built before the run. Here `go` is a script that waits for a file, and then
+/// fails.
 #[test]
 fn what_is_made_ready_before_a_run_is_said() {
     let state = tempfile::tempdir().unwrap();
@@ -243,7 +244,7 @@ fn colours_are_for_terminals_that_have_them() {
     }
 }
 
-/// The alphabet applies to tables, plots and sentences, but not to formats for programs.
+/// Tables, plots and sentences are limited to ASCII if the locale is, but formats for programs are not.
 #[test]
 fn where_only_ascii_can_be_shown_everything_is_ascii() {
     let state = tempfile::tempdir().unwrap();

@@ -37,7 +37,7 @@ fn files_go_there_and_back() {
     assert_eq!(fs::read_dir(state.path().join("ascertain/transfers")).unwrap().count(), 0, "nothing is left over");
 }
 
-/// Files that are skipped do not count as transferred. If there are many files, only their sum is printed.
+/// The summary does not count skipped files as transferred. If there are many files, only the summary is printed.
 #[test]
 fn a_dry_run_says_what_would_be_left_alone() {
     let state = tempfile::tempdir().unwrap();
@@ -240,7 +240,7 @@ fn put_looks_at_the_source_first() {
     }
 }
 
-/// If the object does not exist, no folder is created, and the error is not about the destination.
+/// If the object does not exist, no folder is created, and the error is about the object, not the destination.
 #[test]
 fn get_looks_at_the_source_first() {
     let state = tempfile::tempdir().unwrap();
@@ -271,7 +271,7 @@ fn get_looks_at_the_source_first() {
     assert_eq!(fs::read_dir(state.path().join("ascertain/transfers")).map_or(0, Iterator::count), 0, "no journal");
 }
 
-/// Tests the README's commands against stores that accept these accounts.
+/// Runs the README's commands against local stores that accept the accounts in them.
 #[test]
 fn what_the_readme_has_to_type_works() {
     let readme = include_str!("../../../transfer/README.md");
@@ -356,7 +356,7 @@ fn what_a_killed_put_has_left_is_cleaned() {
 #[test]
 fn only_what_nobody_needs_any_more_is_cleaned() {
     let state = tempfile::tempdir().unwrap();
-    // Process ids are smaller than this number.
+    // No process has an id as large as `gone`.
     let (gone, here) = (2_000_000_000_u32, std::process::id());
     let left = [
         format!("ascertain-netlab-{gone}-0"),
@@ -465,7 +465,7 @@ fn no_secret_is_said_or_written() {
     }
 }
 
-/// If the disk is full or the journal can't be written, the command has its own exit code and names a remedy.
+/// If the journal can't be written, nothing is transferred. The message suggests `--no-journal`, which works.
 #[test]
 fn a_journal_that_can_not_be_kept_has_a_way_out() {
     let state = tempfile::tempdir().unwrap();

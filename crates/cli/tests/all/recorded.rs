@@ -1,4 +1,4 @@
-//! Runs that a release recorded stay readable.
+//! Tests that runs which a release recorded stay readable.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn record(folder: &Path, command: &[&str]) {
     FILES.iter().for_each(|file| _ = fs::copy(run.join(file), folder.join(file)).unwrap());
 }
 
-/// Returns the parts of the claims that do not depend on the machine.
+/// Returns, for each claim, the results that do not depend on the machine.
 fn claims(results: &Value) -> Vec<Value> {
     let claim = |claim: &Value| json!([claim["verdict"], claim["decision"], claim["trials"], claim["ratio"]]);
     results["claims"].as_array().unwrap().iter().map(claim).collect()

@@ -31,7 +31,8 @@ fn the_report_is_in_the_runs_folder() {
     assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
     assert!(page.contains("echo &#39;&lt;script&gt;") && !page.contains("<script>alert"));
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
-    // The report is the same for the run's name, the end of its name, and a file in its folder, and on standard output.
+    // The report is the same whether the run is given by its name, the end of its name, or a file in its folder. It is
+    // also the same on standard output.
     let id = name(&run);
     let file = run.join("run.json").to_string_lossy().into_owned();
     for arguments in
@@ -93,7 +94,7 @@ fn a_run_that_lost_rows_is_reported_with_a_warning() {
     assert!(page.contains("of the 5 trials of the verdict on"));
 }
 
-/// A changed file of a run is reported even if another file has all the rows.
+/// A damaged file of a run is reported even if another file has all the rows.
 #[test]
 fn a_damaged_file_is_named() {
     let state = tempfile::tempdir().unwrap();
@@ -162,7 +163,8 @@ fn check_and_run_leave_their_report() {
     }
 }
 
-/// `check` ends with a command that prints its results again. The command works for any folder, and measures nothing.
+/// The output of `check` ends with a command that prints its results again, without measuring. The command works for
+/// any evidence folder.
 #[test]
 fn a_recorded_run_is_printed_as_its_check_would_have_been() {
     let state = tempfile::tempdir().unwrap();

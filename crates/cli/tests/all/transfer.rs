@@ -52,7 +52,7 @@ fn it_needs_nothing_installed() {
     assert_eq!(measured.iter().filter(has_blocks).count(), 4, "{}", ran.stdout);
     let folder = &runs(state.path())[0];
     let evidence = text_below(folder);
-    // The evidence has the properties of the connection, or says that there was none.
+    // The evidence has the fact `carrier`: a property of the connection, or the reason why there is none.
     assert!(evidence.contains("\"carrier\""), "{evidence}");
     let Store { secret, .. } = Store::azure();
     assert!(!evidence.contains(&secret));

@@ -24,7 +24,7 @@ pub struct Typed {
     pub document: String,
     /// The line as a shell gets it, without a comment.
     pub line: String,
-    /// `true` if it stands in a block, and `false` if it stands in a sentence or a table.
+    /// `true` if the command stands in a code block, and `false` if it stands in a sentence or a table.
     pub is_block: bool,
 }
 
@@ -49,13 +49,14 @@ pub fn commands(folders: &[&str]) -> Vec<Typed> {
     found
 }
 
-/// Returns the code in a text that is a whole command of ours.
+/// Returns the code in a text that is a complete `ascertain` command.
 fn inline(text: &str) -> impl Iterator<Item = String> {
     let code = text.split('`').skip(1).step_by(2).map(|code| code.replace("\\|", "|").replace('\n', " "));
     code.filter(|code| code.starts_with("ascertain ") && !code.contains('…'))
 }
 
-/// Returns the lines that contain our command in a block of `sh`, or behind `$` in a block of `console`.
+/// Returns the lines of a code block that contain an `ascertain` command: any line of a `sh` block, or a line after `$`
+/// in a `console` block.
 fn block(block: &str) -> Vec<String> {
     let (language, text) = block.split_once('\n').unwrap_or_default();
     let text = text.replace("\\\n", " ");

@@ -4,13 +4,13 @@ use ascertain_sys::machine;
 
 use crate::common::{ascertain, command, ran, runs};
 
-/// Variants of `sum` that are unavailable on every machine of this architecture, with the reasons.
+/// For this architecture, two variants of `sum` that no machine can measure, and the reason.
 const FOREIGN: (&str, &str, &str) = match cfg!(target_arch = "x86_64") {
     true => ("naive-neon", "dot-neon", "needs neon, which this CPU lacks"),
     false => ("naive-avx512", "dot-avx512", "needs avx512f, which this CPU lacks"),
 };
 
-/// Lists of two sizes, of which the first or the second does not fit in memory.
+/// Tests lists of two sizes, in which either the first or the second size does not fit in memory.
 #[test]
 fn a_size_over_memory_is_refused_before_any_other_is_measured() {
     let machine = machine::describe();
@@ -38,7 +38,7 @@ fn a_size_over_memory_is_refused_before_any_other_is_measured() {
 #[test]
 fn what_makes_a_size_too_large_is_named() {
     let memory_bytes = machine::describe().memory_bytes;
-    // As many elements as fit in memory as floats, but not as doubles.
+    // So many elements fit in memory if they are floats, but not if they are doubles.
     let elements = memory_bytes / 2 / 12;
     if elements >= 1 << 32 {
         return ascertain_sys::testing::left_out("this machine has room for all sizes that there are");
@@ -50,7 +50,8 @@ fn what_makes_a_size_too_large_is_named() {
     assert!(ran.stderr.contains(&format!("--at {level}")) && ran.stderr.contains("type=f64"), "{}", ran.stderr);
 }
 
-/// Each arm fits in memory by itself, but all arms together do not, and the kernel would kill the process.
+/// Each arm fits in memory by itself, but all arms together do not. Without the check, the kernel would kill the
+/// process.
 #[test]
 fn sizes_that_do_not_fit_together_are_refused() {
     let machine = machine::describe();
@@ -156,7 +157,7 @@ fn a_failure_is_not_called_unavailable() {
     assert!(said.contains("Failed (") && !said.contains("Unavailable"), "{said}");
 }
 
-/// The barriers that use interrupts, requested by a user who may not load programs into the kernel.
+/// Requests memory barriers that use interrupts, as a user who may not load programs into the kernel.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn a_missing_privilege_is_called_one() {
@@ -205,8 +206,8 @@ fn a_missing_privilege_is_called_one() {
     }
 }
 
-/// If Go must build one end, the run does this before it begins, and outside of its time limit. If Go fails to build
-/// it, the variant is unavailable.
+/// If the client or server must be built with Go, the run builds it before it begins, outside of its time limit. If the
+/// build fails, the variant is unavailable.
 #[cfg(target_os = "linux")]
 #[test]
 fn go_builds_before_the_run_begins() {
@@ -219,7 +220,7 @@ fn go_builds_before_the_run_begins() {
     assert!(ran.code == Some(4) && said.contains("`go build` failed; its output: nothing to build with"), "{said}");
 }
 
-/// If the user requests a server or a record, only requests to it are measured, not those of a trace.
+/// If the user requests a server or a record, the experiment never replays a trace instead.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_asked_for_of_a_race_is_not_replayed_instead() {

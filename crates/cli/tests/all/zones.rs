@@ -16,8 +16,7 @@ use crate::common::{Ran, command, kill, ran};
 const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 const BOTH: [Interface; 2] = [Interface::Route53, Interface::CloudDns];
 
-/// A provider of a zone whose servers publish changes immediately. Also has the settings that are needed for changing
-/// the zone.
+/// A simulated provider of a zone, whose servers publish changes immediately, and the settings for changing the zone.
 struct Stand {
     running: RunningProvider,
     zone: ZoneServer,

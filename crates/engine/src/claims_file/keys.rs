@@ -20,14 +20,14 @@ pub(super) struct Key {
     pub(super) about: &'static str,
 }
 
-/// The form that the value of a key must have. Requirements that depend on the experiment are not part of it.
+/// The form that the value of a key must have, apart from requirements that depend on the experiment.
 #[derive(Clone, Copy)]
 pub(super) enum Form {
     /// The id of a claim.
     Id,
     /// Any string value.
     Text,
-    /// A non-empty line that starts a command.
+    /// A command line, which must not be empty.
     Line,
     /// One of the listed words.
     OneOf(&'static [&'static str]),
@@ -47,8 +47,8 @@ pub(super) enum Form {
     Levels,
     /// A table with a pattern for each printed metric.
     Metrics,
-    /// An arm, written as the name of a variant or as a table that contains the name. In claims about commands, it is a
-    /// command line.
+    /// An arm of an experiment, written as the name of a variant, or as a table with this name and levels. In claims
+    /// about commands, it is a command line.
     Side,
 }
 
@@ -172,7 +172,8 @@ pub(super) const KEYS: &[Key] = {
 };
 
 impl Form {
-    /// Returns why the value of `key` is wrong, in words for the user; `None` if the value has the form `self`.
+    /// Returns the reason why the value of `key` does not have this form, as text for the user. Returns `None` if it
+    /// does.
     pub(super) fn fault(self, key: &str, value: &DeValue<'_>) -> Option<String> {
         if self.admits(value) {
             return None;
@@ -286,8 +287,7 @@ pub(super) fn entries<'t>(table: &'t DeTable<'t>) -> Vec<Entry<'t>> {
     entries
 }
 
-/// The entries (`key = value`) of one `[[claim]]`. The entries whose values have the right form are also listed
-/// separately.
+/// The entries (`key = value`) of one `[[claim]]`. Entries whose values have the right form are also listed separately.
 pub(super) struct Fields<'t> {
     /// Byte offset of the claim's `[[claim]]` line. Mistakes about missing keys are reported there.
     pub(super) at: usize,
@@ -410,7 +410,8 @@ impl<'t> Fields<'t> {
         }
     }
 
-    /// Checks that exactly one key states what to measure. Otherwise reports a mistake and returns `false`.
+    /// Checks that the keys of the claim state what to measure, and that these keys can be combined. Otherwise reports
+    /// a mistake and returns `false`.
     pub(super) fn check_subject(&self, notes: &mut Notes<'_>) -> bool {
         let place = |key: &str| self.all().iter().find(|entry| entry.key == key).map(|entry| entry.key_at);
         let compares = self.has("candidate") || self.bound().is_some_and(|key| key != "predicate");

@@ -14,8 +14,8 @@ use crate::names::unknown;
 use crate::predicate::Predicate;
 use crate::unit::{Unit, parse_quantity};
 
-/// Reads the test of a claim. The result's arms only have the levels that the claim's candidate or baseline sets
-/// itself. [`test_at`] adds the levels of a point in `at`.
+/// Reads the test of a claim. The arms in the result only have the levels that the claim sets for its candidate or
+/// baseline alone. [`test_at`] adds the levels of a point in `at`.
 pub(super) fn read_test(
     fields: &Fields<'_>,
     spec: &Spec,
@@ -45,8 +45,8 @@ pub(super) fn read_test(
     Some(Test::Versus { measure, candidate, baseline, scale, bound: bound? })
 }
 
-/// Returns the test with its arms at this point: each arm gets the point's levels, except for factors whose level it
-/// sets itself.
+/// Returns the test with its arms at this point. Each arm gets the levels of the point, except for factors whose level
+/// the arm sets itself.
 pub(super) fn test_at(test: &Test, point: &Point) -> Test {
     let mut test = test.clone();
     for arm in test.arms_mut() {
@@ -203,9 +203,9 @@ fn named(arm: &Arm) -> String {
     }
 }
 
-/// Returns the last part of a comparison's sentence, after the name of the candidate, such as `is at least 8 times as
-/// fast as {}`. The text `{}` stands for the baseline. If `is_first` is `true`, the metric is the experiment's first,
-/// so the text does not name it.
+/// Returns the text that follows the candidate's name in a sentence, such as `is at least 8 times as fast as {}`. The
+/// text `{}` stands for the baseline. The metric is named unless it measures speed and is the experiment's first metric
+/// (`is_first`).
 fn comparison(scale: Effect, bound: Bound, measure: &Measure, is_first: bool) -> String {
     let is_speed = match measure.unit {
         Unit::Nanosecond => measure.better == Better::Lower,

@@ -172,8 +172,8 @@ fn resolve(
     (notes.count() == count_before).then_some((claims, commands))
 }
 
-/// Returns the claim for the points in `at`: a single point, or all points that the `[[claim]]` lists. `template` has
-/// the other properties of the claim.
+/// Returns a claim for the points in `at`. These are a single point, or all points of the `[[claim]]` if it covers them
+/// together. `template` has the other properties of the claim.
 fn claim_at(template: &Claim, test: &Test, points: &Points, at: &[Point], spec: &Spec) -> Claim {
     let mut claim = Claim { experiment: spec.id.clone(), ..template.clone() };
     let is_one_of_several = !points.over_every && !points.swept.is_empty();
@@ -189,8 +189,8 @@ fn claim_at(template: &Claim, test: &Test, points: &Points, at: &[Point], spec: 
     claim
 }
 
-/// Reports each level in `at` whose factor applies to no arm of the claim. Such a level is never measured, although the
-/// claim would mention it. `swept` has the factors with several levels.
+/// Reports each level in `at` whose factor applies to no arm of the claim. Such a level would never be measured,
+/// although the claim mentions it. `swept` has the names of the factors with several levels.
 fn check_levels(claims: &[Claim], swept: &[String], fields: &Fields<'_>, notes: &mut Notes<'_>) {
     fn arms_of<'c>(claim: &'c Claim, key: &str) -> Vec<&'c Arm> {
         let of_test = |test: &'c Test| match (key, test) {
@@ -223,7 +223,7 @@ fn check_levels(claims: &[Claim], swept: &[String], fields: &Fields<'_>, notes: 
     }
 }
 
-/// Reports an arm that is compared with itself, and claims with more arms than a trial can hold.
+/// Reports claims that compare an arm with itself, and claims with more arms than a trial can hold.
 fn check_arms(claims: &[Claim], fields: &Fields<'_>, notes: &mut Notes<'_>) {
     let is_against_itself =
         |test: &Test| matches!(test, Test::Versus { candidate, baseline, .. } if candidate == baseline);
@@ -246,7 +246,7 @@ fn check_arms(claims: &[Claim], fields: &Fields<'_>, notes: &mut Notes<'_>) {
 /// The default rate of comparisons, which makes a claim about the median trial.
 pub(super) const COMPARISON_RATE: f64 = 0.5;
 
-/// Reads everything except the subject and the test: the texts of a claim, its rate, margin and error, and its limits.
+/// Reads the keys of a claim that do not depend on its subject: its texts, its rate, margin and error, and its limits.
 fn read_template(fields: &Fields<'_>, notes: &mut Notes<'_>) -> Claim {
     let is_exact = fields.is_exact();
     if fields.is_predicate() && !fields.has("rate") && !is_exact {

@@ -14,7 +14,8 @@ use crate::experiment::{Accepts, Experiment, Factor, Level, Point, Spec};
 use crate::names::{suggestion, unknown};
 use crate::plan::Registry;
 
-/// The subject of a claim. Commands get a [`Spec`] too, so that the other keys are read as for an experiment.
+/// The subject of a claim: an experiment, or a set of commands. Commands get a [`Spec`] too, so that the other keys can
+/// be read in the same way for both.
 pub(super) struct Subject<'a> {
     pub(super) spec: Cow<'a, Spec>,
     pub(super) commands: Option<CommandSet>,
@@ -48,8 +49,8 @@ impl<'a> Subject<'a> {
         }
         let set = command_set(fields, &lines, parameters, printed_metrics(fields, notes)?);
         let mut spec = set.spec();
-        // The reader of points takes the levels of a parameter exactly as written in `at`. So the specification accepts
-        // any level.
+        // Accept any level of a parameter here, because levels become part of a command line exactly as written in
+        // `at`.
         spec.factors.iter_mut().for_each(|parameter| parameter.accepts = Accepts::Anything);
         Some(Subject { spec: Cow::Owned(spec), commands: Some(set) })
     }
@@ -240,8 +241,8 @@ fn axis_levels(axis: &Entry<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<V
     (notes.count() == count_before).then_some(levels)
 }
 
-/// Returns the factor that the entry's key names. If there is no such factor, reports a mistake. `beside` is another
-/// key that is allowed next to the factors.
+/// Returns the factor that the entry's key names. If there is no such factor, reports a mistake. `beside` is a key
+/// other than a factor that is allowed in this table, for the list in the message.
 pub(super) fn factor<'s>(
     entry: &Entry<'_>,
     spec: &'s Spec,

@@ -1,5 +1,5 @@
-//! An experiment that measures commands. It opens sessions, runs the commands, and turns the end of each execution into
-//! observations.
+//! An experiment that measures commands. It opens sessions, runs the commands, and turns the results of each execution
+//! into observations.
 
 mod check;
 mod line;
@@ -24,7 +24,7 @@ use crate::experiment::{
 use crate::finding::{Remark, Work};
 use crate::now::Now;
 
-/// A set of commands that can be measured.
+/// An experiment that runs commands and measures them.
 ///
 /// ```
 /// use ascertain_engine::command::{CommandExperiment, CommandSet, NamedCommand};
@@ -271,7 +271,8 @@ fn observe(
     let failure = failure(usage.exit);
     let is_stopped = matches!(usage.exit, Exit::TimedOut | Exit::Interrupted);
     let status = match failure {
-        // A time-out is an observation for every kind of `on_failure`. The true values are only known to be higher.
+        // A time-out is an observation for every kind of `on_failure`. It is censored: the true value is above the
+        // observed one.
         _ if is_stopped => Status::Censored,
         Some(ref reason) if stops(&set.on_failure, usage.exit) => {
             let (name, end) = (line.name(), last_output.failure_clause());
@@ -319,7 +320,7 @@ fn observe(
     Ok(missing)
 }
 
-/// Returns whether the measurement of a command is over if the command ends in this way.
+/// Returns whether a failure of this kind ends the measurement of the command.
 fn stops(on_failure: &OnFailure, exit: Exit) -> bool {
     match (on_failure, exit) {
         (OnFailure::Stop, _) => true,

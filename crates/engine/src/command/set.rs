@@ -33,7 +33,7 @@ pub struct CommandSet {
     /// Time limit of each execution of a command. A command that reaches the limit is stopped, and its time is only
     /// known to exceed the limit.
     pub time_limit: Option<Duration>,
-    /// Treatment of a command that fails, which means that its exit code is not 0.
+    /// Treatment of commands that end with an exit code other than 0.
     pub on_failure: OnFailure,
     /// Recorded requests. Each trial uses one request, in random order; all requests are used once before any is
     /// repeated. The request replaces `{request}` in the command line. Without that placeholder, the command reads the
@@ -103,8 +103,7 @@ impl CommandSet {
         EXIT + 1 + if self.counters { Counter::ALL.len() } else { 0 }
     }
 
-    /// Returns plots of the metrics: for each metric except the exit code, one over each parameter whose levels are
-    /// numbers.
+    /// Returns one plot for each metric and each parameter whose levels are numbers. The exit code is not plotted.
     fn sweeps(&self) -> Vec<Plot> {
         let is_number = |level: &Level| match level {
             Level::Integer(_) => true,
@@ -127,7 +126,8 @@ impl CommandSet {
         self.commands.iter().find(|command| command.name == name)
     }
 
-    /// Returns the command of an arm, with its parameters replaced by the levels of its point.
+    /// Returns the command of an arm, with its parameters replaced by the arm's levels. Returns `None` if the set does
+    /// not have this command.
     pub fn at(&self, arm: &Arm) -> Option<NamedCommand> {
         Some(self.clone().with_distinct_names().command(&arm.variant)?.at(&arm.point))
     }
@@ -204,7 +204,7 @@ pub enum Input {
     File(PathBuf),
 }
 
-/// The treatment of a command that fails, which means that its exit code is not 0.
+/// The treatment of commands that end with an exit code other than 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {

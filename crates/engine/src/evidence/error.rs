@@ -127,8 +127,8 @@ impl Error {
         |error| Error::Write { path: path.to_path_buf(), reason: error.into() }
     }
 
-    /// Returns a closure for `map_err`. The closure makes the error for a run's file that could not be read: its path
-    /// is `path`, and `file` is its name in the run's folder.
+    /// Returns a closure for `map_err`, for a file of a run that could not be read. `path` is the path of the file, and
+    /// `file` is its name in the run's folder.
     pub(super) fn read(path: &Path, file: &'static str) -> impl Fn(io::Error) -> Error {
         move |error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {

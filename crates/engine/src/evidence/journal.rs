@@ -34,8 +34,8 @@ struct Description {
     lanes: Vec<JournalLane>,
 }
 
-/// A lane, a group of arms that are measured together. The journal has the id of its experiment, and its arms in the
-/// order of their slots.
+/// A lane, a group of arms that are measured together. `experiment` is the id of their experiment. Bit i in the mask of
+/// the lane's word stands for the arm with index i.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct JournalLane {
     pub experiment: String,

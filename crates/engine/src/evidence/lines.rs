@@ -21,8 +21,8 @@ pub(super) struct RowBuffer {
     bytes: Vec<u8>,
     arms: Vec<ArmText>,
     experiments: Vec<String>,
-    /// Id and index of the trial that the last row belongs to: the experiment's index in `experiments`, and the trial's
-    /// index.
+    /// The trial that the last row belongs to, as two indices: of its experiment in `experiments`, and of the trial
+    /// within this experiment.
     trial: Option<(usize, u64)>,
     run_id: String,
     /// Added to a reading of the clock, this number gives the time since the run started. The sum is modulo 2^64.

@@ -116,8 +116,9 @@ fn layout(columns: &[(&'static str, ColumnWriter)]) -> Result<(Type, WriterPrope
         let (physical, logical) = match column {
             ColumnWriter::Text(..) => {
                 properties = properties.set_column_dictionary_enabled(path.clone(), true);
-                // Computing the minimum and maximum of texts takes a third of the time. They let readers skip whole
-                // groups by these two columns only. In the other text columns, each group has all texts.
+                // Computing the minimum and maximum of texts takes a third of the time. They let readers skip row
+                // groups without the wanted run or experiment. The other text columns have the same texts in every
+                // group, so they need none.
                 if !["run_id", "experiment"].contains(name) {
                     properties = properties.set_column_statistics_enabled(path, EnabledStatistics::None);
                 }

@@ -45,7 +45,7 @@ pub struct RunEvidence {
     pub header: Header,
     /// The trials in the order in which they were measured.
     pub trials: Trials,
-    /// Messages about files of the run that are damaged, or whose size differs from that at the end of the run.
+    /// Messages about files of the run that are damaged, or that became longer or shorter after the run ended.
     pub faults: Vec<String>,
     /// The error for missing rows. It is present if the run had more rows at its end than could be read.
     pub lost_rows: Option<Error>,
@@ -63,7 +63,8 @@ pub(crate) fn read_run(run: &Path) -> Result<RunEvidence, Error> {
     // An empty file counts as missing if the run had rows when it ended: `trials.parquet` has these rows.
     let length = lines_bytes(run).filter(|&length| length > 0 || then.is_none_or(|then| then.bytes == 0));
     let mut faults = Vec::new();
-    // A run that has not ended has no `trials.parquet`. That of a continued run lacks the new rows.
+    // A run that has not ended has no `trials.parquet`. A continued run still has its old one, which lacks the new
+    // rows.
     if length.is_none() || then.is_some_and(|then| !was_continued(run, then)) {
         let parquet = parquet::open(&run.join(PARQUET), header.parquet_checksum.as_deref());
         match parquet.and_then(|reader| reader.map(|mut reader| Trials::read(&mut *reader)).transpose()) {
@@ -111,8 +112,9 @@ pub(super) fn read_lines(run: &Path, header: &Header) -> Result<(Trials, u64, Op
     Ok((trials, whole_end, lost))
 }
 
-/// Returns whether the run was continued after it had ended with the lines `then`. This is so if the file still begins
-/// with these lines, and another row follows them. Any other bytes after them do not come from a continuation.
+/// Returns whether rows were appended to the run after it had ended. `then` is the state of its file at that end. The
+/// file must still begin with the same lines, and the next bytes must be a row, because only a continuation appends
+/// rows.
 pub(crate) fn was_continued(run: &Path, then: FinalLines) -> bool {
     const NEXT_ROW: &[u8] = b"\n{\"run_id\":";
     let path = run.join(LINES);

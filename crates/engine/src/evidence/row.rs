@@ -1,4 +1,4 @@
-//! A row of evidence, and the interface for reading rows from either file.
+//! A row of evidence, and the interface for reading rows from `trials.parquet` or `trials.jsonl`.
 
 use std::borrow::Cow;
 
@@ -18,12 +18,12 @@ pub struct Row<'a> {
     /// Id of the experiment that the arm belongs to.
     #[serde(borrow)]
     pub experiment: Cow<'a, str>,
-    /// Index of the lane that measured the trial.
+    /// Index of the lane, the group of arms that were measured together in this trial.
     pub lane: u32,
     /// Variant of the arm that was measured.
     #[serde(borrow)]
     pub variant: Cow<'a, str>,
-    /// Point of the arm that was measured, as a JSON object.
+    /// Factors of the measured arm with their levels, as a JSON object.
     #[serde(borrow)]
     pub point: Cow<'a, str>,
     /// Index of the trial within the experiment, from 0.

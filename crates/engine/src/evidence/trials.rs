@@ -1,4 +1,4 @@
-//! All rows of a run in memory: column by column in series, and trial by trial.
+//! All rows of a run in memory, with access to the values of one arm and metric, or to the values of one trial.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -10,8 +10,7 @@ use crate::experiment::{Arm, Better, Reduce};
 use crate::unit::Unit;
 use crate::values::{Bounds, Values};
 
-/// The rows of a run's complete trials, stored column by column. The rows of one arm, metric and key are a series,
-/// which holds the key once for all of them.
+/// The rows of a run's complete trials. They are stored column by column in series, one for each arm, metric and key.
 #[derive(Debug, Default)]
 pub struct Trials {
     /// The series, one for each arm, metric and key, in the order of their first rows.
@@ -22,14 +21,14 @@ pub struct Trials {
     arm_of: Vec<u32>,
     /// For each row, in the order in which the rows were observed, the index of its series.
     order: Vec<u32>,
-    /// For each trial, the index of its lane.
+    /// For each trial, the index of the lane (group of arms) in which it was measured.
     lanes: Vec<u32>,
 }
 
 /// A recorded trial, with its values.
 pub(crate) struct RecordedTrial<'a> {
     pub experiment: &'a str,
-    /// Index of the lane that measured the trial.
+    /// Index of the lane, the group of arms that were measured together in this trial.
     pub lane: usize,
     /// Index of the trial within the experiment.
     pub number: u64,
@@ -77,7 +76,7 @@ impl Trials {
         of_experiment.flat_map(|series| &series.trials).max().map_or(0, |last| last + 1)
     }
 
-    /// Returns the index of each trial's lane.
+    /// Returns, for each trial, the index of the lane (group of arms) in which it was measured.
     pub(super) fn lanes(&self) -> &[u32] {
         &self.lanes
     }
@@ -129,8 +128,8 @@ struct TrialsBuilder {
     /// one byte string.
     known: HashMap<Vec<u8>, u32>,
     name: Vec<u8>,
-    /// For each series, its point as text, and the index of the series whose row came next last time. That series is
-    /// tried first, because its row probably comes next again.
+    /// For each series, the levels of its arm as text, and the index of the series whose row followed its last row.
+    /// Rows usually repeat their order, so that series is tried first for the next row.
     points: Vec<(String, u32)>,
     last: u32,
     /// For each arm, the index of the first arm of the same experiment. It identifies the experiment.

@@ -1,6 +1,6 @@
 //! Files of 64-bit integers, called words, that this process changes without system calls. So a change costs a few
 //! nanoseconds and survives the process. A file begins with pages of words in the byte order of the machine. The first
-//! word is a mark, which identifies the kind of file. JSON follows, from the start of the next page.
+//! word, the mark, identifies the kind of file. JSON begins at the start of the page after the words.
 //!
 //! The pages are mapped into memory. If the disk is full and the file system is copy-on-write, writing to a page may
 //! kill the process.

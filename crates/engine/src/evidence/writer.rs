@@ -133,8 +133,8 @@ impl Writer {
         Writer { run, header, lines, rows, lanes: Vec::new(), recorded_trials, journal: None, known }
     }
 
-    /// Prepares to record an arm of a lane. Returns the index that identifies the arm in [`record`](Writer::record).
-    /// The arms of a lane must be added in the order of their slots, before any trial begins.
+    /// Adds an arm to a lane, a group of arms that are measured together. Returns the index that identifies the arm in
+    /// [`record`](Writer::record). Add the arms of a lane in the order of their slots, before any trial begins.
     pub fn add_arm(&mut self, spec: &Spec, lane: usize, arm: &Arm) -> usize {
         if self.lanes.len() <= lane {
             self.lanes.resize_with(lane + 1, JournalLane::default);
@@ -148,14 +148,14 @@ impl Writer {
     /// Only the first trial needs system calls for this.
     pub fn begin_trial(&mut self, lane: usize, arms: Slots) {
         let create = || TrialJournal::create(&self.run, self.recorded_trials, &self.lanes);
-        // The journal comes first. If only `known` had the trial after a kill, the run's folder would look like an
-        // older copy.
+        // The journal comes first. If the process were killed between the two notes and only `known` had the trial, the
+        // run's folder would look like an older copy.
         self.journal.get_or_insert_with(create).begin(lane, arms);
         self.known.iter().for_each(KnownRun::begin_trial);
     }
 
     /// Records one measurement of an arm in the trial with the index `trial`. `position` is the arm's position in the
-    /// trial. `start_ns` is the start of the measurement, a reading of [`clock::now_ns`]. Performs no I/O.
+    /// trial's random order. `start_ns` is the start of the measurement, read from [`clock::now_ns`]. Performs no I/O.
     pub fn record(&mut self, arm: usize, trial: u64, position: u32, start_ns: u64, samples: &[Sample]) {
         self.rows.record(arm, trial, position, start_ns, samples);
     }
@@ -256,8 +256,8 @@ fn restore_lines(run: &Path, header: &Header, lines: &File) -> Result<(), Error>
     match restored(run, header) {
         Ok(found) if is_as_then(&found, header) => {}
         Err(error) if length == 0 => return Err(error),
-        // The Parquet file does not give the lines that are missing, so the existing lines stay as they are. The caller
-        // reads them next, and reports what is wrong.
+        // The Parquet file does not contain exactly the lines that the run ended with, so the existing lines stay as
+        // they are. The caller reads these next, and reports the error.
         Ok(_) | Err(_) => return Ok(()),
     }
     lines.set_len(0).map_err(Error::write(&path))?;

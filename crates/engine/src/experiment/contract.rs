@@ -17,28 +17,25 @@ pub trait Experiment {
     /// Returns the description of the experiment, as plain data.
     fn spec(&self) -> &Spec;
 
-    /// Checks that this machine can measure the arm, apart from its [memory](Self::memory_bytes). By default, every
-    /// machine can measure every arm.
+    /// Checks that this machine can measure the arm, without considering its [memory](Self::memory_bytes). By default,
+    /// every machine can measure every arm.
     ///
-    /// # Errors
-    /// The reason why this machine cannot measure the arm, as text for the user: "needs AVX-512 (avx512f)".
+    /// # Errors The reason why this machine cannot measure the arm, as text for the user: "needs AVX-512 (avx512f)".
     fn available(&self, _arm: &Arm, _machine: &Machine) -> Result<(), Unavailable> {
         Ok(())
     }
 
-    /// Checks that this machine can observe a metric of an arm that it can measure. `_metric` is the index of the
-    /// metric. If this fails, claims about the metric are unavailable, but the other metrics of the arm are still
-    /// measured.
+    /// Checks that this machine can observe the metric with the index `_metric` in this arm, which it can measure. If
+    /// the check fails, claims about the metric are unavailable, but the other metrics of the arm are still measured.
     ///
-    /// # Errors
-    /// The reason why this machine cannot observe the metric, as text for the user: "two levels need four
+    /// # Errors The reason why this machine cannot observe the metric, as text for the user: "two levels need four
     /// CPUs, and only 2 may be used".
     fn shows(&self, _arm: &Arm, _metric: usize, _machine: &Machine) -> Result<(), Unavailable> {
         Ok(())
     }
 
-    /// Returns whether the factor applies to the arm: whether different levels of the factor change what is measured,
-    /// given the arm's other levels. [`trimmed`](Self::trimmed) drops factors that do not apply.
+    /// Returns whether the factor applies to the arm. A factor applies if its level changes what is measured, given the
+    /// arm's other levels. [`trimmed`](Self::trimmed) drops factors that do not apply.
     fn has(&self, _arm: &Arm, _factor: &str) -> bool {
         true
     }
@@ -68,25 +65,23 @@ pub trait Experiment {
         names.map(|variant| Arm { variant, point: point.clone() }).collect()
     }
 
-    /// Returns the arms to measure, out of the arms that the user requested. If the user named no variants, an
-    /// experiment may drop the arms of variants that do not have the requested levels. `_are_named` is `true` if the
-    /// user named variants.
+    /// Returns the arms to measure, chosen from the arms that the user requested. `_are_named` is `true` if the user
+    /// named variants. Otherwise an experiment may drop arms whose variants do not support the requested levels.
     ///
-    /// # Errors
-    /// The reason, as text for the user, if something is missing or cannot be combined. Arms are checked
+    /// # Errors The reason, as text for the user, if something is missing or cannot be combined. Arms are checked
     /// before anything is measured.
     fn chosen(&self, arms: Vec<Arm>, _are_named: bool) -> Result<Vec<Arm>, String> {
         Ok(arms)
     }
 
-    /// Returns additional claims about these arms, which the command `run` judges. They are about things that only the
-    /// user knows, such as the user's own server, so no shipped file can contain them.
+    /// Returns additional claims about these arms, which the command `run` judges. These claims are about things that
+    /// only the user knows, such as the user's own server, so no shipped file can contain them.
     fn claims_about(&self, _arms: &[Arm]) -> Vec<Claim> {
         Vec::new()
     }
 
-    /// Returns whether the event that this arm measures happens only once. Such an arm has a single trial in tables,
-    /// unless the user requests more.
+    /// Returns whether the event that this arm measures happens only once, such as a change in a DNS zone. A table then
+    /// has a single trial of the arm, unless the user requests more.
     fn happens_once(&self, _arm: &Arm) -> bool {
         false
     }
@@ -121,10 +116,10 @@ pub trait Session {
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError>;
 
     /// Returns facts about the arm: properties that nobody has set, and that are the same in each trial. They have the
-    /// form of levels, as in `congestion=cubic mss_bytes=1448`. They are recorded once. Called after `verify`.
+    /// form of levels, as in `congestion=cubic mss_bytes=1448`. The engine calls this once, after `verify`, and records
+    /// the facts.
     ///
-    /// # Errors
-    /// As for [`verify`](Self::verify).
+    /// # Errors As for [`verify`](Self::verify).
     fn facts(&mut self, _arm: ArmId) -> Result<Point, TargetError> {
         Ok(Point::default())
     }
@@ -142,7 +137,7 @@ pub type ArmId = usize;
 /// The trial in which an arm is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
-    /// Index of the trial within the experiment, from 0.
+    /// Index of the trial among the trials of the experiment, from 0.
     pub number: u64,
     /// Seed of the trial. It is the same for all arms of the trial, so that random inputs are the same too.
     pub seed: u64,
@@ -200,10 +195,11 @@ impl TargetError {
 pub struct Sample {
     /// Index of the metric in [`Spec::metrics`].
     pub metric: usize,
-    /// Key of the value in a series, such as a server or a pair of cores; empty if the metric has no keys.
+    /// The server, pair of cores or the like to which the value belongs, for a metric that has several values per
+    /// trial. Empty for a metric with one value.
     pub key: Cow<'static, str>,
-    /// Time at which this value was observed, in nanoseconds since the start of the measurement. It is 0 if the metric
-    /// is not a series.
+    /// Time at which this value was observed, in nanoseconds since the start of the measurement. It is 0 for a metric
+    /// that does not record values over time.
     pub offset_ns: u64,
     /// The value, in the metric's unit.
     pub value: f64,
@@ -217,8 +213,8 @@ pub struct Sample {
 pub enum Status {
     /// The value was observed completely.
     Ok,
-    /// The observation was cut off, so the true value is above the recorded one. If it is unknown how far the
-    /// observation had come, the recorded value is infinite.
+    /// The observation was cut off, so the true value is above the recorded one. An infinite recorded value means that
+    /// it is unknown how far the observation had come.
     Censored,
     /// The trial was cut off before this value could be observed, so the true value may be anything.
     Lost,
@@ -227,7 +223,7 @@ pub enum Status {
 }
 
 impl Sample {
-    /// Returns a sample of a metric with an unknown value, for a trial that was cut off.
+    /// Returns a sample for a trial that was cut off: the value of the metric is unknown.
     pub(crate) fn lost(metric: usize) -> Sample {
         Sample { metric, key: Cow::Borrowed(""), offset_ns: 0, value: f64::NAN, status: Status::Lost }
     }
@@ -272,17 +268,17 @@ impl Samples {
         self.0.iter()
     }
 
-    /// Appends a completely observed value of a metric that has no keys.
+    /// Appends a completely observed value, without a key, of the metric with the index `metric`.
     pub fn push(&mut self, metric: usize, value: f64) {
         self.push_with(metric, value, Status::Ok);
     }
 
-    /// Appends a value of a metric that has no keys, with its status.
+    /// Appends a value with its status, without a key, of the metric with the index `metric`.
     pub fn push_with(&mut self, metric: usize, value: f64, status: Status) {
         self.push_sample(Sample { metric, key: Cow::Borrowed(""), offset_ns: 0, value, status });
     }
 
-    /// Appends a value of a series, such as a point of a curve or a cell of a matrix.
+    /// Appends a sample, such as a point of a curve or a cell of a matrix.
     pub fn push_sample(&mut self, sample: Sample) {
         self.0.push(sample);
     }

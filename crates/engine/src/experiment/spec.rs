@@ -24,8 +24,7 @@ pub struct Spec {
     /// Describes what the experiment emulates in place of a real system; `None` if it always measures a real one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulates: Option<Emulates>,
-    /// The variants, which are the alternatives to measure. A predicate is about the first variant, unless it names
-    /// another.
+    /// The variants, which are the alternatives to measure. A predicate that names no variant is about the first.
     pub variants: Vec<Variant>,
     /// The factors: quantities and settings that are varied.
     pub factors: Vec<Factor>,
@@ -62,8 +61,8 @@ impl Spec {
         (!is_real).then_some(&*emulates.what)
     }
 
-    /// Returns the reason why an arm is invalid: one of its levels is not valid for its factor. Returns `None` for a
-    /// valid arm. An invalid arm can only come from a plan that was written by hand or by another version.
+    /// Returns the reason why an arm is invalid, if one of its levels is not valid for its factor; else `None`. Only a
+    /// plan that was written by hand or by another version can contain such an arm.
     pub(crate) fn refusal(&self, arm: &Arm) -> Option<String> {
         self.factors.iter().find_map(|Factor { name, accepts, .. }| {
             let level = arm.point.0.get(name).filter(|level| !accepts.admits(level))?;
@@ -78,11 +77,11 @@ impl Spec {
 pub struct Emulates {
     /// The emulated system, in words: "a link and both servers, in this process".
     pub what: String,
-    /// Names of the factors that select a real system. Nothing is emulated in an arm that has another level than the
-    /// default for any of these factors.
+    /// Names of the factors that select a real system. If any of them has a level other than its default, the arm
+    /// measures the real system, and nothing is emulated.
     pub unless: Vec<String>,
-    /// Arms that never use the emulation. Each entry stands for several arms: those with the entry's variant and with
-    /// all levels of the entry's point.
+    /// Arms that never use the emulation. An entry stands for all arms that have its variant and every level of its
+    /// point.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<Arm>,
 }
@@ -93,13 +92,13 @@ impl Emulates {
         Emulates { what: what.into(), unless: Vec::new(), except: Vec::new() }
     }
 
-    /// Sets the factors that select a real system. The emulation does not apply to an arm that has another level than
-    /// the default for any of these factors.
+    /// Sets the factors that select a real system. If any of them has a level other than its default in an arm, the
+    /// emulation does not apply to the arm.
     pub fn unless(self, factors: &[&str]) -> Emulates {
         Emulates { unless: factors.iter().map(ToString::to_string).collect(), ..self }
     }
 
-    /// Excludes arms of these variants from the emulation: those that have every level of `point`.
+    /// Excludes arms from the emulation: those that have one of these variants and every level of `point`.
     pub fn except(self, variants: &[&str], point: &Point) -> Emulates {
         let arm = |variant: &&str| Arm { variant: variant.to_string(), point: point.clone() };
         Emulates { except: variants.iter().map(arm).collect(), ..self }
@@ -126,19 +125,19 @@ impl From<(&str, &str)> for Variant {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Plot {
-    /// A plot of a metric (vertical) over the levels of a factor (horizontal): one line per variant, with its
-    /// confidence band.
+    /// A plot with one line per variant, and a confidence band around each. The vertical axis is a metric, and the
+    /// horizontal axis has the levels of a factor.
     Sweep {
         /// Name of the metric on the vertical axis.
         metric: String,
         /// Name of the factor on the horizontal axis.
         factor: String,
         /// The memory that the data uses at each level, so that the plot can mark the sizes of the CPU caches. The
-        /// first footprint whose levels match the plot's point applies. If none does, nothing is marked.
+        /// first footprint whose levels match the point of the plot applies. If none matches, no sizes are marked.
         footprints: Vec<Footprint>,
     },
-    /// A mark in the sweep of the same metric and factor. It shows an arm that has no level of the factor, because the
-    /// arm chooses the level itself. One of the arm's metrics reports the chosen level.
+    /// A mark in the [`Sweep`](Self::Sweep) of this metric and factor, for an arm that chooses the level of the factor
+    /// itself. The mark is at the level that the metric `chosen` reports.
     Choice {
         /// Name of the metric on the vertical axis of the sweep.
         metric: String,
@@ -147,21 +146,22 @@ pub enum Plot {
         /// Name of the metric that reports the chosen level.
         chosen: String,
     },
-    /// A heat map of a metric whose values have keys such as `0-3`: one cell per key, coloured by the median.
+    /// A heat map of a metric that has a value for each key such as `0-3` (a pair of cores). The median of each key
+    /// colours one cell.
     Matrix {
         /// Name of the metric in the cells.
         metric: String,
     },
-    /// A plot of a metric over the time since the measurement began: one line per key of its values, with its
-    /// confidence band.
+    /// A plot of a metric over the time since the measurement began. Each key of the metric's values, such as a server,
+    /// gets a line with a confidence band.
     Curve {
         /// Name of the metric on the vertical axis.
         metric: String,
     },
-    /// A breakdown of a time into consecutive phases. There is a row for each arm, with a bar for each phase, which is
-    /// a key of the metric. Each bar starts at the time at which its phase began.
+    /// A breakdown of a time into consecutive phases. Each arm has a row, and each phase a bar in it, which starts at
+    /// the time at which the phase began. The phases are the keys of the metric.
     Waterfall {
-        /// Name of the metric that has the phases' durations.
+        /// Name of the metric whose values are the durations of the phases.
         metric: String,
     },
 }
@@ -173,13 +173,13 @@ impl Plot {
     }
 }
 
-/// The memory that the data uses for each unit of the swept factor, such as for each element. It applies at the points
-/// that have certain levels.
+/// The memory that the data uses for each unit of the factor on a plot's horizontal axis, such as for each element. It
+/// applies at points that have certain levels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Footprint {
     /// The levels that a point must have for this footprint to apply.
     pub at: Point,
-    /// Memory in bytes per unit of the swept factor.
+    /// Memory in bytes per unit of the factor.
     pub bytes_each: f64,
 }
 
@@ -261,11 +261,10 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// Returns the address in the level of `factor`. Returns `None` if the level is missing, or is the word `none`,
-    /// which stands for no address.
+    /// Returns the address in the level of `factor`. Returns `None` if the level is missing, or equals `none`, the word
+    /// that stands for no address.
     ///
-    /// # Errors
-    /// [`Unset`](super::Unset), if the level refers to an environment variable that is not set.
+    /// # Errors [`Unset`](super::Unset), if the level refers to an environment variable that is not set.
     pub fn address(&self, factor: &str, none: &str) -> Result<Option<super::Address>, super::Unset> {
         let level = self.point.get(factor).filter(|level| level.to_string() != none);
         level.map(super::Address::from_level).transpose()
@@ -280,16 +279,16 @@ impl Arm {
         level.ok_or_else(|| TargetError::Failed(format!("{self}: {factor} must be a whole number")))
     }
 
-    /// Returns whether the arm's variant is a command line with a placeholder for this factor, such as `{n}` for the
-    /// factor `n`.
+    /// Returns whether the arm's variant is a command line that contains the factor's placeholder, such as `{n}` for
+    /// the factor `n`.
     pub fn shows(&self, factor: &str) -> bool {
         self.variant.contains(&format!("{{{factor}}}"))
     }
 }
 
 impl fmt::Display for Arm {
-    /// Writes the variant and its levels, as in `kahan (accumulators=4)`. In a command line, the placeholder `{n}`
-    /// becomes the level of `n`, as in `sort -n4`.
+    /// Writes the variant and its levels, as in `kahan (accumulators=4)`. If the variant is a command line, the level
+    /// of `n` replaces the placeholder `{n}` instead, as in `sort -n4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.point.fill(&self.variant))?;
         let beside = self.point.only(|factor, _| !self.shows(factor));
@@ -352,7 +351,7 @@ pub enum Accepts {
         none: String,
         /// Prefixes of accepted addresses, such as `s3://`.
         schemes: Vec<String>,
-        /// `true` if the level may also be `$NAME`: the environment variable `NAME` then contains the address.
+        /// `true` if the level may also be `$NAME`, which stands for the address in the environment variable `NAME`.
         /// [`Arm::address`] reads that variable.
         from_variable: bool,
     },
@@ -465,9 +464,9 @@ impl From<&str> for Level {
 /// A quantity that is observed in each trial of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// Name of the metric, such as `wall`, `time` or `fill_rate`. The metric may be a quantile of the samples of a
-    /// trial. Its name then ends in `_p` and the percentage, as in `latency_p99`. Tables group the quantiles of one
-    /// quantity.
+    /// Name of the metric, such as `wall`, `time` or `fill_rate`. If the metric is a quantile of the samples of a
+    /// trial, the name ends in `_p` and the percentage, as in `latency_p99`. Tables show the quantiles of one quantity
+    /// together.
     pub name: String,
     /// One-line description of the metric, shown in lists and reports.
     pub about: String,
@@ -481,15 +480,15 @@ pub struct Metric {
     /// of zero, the median is zero whatever the other trials have.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_share: bool,
-    /// `true` if the values of each key are summarised separately. An example is a metric with one value per server in
-    /// every trial.
+    /// `true` if a trial has several values, each with a key such as the name of a server, and the values of each key
+    /// are summarised separately.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_by_key: bool,
 }
 
 impl Metric {
-    /// Returns whether a value means the same for both metrics. The descriptions may differ, because a better
-    /// description must not make recorded values useless.
+    /// Returns whether values of the two metrics mean the same. Only the descriptions may differ, so that recorded
+    /// values stay usable after a description was improved.
     pub(crate) fn is_same_as(&self, other: &Metric) -> bool {
         let about = other.about.clone();
         Metric { about, ..self.clone() } == *other
@@ -511,7 +510,7 @@ impl Metric {
         Metric::new(name, about, Unit::Nanosecond, Better::Lower)
     }
 
-    /// Returns this metric, changed to one whose values are summarised separately for each key.
+    /// Returns this metric with [`is_by_key`](Self::is_by_key) set: the values of each key are summarised separately.
     pub fn by_key(self) -> Metric {
         Metric { is_by_key: true, ..self }
     }
@@ -533,15 +532,15 @@ pub enum Better {
 pub enum Reduce {
     /// Takes the only sample of the trial, or the last of several.
     Value,
-    /// Takes this quantile of the samples' values (nearest rank). For example, the samples may be the times at which
-    /// servers received something. The result is then the time until that share of the servers had received it.
+    /// Takes this quantile of the samples' values (nearest rank). If each sample is the time at which one server
+    /// received something, the result is the time until that share of the servers had received it.
     Quantile(f64),
     /// Adds the samples' values.
     Sum,
 }
 
 impl Reduce {
-    /// Returns the range of the one number that the samples are reduced to; `None` if there are no samples. `scratch`
+    /// Reduces the samples of a trial to one number, and returns its range; `None` if there are no samples. `scratch`
     /// is a buffer for sorting.
     pub(crate) fn apply(self, samples: impl Iterator<Item = Bounds>, scratch: &mut Values) -> Option<Bounds> {
         match self {

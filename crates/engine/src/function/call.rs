@@ -9,7 +9,7 @@ use ascertain_sys::clock;
 use crate::batch;
 
 /// A user's function, with the closure that makes its inputs if it needs any. Implementations keep both in a `RefCell`,
-/// so that several sessions can use them in turn through a shared reference.
+/// so that several sessions can call them one after the other through a shared reference.
 pub(super) trait Call {
     /// Calls the function `iterations` times, and returns the total time in nanoseconds.
     fn time(&self, iterations: u64) -> u64;

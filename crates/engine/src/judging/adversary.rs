@@ -45,15 +45,15 @@ enum Question {
     Order,
     /// The claim is that one command is faster, with a margin of 5 %. The median ratio is 1.05, which is on the border.
     OrderWithin,
-    /// The claim is that one command is at least 1.5 times as fast in half of the trials. This is true in exactly half
-    /// of them.
+    /// The claim is that one command is at least 1.5 times as fast in at least half of the trials. It is so in exactly
+    /// half of them.
     Ratio,
-    /// The claim is that one command is at least 1.5 times as fast in 70 % of the trials, with a margin of 10 %. This
-    /// is true in 60 % or 80 % of them.
+    /// The claim is that one command is at least 1.5 times as fast in at least 70 % of the trials. The margin is 10 %.
+    /// It is so in 60 % of them if the adversary wants "holds", otherwise in 80 %.
     RatioWithMargin,
 }
 
-/// The verdict that the adversary wants. It is false, or on the border between true and false.
+/// The verdict that the adversary wants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Aim {
     Holds,
@@ -102,8 +102,8 @@ fn claim(question: Question) -> Claim {
     }
 }
 
-/// The simulated outcome of a trial that nobody interrupts. It has the result of the claim's test, the times of the
-/// candidate and the baseline, and the success of the candidate's call.
+/// The outcome that a simulated trial has if it is not interrupted. It consists of the result of the claim's test, the
+/// times of the candidate and the baseline, and the success of the candidate's call.
 struct Fate {
     is_true: bool,
     times: [f64; 2],

@@ -1,18 +1,19 @@
-//! The tests of a claim, tied to the arms of a lane. They turn a trial's values into success or failure.
+//! The tests of a claim, with the positions of the values that they compare. They turn a trial's values into success or
+//! failure.
 
 use crate::block::Slots;
 use crate::claim::{Bound, Claim, Effect, Judging, Measure, Test};
 use crate::experiment::{Arm, Better, Spec, TargetError};
 use crate::values::{Bounds, and};
 
-/// The values of a trial, one per slot and metric. They are in the order of the lane's slots and, within a slot, of the
-/// metrics.
+/// The values of a trial: one for each arm of the lane (the group of arms that are measured together) and each metric.
+/// They are ordered by arm, and for each arm by metric.
 pub(crate) struct TrialValues<'a> {
     /// Index of the trial within the experiment.
     pub number: u64,
     pub values: &'a [Bounds],
     pub metrics: usize,
-    /// The slots of the arms that the trial measured. A slot is the index of an arm in its lane.
+    /// The slots of the arms that this trial measured. A slot is the index of an arm in its lane.
     pub held: Slots,
     /// The slot of the arm that was measured last.
     pub last: Option<usize>,
@@ -34,28 +35,30 @@ pub(crate) struct TrialOutcome {
     /// The value of the only metric that a predicate is about; `None` if it is about several metrics.
     pub value: Option<Bounds>,
     /// The conditions of predicates that were false, as bits. Bit i stands for the condition with index i in
-    /// [`LaneTests::conditions`], of which the first 64 are counted.
+    /// [`LaneTests::conditions`]. Only the first 64 conditions have a bit.
     pub broken: u64,
 }
 
-/// The tests of a claim, with the indices of their arms and metrics in a lane, so that these are only looked up once.
+/// The tests of a claim. Each has the indices of its arms and metrics, so that it need not look these up in every
+/// trial.
 #[derive(Clone, Default)]
 pub(crate) struct LaneTests {
     tests: Vec<(Test, Indices)>,
     /// `true` if the claim is only about which arm is better, whatever the difference is. Values of zero are allowed
     /// then.
     is_order: bool,
-    /// The slots of all arms that the tests need.
+    /// The slots (indices in the lane) of all arms that the tests need.
     pub slots: Slots,
-    /// The conditions of all predicates, each as users write it and with the name of its metric. A condition `exit ==
-    /// 0` that a predicate implies comes before its others.
+    /// The conditions of all predicates, as pairs of a metric's name and the condition as users write it. If a
+    /// predicate implies the condition `exit == 0`, this one comes first.
     pub conditions: Vec<(String, String)>,
 }
 
-/// The indices, in a lane, of everything that a test reads.
+/// The indices of the arms and metrics that a test reads.
 #[derive(Clone)]
 struct Indices {
-    /// The slots of the arms. A comparison has the candidate and the baseline, in this order; a predicate has one arm.
+    /// The slots (indices in the lane) of the arms. A comparison has the candidate and the baseline, in this order; a
+    /// predicate has one arm.
     slots: Vec<usize>,
     /// The indices of the metrics: one for a comparison, or one for each condition of a predicate.
     metrics: Vec<usize>,
@@ -144,8 +147,8 @@ impl LaneTests {
                     let exit = indices.exit.map(|exit| values[exit]);
                     let is_stopped = exit.is_some_and(|exit| exit.value().is_none() && exit != Bounds::UNKNOWN);
                     // The command was stopped at its time limit, so its exit code is not known. If the predicate has a
-                    // condition on the time, this condition alone decides, because it may allow more than the time
-                    // limit. Otherwise reaching the limit counts as a failure of the command.
+                    // condition on the wall time, only this condition can decide it, because it may allow more time
+                    // than the limit. Otherwise a stopped command counts as failed.
                     let open = indices.exit.filter(|_| is_stopped && indices.is_timed);
                     let exit_is_fine = match exit {
                         None => Some(true),
@@ -293,7 +296,7 @@ mod tests {
         assert!(seen(more, more).tie);
     }
 
-    /// A time-out is above its limit; nothing else is known about it.
+    /// For a command that reached its time limit, it is only known that its time is above the limit.
     #[test]
     fn what_was_cut_off_says_no_more_than_it_saw() {
         let (stopped, took) = (Bounds::above(40.0), Bounds::exact(15.0));

@@ -26,9 +26,8 @@ pub(crate) struct ClaimJudge {
     easier: Option<(f64, f64)>,
     most_trials: Option<u64>,
     precision: Option<f64>,
-    /// `true` if the claim stays open until its confidence interval is precise enough. The interval is updated after
-    /// the same trials whether this is `true` or `false`. So recorded trials give the same interval when they are
-    /// judged again.
+    /// `true` if the claim stays open until its confidence interval is precise enough. This does not change after which
+    /// trials the interval is updated, so the recorded trials give the same interval when they are judged again.
     is_precision_awaited: bool,
     tests: LaneTests,
     rule: Rule,
@@ -37,9 +36,9 @@ pub(crate) struct ClaimJudge {
     /// `true` if the claim also counts trials after it has an answer.
     to_the_end: bool,
     /// `true` if a claim with an answer also counts trials that are measured for other claims or for a table. This is
-    /// so if the run waits for precise medians, or until [`Config::precision_time`] for precise intervals. Evidence
-    /// does not record at which trial the run stopped waiting. If the claim stopped counting there, judging the
-    /// recorded trials could not reproduce its result.
+    /// necessary if the run also waits for precise medians, or stops waiting for precision after some time. The
+    /// evidence does not record when the run stopped waiting. If the claim stopped counting then, judging the recorded
+    /// trials again could give another result.
     counts_all: bool,
     trials: u64,
     successes: u64,
@@ -51,7 +50,7 @@ pub(crate) struct ClaimJudge {
     /// Number of ties in which both arms reached the time limit.
     stopped_ties: u64,
     /// Outcomes of the latest trials, which are not evaluated yet. Trials are evaluated in sets of
-    /// [`Claim::look_every`], and these wait until their set is complete.
+    /// [`Claim::look_every`] trials, and the latest set is incomplete.
     unseen: Outcomes,
     paired: Option<PairedStatistic>,
     rate: RateSequence,
@@ -79,7 +78,8 @@ pub(crate) enum ClosedReason {
 
 impl ClaimJudge {
     /// Returns the judge of a claim before its first trial. `config` has the claim's share of the run's error. `easier`
-    /// is a higher error of the run and the claim's share of it, for a hint on how many trials these would need.
+    /// is a pair of a higher error for the run and the claim's share of that error. A hint to the user says how many
+    /// trials would be enough at this higher error.
     pub fn new(claim: &Claim, spec: &Spec, config: &Config, easier: Option<(f64, f64)>) -> Result<ClaimJudge, Error> {
         let invalid = |reason| Error::Claim { id: claim.id.clone(), reason };
         let error = config.error;
@@ -88,7 +88,7 @@ impl ClaimJudge {
         // A predicate on a deterministic metric has an estimate too: the single value of the metric.
         let is_value = matches!((asked.judging, asked.tests.as_slice()), (Judging::Exact, [Test::Predicate { .. }]));
         let quantile = asked.quantile(claim.rate).or(is_value.then_some(0.5));
-        // Counters count every trial of this claim, even trials after its answer.
+        // The additional comparisons count every trial of this claim, even trials after its answer.
         let besides = Config { margin: None, precision: None, gate: None, until_time_is_up: true, ..config.clone() };
         let asked_alone = Hypothesis { margin: None, ..claim.asked.clone() };
         let alone =
@@ -134,7 +134,7 @@ impl ClaimJudge {
         self.path = Some(PathRecorder::new(log_threshold, log_threshold));
     }
 
-    /// Ties the claim's tests to a lane. `slot_of` returns the slot of an arm, its index in the lane.
+    /// Looks up the arms and metrics of the claim's tests. `slot_of` returns the slot of an arm, its index in the lane.
     pub fn bind(&mut self, spec: &Spec, slot_of: impl Fn(&Arm) -> usize) {
         self.tests = LaneTests::new(&self.claim, spec, &slot_of);
         self.broken.resize(self.tests.conditions.len(), 0);
@@ -154,8 +154,8 @@ impl ClaimJudge {
         self.tests.slots
     }
 
-    /// Counts a trial that took `elapsed_ns`, if it contains all arms of the claim. Ignores other trials, and trials
-    /// after the claim's last one.
+    /// Counts a trial that took `elapsed_ns`. Ignores it if it lacks an arm of the claim, or if the claim counts no
+    /// more trials.
     pub fn observe(&mut self, trial: &TrialValues, elapsed_ns: u64) {
         let counts = if self.counts_all { self.closed.is_none() } else { self.is_open() };
         if !counts || !trial.held.contains(self.slots()) {
@@ -196,8 +196,8 @@ impl ClaimJudge {
         }
         let is_order = self.asked.judging == Judging::Order;
         let is_tie = is_order && seen.tie;
-        // The test weighs a pair by the size of its difference, and relies on an outcome that is random at any given
-        // size. A user who interrupts a pair can choose its size to suit the outcome. So the outcome counts as unknown.
+        // The test assumes that a pair with a difference of a given size is won by either arm at random. A user who
+        // interrupts a pair determines this size, and may already know the winner. So the outcome counts as unknown.
         let is_known =
             !(is_order && trial.is_interrupted && seen.statistic.is_some_and(|ratio| ratio.value().is_none()));
         let success = seen.success.filter(|_| is_known);
@@ -358,16 +358,16 @@ impl ClaimJudge {
         holds.min(refuted)
     }
 
-    /// Returns the smallest number of trials that can give this verdict with this error probability. Trials are counted
-    /// in whole sets.
+    /// Returns the smallest number of trials that can give this verdict with this error probability. It is a multiple
+    /// of [`Claim::look_every`], because trials are evaluated in such sets.
     fn soonest(&self, verdict: stats::Verdict, error: f64) -> u64 {
         let trials = self.rule.soonest(verdict, error);
         trials.checked_next_multiple_of(self.claim.look_every.max(1)).unwrap_or(u64::MAX)
     }
 
-    /// Returns the smallest effort for the verdict that most trials support so far: the number of trials from the
-    /// start, and their time. Before the first trial, that verdict is "holds". `trial_ns` is the duration of a trial in
-    /// nanoseconds, if it is known.
+    /// Returns the smallest number of trials, counted from the start, for the verdict that most trials support so far.
+    /// At first this is "holds". `trial_ns` is the duration of a trial in nanoseconds, if it is known. The result then
+    /// also has the time of all these trials.
     pub fn least(&self, trial_ns: Option<f64>) -> Least {
         let Outcomes { known, unknown } = self.seen();
         let is_upheld = known.successes as f64 >= self.claim.rate * (known.trials + unknown) as f64;

@@ -18,7 +18,7 @@ pub(crate) struct Diagnostics {
 }
 
 /// Minimum number of outcomes for checking whether trials are alike. The normal approximations need a count with a
-/// variance of at least 10. At a rate of one half, 40 outcomes have that.
+/// variance of at least 10, which 40 outcomes have at a rate of one half.
 pub(crate) const FEWEST: usize = 40;
 /// A sign that trials are not alike is reported if it is at least this many standard deviations from chance. Chance
 /// alone produces such a sign in 1 of 15,000 claims.
@@ -48,9 +48,9 @@ impl Diagnostics {
         self.outcomes.len() < FEWEST
     }
 
-    /// Returns two shares of trials that the candidate won. The first is of trials after one that measured the baseline
-    /// last; the second, after the candidate. Returns `None` if the shares differ by no more than chance allows. The
-    /// order of the arms is random, so a greater difference shows that a trial influences the next one.
+    /// Returns the share of trials that the candidate won, for two groups of trials. In the first group, the previous
+    /// trial measured the baseline last; in the second, the candidate. The order of the arms is random, so the shares
+    /// only differ by chance, unless a trial influences the next one. Returns `None` if chance explains the difference.
     pub fn interference(&self) -> Option<[f64; 2]> {
         let n = self.after.map(|[failures, successes]| (failures + successes) as f64);
         let shares = [0, 1].map(|last| self.after[last][1] as f64 / n[last]);

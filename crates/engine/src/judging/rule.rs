@@ -29,7 +29,7 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// Returns the range of ratios for which this answer is true. `margin` is the difference that counts as none.
+    /// Returns the range of ratios for which this answer is true. Within `margin`, two arms count as equal.
     fn ratios(self, margin: f64) -> Bound {
         let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);
         match self {
@@ -102,9 +102,9 @@ impl Rule {
 
     /// Returns whether later trials contradict an answer. This depends on the rule:
     ///
-    /// - Rates: the other answer has also crossed its threshold, or the success rate of all trials contradicts the
-    ///   answer. In this rate, trials that were cut off count against the answer.
-    /// - Signs or sizes of differences: the other answer has also crossed its threshold.
+    /// - Rates: the e-value for the other answer has also crossed its threshold, or the success rate of all trials
+    ///   contradicts the answer. In this rate, trials that were cut off count against the answer.
+    /// - Signs or sizes of differences: the e-value for the other answer has also crossed its threshold.
     /// - The interval of the ratio: the median of all trials is outside the answer's range. If trials were cut off, it
     ///   must be outside for every possible value of them.
     /// - A deterministic metric: never.
@@ -204,8 +204,8 @@ pub(crate) struct PairedStatistic {
 }
 
 impl PairedStatistic {
-    /// Returns an estimator for the `quantile`. The lower and the upper bound of its interval have an error probability
-    /// each.
+    /// Returns an estimator for the `quantile`. The errors are the error probabilities of the lower and the upper bound
+    /// of its interval.
     pub fn new(quantile: f64, error_low: f64, error_high: f64) -> PairedStatistic {
         let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
         PairedStatistic { quantile, error_low, error_high, values: Sorted::default(), low, high }
@@ -231,7 +231,7 @@ impl PairedStatistic {
     }
 
     /// Returns whether the interval is empty. An empty interval shows that the trials are not alike: no single quantile
-    /// fits the values at all looks.
+    /// was consistent with the values at every update.
     pub fn is_empty(&self) -> bool {
         self.low > self.high
     }

@@ -23,10 +23,12 @@ pub(crate) struct RunJudge<'a> {
     pub claims: Vec<ClaimJudge>,
     pub observations: Observations,
     pub config: Config,
-    /// `true` late in a run. The arms of tables are then measured even if claims are still open.
+    /// `true` late in a run, when the arms of tables are measured even if claims are still open. Before that, claims
+    /// have priority.
     pub tables_too: bool,
-    /// Blocks (orders to measure a trial) that are not judged yet, as they were issued, each with its record if that
-    /// has arrived. A record waits for the earlier ones. Otherwise the fast trials alone could give a verdict.
+    /// The trials that were issued but not judged yet, the oldest first. Each has its block, the instruction to measure
+    /// it, and its record if that has arrived. A record is only judged after all earlier ones, because otherwise the
+    /// fast trials alone could give a verdict.
     issued: VecDeque<(Block, Option<TrialRecord>)>,
     values: Vec<Bounds>,
     scratch: Values,
@@ -113,7 +115,7 @@ impl<'a> RunJudge<'a> {
         }
     }
 
-    /// Adds the arms of all lanes to the evidence.
+    /// Registers the arms of all lanes (groups of arms) with the writer of the evidence.
     pub fn introduce(&mut self, evidence: &mut Writer) {
         for (number, lane) in self.lanes.iter_mut().enumerate() {
             let spec = lane.experiment.spec();
@@ -135,7 +137,7 @@ impl<'a> RunJudge<'a> {
         self.lanes.iter_mut().for_each(|lane| lane.is_coarse = false);
     }
 
-    /// Returns whether all claims are comparisons, whose trials are pairs.
+    /// Returns whether there are claims and all of them compare two arms. A trial is then called a pair.
     pub fn is_comparison(&self) -> bool {
         !self.claims.is_empty() && self.claims.iter().all(|judge| judge.claim.asked.judging == Judging::Order)
     }
@@ -146,10 +148,10 @@ impl<'a> RunJudge<'a> {
         let claims = self.open_claims(lane).fold(Slots::default(), |slots, judge| slots.union(judge.slots()));
         let lane = &self.lanes[lane];
         let with_table = match (self.config.exact_trials, self.config.table_trials) {
-            // Even if a claim was closed because one of its arms failed, the other arms are still measured.
+            // An exact number of trials measures all arms of the table. If one arm failed and its claims were closed,
+            // the others are still measured.
             (Some(_), _) => true,
-            // Claims have priority over tables. The table of a comparison, however, has the same arms as the
-            // comparison.
+            // Claims have priority over tables. But the table of a comparison has the same arms as the comparison.
             (None, Some(_)) => {
                 let is_its_turn = claims.is_empty() || self.tables_too || self.is_comparison();
                 is_its_turn && lane.table_waits(&self.config)
@@ -172,13 +174,14 @@ impl<'a> RunJudge<'a> {
         self.open_claims(lane).filter(|judge| held.contains(judge.slots())).count()
     }
 
-    /// Returns the block, the order to measure, for a warm-up trial of the lane. Its values are discarded.
+    /// Returns the block, the instruction to measure, for a warm-up trial of the lane (group of arms). The values of
+    /// this trial are discarded.
     pub fn warm_up(&self, lane: usize) -> Block {
         Block { lane, arms: self.wanted(lane), trial: Block::WARM_UP, seed: self.config.seed }
     }
 
-    /// Returns the block, the order to measure, for the lane's next trial. Its start is recorded in the evidence, so
-    /// that a kill of this process cannot hide the trial.
+    /// Returns the block, the instruction to measure, for the next trial of the lane (group of arms). The evidence
+    /// notes that the trial has begun, so that a kill of this process cannot hide it.
     pub fn issue(&mut self, lane: usize, evidence: Option<&mut Writer>) -> Block {
         let trial = self.observations.next_trial(&self.lanes[lane].experiment.spec().id);
         let block = Block { lane, arms: self.wanted(lane), trial, seed: self.config.seed };
@@ -219,7 +222,7 @@ impl<'a> RunJudge<'a> {
         }
     }
 
-    /// Records all trials as lost whose records never arrived. They count against both answers, like all trials that
+    /// Records as lost all trials whose records never arrived. They count against both answers, like all trials that
     /// were cut off.
     pub fn lose_the_rest(&mut self, mut evidence: Option<&mut Writer>) {
         while let Some((block, record)) = self.issued.pop_front() {
@@ -282,7 +285,8 @@ impl<'a> RunJudge<'a> {
         }
     }
 
-    /// Stores what is known about an arm since it was opened, its facts. If opening the arm failed, stops measuring it.
+    /// Stores the facts about an arm: properties of the system that were found out when the arm was opened. If opening
+    /// it failed, stops measuring the arm.
     pub fn learn(&mut self, lane: usize, slot: usize, facts: Result<Point, TargetError>) {
         match (facts, self.lanes[lane].observations[slot]) {
             (Ok(facts), Some(place)) => self.observations.note(place, facts),

@@ -36,7 +36,7 @@ pub struct RecordedRun {
     pub paths: Vec<ClaimPath>,
     /// Number of rows in the complete trials.
     pub rows: u64,
-    /// Messages about files of the run that are damaged, or whose size differs from that at the end of the run.
+    /// Messages about files of the run that are damaged, or that became longer or shorter after the run ended.
     pub faults: Vec<String>,
     /// `true` if rows are missing that the run had when it ended.
     pub has_lost_rows: bool,
@@ -69,8 +69,8 @@ impl RecordedRun {
 /// each claim comes from judging its trials again, as the run did. The path ends with the last judged trial, so it has
 /// as many trials as the claim's result. If the run has written no outcome, or was continued since then, the outcome
 /// also comes from judging its trials again. This is the outcome that the run would have had if it had ended with these
-/// rows, with one exception. Rows do not show which targets failed and which claims were deferred, so such claims are
-/// undecided.
+/// rows, with one exception. Rows do not show which targets failed, and which claims were deferred because they would
+/// have taken too long. Such claims are undecided.
 ///
 /// # Memory
 /// All rows are held in memory. A row needs at most 49 bytes, measured for a million rows in trials of two arms and two
@@ -142,8 +142,8 @@ fn judge_again(
     Ok((outcome, paths, run.observations))
 }
 
-/// Makes a claim end after as many trials as in the written outcome. The rows do not show whether a claim was deferred
-/// or reached its own limits. Without this end, it would also count later trials that contain its arms.
+/// Makes a claim end after as many trials as in the written outcome. The rows do not show whether the claim was ended
+/// early, by its own limits or for lack of time. Without this, it would also count later trials that contain its arms.
 fn end_with(judge: &mut ClaimJudge, result: &ClaimResult) {
     match result.trials {
         0 => judge.close(ClosedReason::BudgetExhausted),

@@ -38,7 +38,8 @@ pub(crate) fn check(header: &Header, registry: &Registry) -> Result<(), Error> {
     Ok(())
 }
 
-/// Passes the recorded trials to the lanes, the groups of arms that measured them, so that their claims are judged.
+/// Passes each recorded trial to the lane (group of arms) in which it was measured, so that the lane's claims are
+/// judged.
 pub(crate) fn replay(judge: &mut RunJudge, header: &Header, trials: &Trials) -> Result<(), Error> {
     let slots: Vec<Vec<Option<usize>>> = judge.lanes.iter().map(|lane| slots_of(lane, trials)).collect();
     let metrics = metrics_of(&judge.lanes, trials);
@@ -85,8 +86,8 @@ fn metrics_of(lanes: &[Lane], trials: &Trials) -> Vec<Option<usize>> {
     trials.series.iter().map(|series| metric_of((&series.experiment, &series.metric))).collect()
 }
 
-/// Brings the claims into the state that they had when the recorded run ended. All of them update their intervals, as
-/// they did then. Claims that had failed stay failed, because a failed arm is not measured again.
+/// Brings the claims into the state that they had when the recorded run ended. Their intervals are updated, as at the
+/// end of the run. Claims that had failed stay failed, because a failed arm is not measured again.
 fn close_as_before(header: &Header, run: &mut RunJudge) {
     let Some(outcome) = &header.outcome else { return };
     for judge in &mut run.claims {

@@ -1,5 +1,5 @@
-//! Predicts how much time the answers of a run need. Accordingly defers claims, or extends the time limit of
-//! comparisons.
+//! Predicts how much time a run needs for its answers. If the time is too short, defers claims or extends the time
+//! limit of comparisons.
 
 use std::time::Duration;
 
@@ -36,8 +36,8 @@ impl TrialLoop<'_, '_> {
     }
 
     /// Defers the claims of a lane (group of arms) whose quickest possible verdict needs more than the remaining time.
-    /// Never defers comparisons, because their figures are useful without a verdict. Also keeps claims that the trials
-    /// of a table can decide, because the table needs these trials anyway.
+    /// Never defers comparisons, because their figures are useful without a verdict. Never defers claims that the
+    /// trials of a table can decide, because the table needs these trials anyway.
     pub(super) fn defer(&mut self, lane: usize) {
         if self.goes_on[lane] || self.judge.config.exact_trials.is_some() {
             return;
@@ -63,9 +63,9 @@ impl TrialLoop<'_, '_> {
         }
     }
 
-    /// Predicts the time that open claims need. Returns `None` if the time limit is long enough, or if no prediction is
-    /// possible. A prediction needs either claims in a single lane (group of arms), or comparisons, because all of them
-    /// must be decided. Extends the time limit of comparisons if the plan allows this.
+    /// Predicts the time that open claims need. Returns `None` if the time limit is long enough. Also returns `None` if
+    /// the run has several lanes (groups of arms), unless it compares commands. If the plan allows it, the time limit
+    /// of comparisons is extended.
     fn outlook(&mut self) -> Option<Outlook> {
         let is_comparison = self.judge.is_comparison();
         if !is_comparison && self.is_open.len() > 1 {
@@ -85,8 +85,8 @@ impl TrialLoop<'_, '_> {
         let trial_ns = takes_ns / least.trials as f64;
         let clock = self.clock;
         let left = |end_ns: u64| end_ns.saturating_sub(clock.now_ns()) as f64;
-        // A user who set a smaller maximum of trials than the answers need has already chosen how long the run may
-        // take.
+        // A user who set a smaller maximum of trials than the answers need has already limited the run, and needs no
+        // prediction.
         let is_limited = self.judge.config.max_trials.is_some_and(|most| most < least.trials);
         let needed_ns = trial_ns * least.trials.saturating_sub(trials) as f64;
         let longest = self.judge.config.longest_time.filter(|_| is_comparison);
@@ -99,7 +99,7 @@ impl TrialLoop<'_, '_> {
         if is_longer {
             self.time_ns.end = self.now_ns().saturating_add(wanted_ns as u64).min(longest_ns?);
         }
-        // Count a trial that has started, because the run completes it.
+        // A trial that starts before the time limit counts, because the run completes it.
         let allowed = trials + (left(self.time_ns.end) / trial_ns).ceil() as u64;
         Some(Outlook { least, allowed, max_time: self.max_time(), is_longer })
     }

@@ -1,4 +1,4 @@
-//! Runs with executors that are remote, that can't open lanes, or that are slow by a simulated clock.
+//! Runs with executors that are remote, that cannot open lanes, or whose durations are simulated.
 
 use std::cell::Cell;
 
@@ -15,7 +15,7 @@ use crate::plan::{self, Config, Plan, Table};
 use crate::predicate::Predicate;
 use crate::run::Silent;
 
-/// An experiment that this process can't measure, only the executor. From the level [`AVAILABLE`] on, arms are
+/// An experiment that only the executor can measure, not this process. Arms whose level is [`AVAILABLE`] or more are
 /// unavailable.
 struct Remote(Spec);
 
@@ -150,8 +150,8 @@ fn carried_out(
     (judge.results(), of_tables)
 }
 
-/// Judges three claims. In one lane: the candidate is 1.5 times as fast as the baseline, and takes at most 1.5 ns, each
-/// in half of the trials. In another lane: a different candidate is faster than its baseline.
+/// Judges three claims. Two share a lane: in half of the trials the candidate is 1.5 times as fast as the baseline, and
+/// it takes at most 1.5 ns. The third, in another lane, says that another candidate is faster than its baseline.
 fn judged(executor: &mut dyn Executor, max_trials: u64, now: Now) -> Vec<ClaimResult> {
     let metrics = vec![Metric::time("time", "")];
     let remote = Remote(Spec { id: "remote".into(), metrics, ..Spec::default() });
@@ -207,8 +207,8 @@ fn records_that_come_late_or_twice_count_once() {
     assert_eq!(far_away.closed, [0, 1], "what was opened is closed");
 }
 
-/// Without this rule, an executor could drop the trials that are bad for one answer. If each of 40 runs is wrong with a
-/// probability of 0.01, more than 3 are wrong with a probability of 0.0007.
+/// Lost records must count against both verdicts. Otherwise an executor could drop the trials that are bad for one of
+/// them. If each of 40 runs is wrong with a probability of 0.01, more than 3 are wrong with a probability of 0.0007.
 #[test]
 fn records_that_never_come_count_against_both() {
     let holding = |runs: u64, drops: fn(f64, bool) -> bool, wins: f64| {
@@ -314,8 +314,8 @@ fn no_error_is_advised_that_takes_too_long_as_well() {
     assert!(at_error.is_some_and(|at| at.trials < trials), "{at_error:?} of {trials}");
 }
 
-/// Three lanes: one with a claim that cannot be decided, one with a claim that cannot be measured, and one with a claim
-/// that is decided soon. The lane in the middle does not delay the others.
+/// One claim cannot be decided, one cannot be measured, and one is decided soon, each in its own lane. The lane that
+/// cannot be measured does not delay the others.
 #[test]
 fn a_lane_without_an_open_claim_stops_no_other() {
     let remote = Remote(Spec { id: "remote".into(), metrics: vec![Metric::time("time", "")], ..Spec::default() });
@@ -357,7 +357,8 @@ fn a_wide_table_keeps_no_claim_from_its_verdict() {
     assert!(results.iter().all(|claim| claim.verdict != Verdict::Undecided), "{results:?}");
     assert!(results.iter().all(|claim| claim.verdict != Verdict::Deferred), "{results:?}");
     assert!(of_tables.iter().all(|trials| *trials > 0), "the table has the time that is left: {of_tables:?}");
-    // If claims cannot be decided, the table gets the last fourth of the time, and has all its arms at the end.
+    // If claims cannot be decided, tables get slices in the last quarter of the time, so each lane gets trials for
+    // them.
     let (results, of_tables) = run(false);
     assert!(results.iter().all(|claim| claim.verdict == Verdict::Undecided), "{results:?}");
     assert!(of_tables.iter().all(|trials| *trials > 0), "{of_tables:?}");

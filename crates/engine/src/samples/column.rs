@@ -18,10 +18,10 @@ pub struct Column {
 
 /// Reads a column of numbers from CSV with quotes according to RFC 4180, or from one number per line.
 ///
-/// Fields are separated by commas or, if the first line has none, by semicolons or tabs. The first line is a heading if
-/// none of its fields is a number, or if `column` is one of its fields that is not a number. `column` is a heading, or
-/// a column number from 1. It may be omitted if there is only one column. Blank lines are ignored. `file` is the file's
-/// name for errors.
+/// Fields are separated by commas or, if the first line has none, by semicolons or tabs. `column` is a heading, or a
+/// column number from 1; it may be omitted if there is only one column. The first line contains headings if none of its
+/// fields is a number, or if one of its fields is `column` and not a number. Blank lines are ignored. `file` is the
+/// file's name for errors.
 ///
 /// The file is read once, in pieces. Only the numbers are kept in memory, 8 bytes each. More than `most` numbers are an
 /// error, because a pipe may never end. So are more than `most` bytes of blank lines in a row.
@@ -210,7 +210,7 @@ impl FieldScan {
     fn parse(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len();
         if self.is_quoted.is_none() {
-            // Blank lines, and the rest of the previous line's end, come first.
+            // Blank lines come first, and the `\n` of the previous line if it ends in `\r\n`.
             let blank = bytes.iter().take_while(|byte| b"\r\n".contains(byte)).count();
             self.line += bytes[..blank].iter().filter(|byte| **byte == b'\n').count() as u64;
             self.is_quoted = bytes.get(blank).map(|first| *first == b'"');

@@ -19,7 +19,7 @@ pub enum Error {
     /// There are more numbers, or more blank lines, than the caller allows.
     #[error("{0}")]
     TooLong(String),
-    /// It is unclear which column is meant, or the column contains something else than numbers.
+    /// It is unclear which column is meant, or the column contains something other than numbers.
     #[error("{0}")]
     Column(String),
     /// The run has no such metric or arm, or several arms that may be meant.

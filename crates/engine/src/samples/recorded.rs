@@ -22,8 +22,8 @@ pub struct RecordedSample {
     pub unit: Unit,
     /// One value per trial, in the order of the trials; all are finite.
     pub values: Vec<f64>,
-    /// Messages about files of the run that are damaged, or whose size differs from that at the end of the run. All
-    /// rows could be read nevertheless.
+    /// Messages about files of the run that are damaged, or that became longer or shorter after the run ended. All rows
+    /// could be read nevertheless.
     pub faults: Vec<String>,
 }
 

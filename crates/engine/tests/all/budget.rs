@@ -1,4 +1,4 @@
-//! Runs on a scripted experiment keep to their error, trials and time.
+//! Tests that runs keep to their error probability and to their limits of trials and time.
 
 use std::error::Error as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,7 @@ fn claims_that_can_not_fit_are_deferred_with_the_time_they_need() {
     assert_eq!((needed_ns / 1e6).round(), 15.0 * 20.0);
 }
 
-/// Records the outlooks and the progress.
+/// An observer that keeps the predictions ([`Outlook`]) and the progress of a run.
 #[derive(Default)]
 struct OutlookRecorder {
     outlooks: Vec<Outlook>,
@@ -91,7 +91,7 @@ fn a_comparison_goes_on_for_a_narrow_interval_while_there_is_time_for_it() {
     assert_eq!(trials(Some(1e-9), second), (100, true), "the time ends it");
     let (wide, has_interval) = trials(Some(0.9), second);
     assert!((15..100).contains(&wide) && has_interval, "{wide}");
-    // An answer that comes after this time ends the run at once.
+    // If the time for narrow intervals is over before the answer comes, the answer ends the run at once.
     assert_eq!(trials(Some(1e-9), Some(Duration::from_millis(50))).0, 14);
 }
 
@@ -107,7 +107,7 @@ fn a_single_claim_that_can_not_fit_is_deferred_after_one_trial() {
     assert_eq!(recorder.outlooks, [], "nothing is waited for");
 }
 
-/// Its trials are measured for the table anyway, so they count.
+/// A claim that would take too long is not deferred if the table needs the same trials anyway.
 #[test]
 fn a_claim_on_a_tables_arms_is_not_deferred() {
     let experiment = Scripted::new(&["fast", "slow"], slowly);
@@ -122,7 +122,8 @@ fn a_claim_on_a_tables_arms_is_not_deferred() {
     }
 }
 
-/// The figures of a comparison are better than none.
+/// A comparison that cannot be decided in time is measured nevertheless, because its figures are useful without a
+/// verdict.
 #[test]
 fn a_comparison_says_what_it_takes_and_uses_the_time_there_is() {
     let experiment = Scripted::new(&["fast", "slow"], slowly);
@@ -157,13 +158,14 @@ fn a_comparison_takes_the_time_that_it_needs_where_it_may() {
     // The first pair, and 1.25 times the time of the other thirteen.
     assert_eq!(max_time.as_millis(), 100 + 1625);
     assert_eq!((outcome.claims[0].verdict, outcome.claims[0].trials), (Verdict::Holds, 14));
-    // A limit of fewer trials has already decided how long the run takes.
+    // If the number of trials is limited to fewer than a verdict needs, more time would not help, so the run is not
+    // extended.
     let (outcome, recorder) = recorded(&experiment, order(), Config { max_trials: Some(2), ..config });
     assert_eq!((outcome.claims[0].trials, recorder.outlooks.len()), (2, 0));
     assert!(matches!(outcome.claims[0].reasons[..], [Reason::TooEarly { most_trials: Some(2), .. }]));
 }
 
-/// A table alone is not a comparison, whatever its arms.
+/// Trials count as pairs only if a claim compares two arms. A table of two arms is no comparison.
 #[test]
 fn trials_are_pairs_where_two_are_compared() {
     struct Pairs(Vec<bool>);
@@ -182,7 +184,8 @@ fn trials_are_pairs_where_two_are_compared() {
     }
 }
 
-/// A table that is never full gives a claim its turn after a few trials, and continues when the claim is decided.
+/// If a table never has enough trials, a claim nevertheless gets its turn after a few trials. The table continues when
+/// the claim is decided.
 #[test]
 fn a_table_and_a_claim_take_turns() {
     static TABLED: AtomicU64 = AtomicU64::new(0);

@@ -30,7 +30,7 @@ pub struct Scripted {
     pub facts: fn(variant: &str) -> Result<Point, TargetError>,
     /// Arms that this machine cannot measure.
     pub missing: &'static [&'static str],
-    /// Metrics that this machine cannot observe, of arms that it can measure.
+    /// Indices of the metrics that this machine cannot observe, although it can measure the arms.
     pub hidden: &'static [usize],
     /// Memory that each arm needs, in bytes.
     pub bytes_each: u64,
@@ -120,7 +120,8 @@ pub fn run(
     run_by_clock(plan, registry, recording, stop, observer, &TestClock)
 }
 
-/// Returns a plan. Without a time limit it is ended by its trials, even with the system's clock on a busy machine.
+/// Returns a plan. If `config` has the default time limit, it is replaced by an hour, so that the run ends by its
+/// trials even on a busy machine.
 pub fn plan(claims: Vec<Claim>, config: Config) -> Plan {
     let is_default = config.max_time == Config::default().max_time;
     let max_time = if is_default { Duration::from_secs(3600) } else { config.max_time };

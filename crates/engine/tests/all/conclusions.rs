@@ -25,7 +25,8 @@ fn pairs_decide_where_noise_is_shared() {
     assert!((order.ratio.unwrap() - 1.1).abs() < 1e-9);
     assert_eq!(order.decisive().successes, order.decisive().trials);
     assert!((faster.error - 0.001 / 3.0).abs() < 1e-12, "an even share");
-    // With successes only, ln(1/error) / ln 2 would be 11.6, and the mixture needs a few more.
+    // If the claim is true in every trial, `ln(1/error) / ln 2` = 11.6 trials are the minimum. The mixture needs a few
+    // more.
     assert!(faster.trials < 25, "{}", faster.trials);
 }
 
@@ -105,8 +106,8 @@ fn a_set_that_is_not_finished_is_not_judged() {
     assert!(matches!(result.reasons[..], [Reason::UnfinishedSet { measured: 20, .. }]), "{:?}", result.reasons);
 }
 
-/// If no single value is consistent with all trials, there is no interval, and an answer that they contradict is
-/// withdrawn.
+/// If the trials change so much that no single value fits all of them, there is no interval. An answer that later
+/// trials contradict is withdrawn.
 #[test]
 fn trials_that_are_not_alike_have_no_interval() {
     fn turning(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
@@ -158,7 +159,8 @@ fn comparisons_of_equals_are_rarely_decided() {
             *count += u32::from(claim.decision != Some(Decision::Undecided));
         }
     }
-    // At most 5 % of the runs are false. At exactly 5 %, there would be 22 of 200 by chance once in 2,000.
+    // The probability of a false answer is at most 5 % in each run. With exactly 5 %, at least 22 of 200 runs are false
+    // with a probability of 1 in 2,000.
     assert!(decided.iter().all(|&count| count < 22), "{decided:?} of {runs}");
 }
 

@@ -111,7 +111,7 @@ fn removed_lines_change_no_verdict() {
     assert!(removed.claims[0].trials > 40);
 }
 
-/// Facts about an arm stay true of the trials that were measured then.
+/// If a continuation finds other facts about an arm, both are kept: the old ones describe the earlier trials.
 #[test]
 fn facts_that_changed_meanwhile_are_all_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -127,7 +127,7 @@ fn facts_that_changed_meanwhile_are_all_kept() {
     assert_eq!(kept, ["odd congestion=cubic", "even congestion=cubic", "odd congestion=bbr"]);
 }
 
-/// After an arm failed, trials only contain the others. They do not count for the claims that need it.
+/// After an arm has failed, it is missing in the trials. These do not count for the claims that need the arm.
 #[test]
 fn a_failed_arm_stays_failed_when_continued() {
     fn breaks_once(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
@@ -174,7 +174,7 @@ fn a_claim_is_judged_by_trials_that_held_its_arms() {
     assert_eq!((brief.verdict, brief.trials, brief.successes), (Verdict::Undecided, decided, decided));
 }
 
-/// Trials are passed to the lanes that measured them, even if lanes share arms.
+/// Each recorded trial is passed to the lane (group of arms) in which it was measured, even if lanes share arms.
 #[test]
 fn several_lanes_are_continued() {
     let folder = tempfile::tempdir().unwrap();
@@ -193,7 +193,7 @@ fn several_lanes_are_continued() {
     assert!(open.clone().count() > 0 && open.clone().all(|claim| claim.trials == 90));
 }
 
-/// An arm with a wrong answer that was found late has no times, even after the run is continued.
+/// If an arm's answer is found to be wrong, its earlier times are removed. They stay removed when the run is continued.
 #[test]
 fn what_was_taken_back_stays_so() {
     static TRIAL: AtomicU64 = AtomicU64::new(0);
@@ -217,8 +217,8 @@ fn what_was_taken_back_stays_so() {
     }
 }
 
-/// A wrong answer removes values, so that there may be fewer than were recorded. The outcome still describes the
-/// present machine.
+/// If a continuation finds a wrong answer and removes values, the run may have fewer values than before. Even so, its
+/// outcome describes the machine of the continuation.
 #[test]
 fn the_machine_is_that_of_the_latest_values() {
     static TRIAL: AtomicU64 = AtomicU64::new(0);

@@ -23,7 +23,7 @@ fn table(variants: &[&str]) -> Vec<Table> {
     vec![Table { experiment: "scripted".into(), arms: variants.iter().map(|variant| arm(variant)).collect() }]
 }
 
-/// Returns the reason that a claim is unavailable because an arm is.
+/// Returns the reason that claims have if the arm `variant` is unavailable. `words` say why the arm is.
 fn lacks(variant: &str, words: &str) -> Reason {
     Reason::Unavailable { arm: Some(arm(variant)), lack: Unavailable::other(words) }
 }
@@ -104,7 +104,7 @@ fn a_claim_on_a_metric_that_the_machine_can_not_show_is_unavailable() {
     assert_eq!(outcome.left_out, [], "the arm is measured");
 }
 
-/// `compare` with three commands, the second of which fails after its claim was decided.
+/// Tests `compare` with three commands. The second one fails after its claim was decided.
 #[test]
 fn a_failure_after_the_verdict_is_a_failure_all_the_same() {
     fn script(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
@@ -138,7 +138,7 @@ fn a_failure_of_an_arm_without_claims_is_told_from_what_the_machine_lacks() {
     assert!(!tabled(&Scripted::new(&["fast"], noisy)).target_failed);
 }
 
-/// A wrong answer that is found later withdraws conclusions from earlier times.
+/// If an arm's answer is found to be wrong, verdicts from its earlier times are withdrawn.
 #[test]
 fn a_wrong_answer_takes_the_verdict_back() {
     static TRIAL: AtomicU64 = AtomicU64::new(0);

@@ -12,7 +12,7 @@ use ascertain_engine::run::{Observer, Progress, Recording};
 
 use crate::common::{Scripted, noisy, outcome, plan, run, take, versus};
 
-/// Requests every outcome that it can get.
+/// An observer that requests an outcome of the run at every opportunity.
 #[derive(Default)]
 struct OutcomeCollector {
     outcomes: Vec<Outcome>,

@@ -33,7 +33,7 @@ fn an_interrupted_observation_says_what_had_gone_by_and_is_cleaned_up_after() {
         assert!(wall.status == Status::Censored && wall.value > 0.0, "{wall:?}");
         assert!(!late.exists(), "the signal ends the command");
         assert!(samples.iter().all(|sample| sample.metric != 4), "it has no exit code");
-        // After the signal nothing else is started either.
+        // After the signal, no other command is started.
         let mut samples = Samples::default();
         assert_eq!(session.measure(0, &trial, &mut samples), Err(TargetError::Interrupted));
         assert_eq!(samples.iter().count(), 0);

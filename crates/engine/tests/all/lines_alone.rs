@@ -1,4 +1,5 @@
-//! Without Parquet a run is written and read as lines only, and no message is wrong.
+//! Tests of a build without Parquet. It only writes and reads JSON lines. If the rows are only in a Parquet file, the
+//! error is that this build cannot read it.
 
 use std::fs;
 
@@ -32,13 +33,13 @@ fn a_run_is_lines_alone() {
     let recorded = read(&folder).unwrap();
     assert_eq!((recorded.rows, recorded.faults.as_slice()), (20, &[][..]));
 
-    // The file of a program that has Parquet lacks the rows that are added here.
+    // A Parquet file from another build lacks the rows that this build adds, so it is removed.
     fs::write(&parquet, "PAR1").unwrap();
     let (writer, _) = Writer::resume(&folder, None).unwrap();
     writer.finish(done.outcome).unwrap();
     assert!(!parquet.exists());
 
-    // A program that has Parquet leaves an empty file of lines.
+    // A build with Parquet leaves an empty file of lines.
     fs::write(folder.join("trials.jsonl"), "").unwrap();
     fs::write(&parquet, "PAR1").unwrap();
     let refused = || {

@@ -43,7 +43,7 @@ fn an_arm_that_does_not_fit_is_unavailable_and_so_are_its_claims() {
     assert_eq!(run.outcome.left_out.len(), 2);
 }
 
-/// Each arm fits alone. Without the check, the kernel would kill the process later.
+/// Each arm alone fits into memory, but both together do not. Without the check, the kernel would kill the process.
 #[test]
 fn what_does_not_fit_together_is_refused() {
     static MEASURED: AtomicU32 = AtomicU32::new(0);
@@ -96,7 +96,8 @@ fn what_can_not_be_measured_is_recorded_before_the_first_trial() {
     assert_eq!(recorded, [("even", &lacks), ("fast", &lacks)]);
 }
 
-/// A plan that was written by hand or changed. Experiments rely on levels that their factors accept.
+/// A plan that was written by hand may have a level that its factor does not accept. Such an arm is not measured,
+/// because experiments only handle accepted levels.
 #[test]
 fn a_level_that_is_none_of_its_factor_is_unavailable() {
     let mut experiment = Scripted::new(&["slow"], noisy);

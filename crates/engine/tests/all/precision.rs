@@ -1,4 +1,4 @@
-//! Lanes that continue after their answers, until their intervals are narrow or the time for that is up.
+//! Tests that trials continue after the answers, until intervals are narrow or the time for that is over.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use ascertain_engine::plan::{Config, Plan, Table};
 
 use crate::common::{Scripted, arm, outcome, plan, take, versus};
 
-/// An arm takes 1 ms. `fast` is 25 to 45 % faster than `slow`, and has the same mean as `alike`.
+/// Every arm takes 1 ms on the clock. `fast` is 25 to 40 % faster than `slow`, and has the same mean as `alike`.
 fn varied(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
     take(Duration::from_millis(1));
     let noise = (trial.seed % 1000) as f64 / 1000.0;
@@ -25,7 +25,7 @@ fn order(candidate: &str) -> Claim {
     versus(candidate, candidate, "fast", Bound::AtLeast(1.0), Judging::Order)
 }
 
-/// Returns the outcome of a run that waits for this precision of ratios and medians, up to this time.
+/// Returns the outcome of a run that waits until ratios and medians have this precision, but at most for this time.
 fn precise(claims: Vec<Claim>, arms: &[&str], precision: f64, precision_time_ms: u64) -> Outcome {
     let table_trials = claims.is_empty().then_some(5);
     let config = Config {
@@ -71,7 +71,7 @@ fn intervals_that_stay_wide_end_by_their_time() {
     assert_eq!((claim.trials, claim.decision), (60, Some(Decision::Slower)), "two arms of 1 ms each in 120 ms");
 }
 
-/// The time for narrow intervals does not limit answers. Trials that are measured for one claim count for all.
+/// The time for narrow intervals does not limit the time for answers: a claim without an answer stays open.
 #[test]
 fn an_open_claim_goes_on_when_that_time_is_up() {
     let outcome = precise(vec![order("slow"), order("alike")], &["fast", "slow", "alike"], 1e-9, 90);

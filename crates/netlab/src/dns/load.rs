@@ -18,11 +18,11 @@ use super::probe::{LOOK, MOST_BYTES, ROUND_NS, ready};
 use crate::Error;
 
 const HEAD_BYTES: usize = 12;
-/// Maximum number of queries that wait for an answer on one connection. It is below 65,536, the number of different
-/// ids, so that some ids remain free.
+/// Number of queries per connection that may wait for an answer. It is below 65,536, the number of different ids, so
+/// that a free id can still be found.
 const MOST_WAITING: usize = 60_000;
-/// Number by which the waiting queries may exceed [`MOST_WAITING`]. At that point, the queries whose time limit has
-/// passed are removed.
+/// Number of queries beyond [`MOST_WAITING`] at which queries whose time limit has passed are removed. If more than
+/// [`MOST_WAITING`] remain then, the load fails.
 const SWEEP: usize = 4_096;
 
 /// A list of encoded DNS queries. [`load`] sends them in order, and starts again after the last one.
@@ -98,7 +98,7 @@ pub enum LoadTransport {
     Tcp(Vec<TcpStream>),
 }
 
-/// A query that [`load`] sent once, and its answer.
+/// A query of [`load`], and its answer. The query is sent only once, even if no answer arrives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadQuery {
     /// Time at which the query was due, on the clock of [`now_ns`](crate::now_ns).
@@ -197,13 +197,13 @@ struct LoadState<'a> {
     result: LoadResult,
     limit_ns: u64,
     chance: Xoshiro256PlusPlus,
-    /// The encoded form of the latest query, which is to be sent next.
+    /// The encoded form of the next query to send.
     bytes: Vec<u8>,
 }
 
 impl LoadState<'_> {
-    /// Records query `number`, and writes its encoded form into `bytes`. `line` is the index of the connection that
-    /// sends it.
+    /// Records the query with index `number`, and writes its encoded form into `bytes`. `line` is the index of the
+    /// connection that sends it. Fails if too many queries of that connection wait for an answer.
     fn add_query(&mut self, number: u64, line: usize, due_ns: u64, sent_ns: u64) -> io::Result<()> {
         let (pending, queries) = (&mut self.pending[line], &mut self.result.queries);
         // If all ids were used, the loop below would never find a free one.
@@ -218,7 +218,7 @@ impl LoadState<'_> {
         }
         let id = loop {
             let id: u16 = self.chance.random();
-            // An id is free if no query has it, or if the query that has it has passed its time limit.
+            // An id is free if no waiting query has it, or if the time limit of the query that has it has passed.
             let before = pending.get(&id);
             if before.is_none_or(|index: &usize| queries[*index].sent_ns + self.limit_ns < sent_ns) {
                 break id;
@@ -234,7 +234,7 @@ impl LoadState<'_> {
     fn arrived(&mut self, at_ns: u64, line: usize, bytes: &[u8]) {
         let id = bytes.first_chunk().map(|id| u16::from_be_bytes(*id));
         let found = id.and_then(|id| Some((id, *self.pending[line].get(&id)?)));
-        // The queries of the mix are sent in order. So the index of a sent query tells which query of the mix it was.
+        // The queries of the mix are sent in order, so the index of a sent query determines its query in the mix.
         let answer = found.and_then(|(id, index)| Some((id, index, reply(bytes, self.question(index))?)));
         let Some((id, index, (code, is_truncated))) = answer else {
             self.result.strange += 1;
@@ -330,7 +330,8 @@ impl Connections {
         match self {
             Self::Udp { sockets, server, inbox } => {
                 for line in ready(sockets, Duration::ZERO)? {
-                    // The result is ignored, because an error of receiving concerns a datagram that was sent earlier.
+                    // An error is ignored: it reports that an earlier datagram was not delivered, and the query in that
+                    // datagram counts as lost.
                     _ = inbox.receive(&sockets[line], |at_ns, from, bytes| {
                         // A datagram from another address does not count as an answer, whatever its content is.
                         each(at_ns, line, if from == *server { bytes } else { &[] });
@@ -349,8 +350,8 @@ impl Connections {
         Ok(())
     }
 
-    /// Waits for `time`. With TCP, returns earlier if bytes arrive. With UDP, the thread can sleep for the whole time,
-    /// because the kernel records when datagrams arrive.
+    /// Waits for `time`. With TCP, returns earlier if bytes arrive. With UDP, sleeps for the whole time: reading late
+    /// does no harm, because the kernel records when each datagram arrived.
     fn wait(&self, time: Duration) -> io::Result<()> {
         match self {
             Self::Udp { .. } => thread::sleep(time),

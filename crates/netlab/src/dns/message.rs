@@ -41,8 +41,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Describes the answer in a few words: by its response code if that is an error, and otherwise by its records. The
-    /// description also says whether the answer has no record or is truncated.
+    /// Describes the answer in a few words: an error by its response code, and otherwise the records or the alias. Also
+    /// reports whether the answer is truncated or has no such record.
     pub fn words(&self) -> String {
         let value = |value: &RData| match value {
             RData::TXT(text) => format!("\"{text}\""),

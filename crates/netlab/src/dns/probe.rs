@@ -29,7 +29,8 @@ pub(super) const MOST_BYTES: usize = 4096;
 /// Maximum number of TCP connections that are open at once. They repeat queries whose answers over UDP were truncated.
 const MOST_BY_TCP: usize = 64;
 
-/// Sends the queries of `rhythm` until `is_over` returns `true`, then waits for the outstanding answers.
+/// Sends queries according to the schedule `rhythm` until `is_over` returns `true`, then waits for the outstanding
+/// answers. `is_over` gets the prober and the current time in nanoseconds.
 ///
 /// `sockets` has a bound, unconnected socket for each flow. If an answer is truncated, the query is sent again over
 /// TCP. A query that the kernel refuses to send counts as lost. A query that is sent late is recorded with the time at
@@ -82,7 +83,7 @@ pub fn probe(
             let (told, limit) = (told.clone(), prober.limit());
             let ask = move || {
                 let answer = query_by_tcp(server, &question, limit);
-                // Sending fails only if the prober has ended; then the answer is not needed any more.
+                // Sending on the channel fails only if `probe` has returned. Then the answer is not needed any more.
                 _ = told.send((flow, server, now_ns(), answer));
             };
             // If no thread can be started, the query is lost.
@@ -93,7 +94,8 @@ pub fn probe(
         let wait = Duration::from_nanos(wait_ns).min(LOOK);
         for flow in ready(sockets, wait)? {
             let arrived = |at_ns, from, bytes: &[u8]| prober.arrived(at_ns, flow, from, bytes);
-            // The result is ignored, because an error of receiving concerns a datagram that was sent earlier.
+            // An error is ignored: it reports that an earlier datagram was not delivered, and the query in that
+            // datagram counts as lost.
             _ = inbox.receive(&sockets[flow], arrived);
         }
         let rest_ns = (round_ns + ROUND_NS).saturating_sub(now_ns());

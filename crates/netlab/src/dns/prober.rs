@@ -62,8 +62,7 @@ pub struct Probe {
 pub struct ProbeAnswer {
     /// Time at which the answer arrived, on the caller's clock.
     pub received_ns: u64,
-    /// The state of the change for which the prober looks: whether the answer shows it. If the answer cannot tell, the
-    /// reason for that.
+    /// State of the change that the prober waits for, according to this answer: made, not made yet, or unknown.
     pub state: AnswerState,
     /// Serial number in the zone's SOA record; `None` if the answer has no SOA record.
     pub serial: Option<u32>,
@@ -75,9 +74,9 @@ pub struct ProbeAnswer {
 /// The state of a change to the zone at one server, according to one of the server's answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerState {
-    /// The answer shows the change.
+    /// The answer shows the change to the zone.
     New,
-    /// The answer does not show the change yet.
+    /// The answer does not show the change to the zone yet.
     Old,
     /// The state is unknown, because the server failed or refused. Contains the response code.
     Failed(ResponseCode),
@@ -99,14 +98,14 @@ struct ParsedAnswer {
     words: Arc<str>,
 }
 
-/// The state of a change at one server. It follows from the server's latest answers, one for each flow.
+/// The state of a change to the zone at one server, according to the server's latest answer to each flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerState {
-    /// `true` if the latest answer to each flow shows the change.
+    /// `true` if, for each flow, the server's latest answer shows the change to the zone.
     pub is_new: bool,
-    /// The latest answer that did not show the change, in words, and the time at which its query was sent. If several
-    /// equal answers came in a row, it is the time of the first query. The time is in nanoseconds of the caller's
-    /// clock. `None` if every answer showed the change.
+    /// The server's latest answer that did not show the change: its text, and the time at which its query was sent, in
+    /// nanoseconds of the caller's clock. If consecutive such answers have the same text, the time belongs to the first
+    /// of them. `None` if there was no such answer.
     pub other: Option<(Arc<str>, u64)>,
 }
 
@@ -125,11 +124,12 @@ pub struct ProbeLog {
     pub alias: Option<super::Name>,
     /// Number of received messages that were not an answer to one of the queries.
     pub strange: u64,
-    /// Number of answers that arrived after their time limit.
+    /// Number of answers that arrived after the time limit of their query.
     pub late: u64,
 }
 
-/// Decides which query is sent to which server, and keeps the servers' answers. It does no input or output.
+/// Decides which query is sent to which server, and keeps the servers' answers. The caller does the sending and
+/// receiving.
 pub struct Prober {
     /// The queries that were sent so far, and their answers.
     pub log: ProbeLog,
@@ -138,18 +138,18 @@ pub struct Prober {
     is_new: Box<dyn Fn(&Answer) -> bool + Send>,
     limit: Duration,
     pending: HashMap<(usize, u16), usize>,
-    /// The parsed forms of the answers so far, by the bytes of the answer without its id. A repeated answer is parsed
-    /// once.
+    /// The parsed forms of the answers so far. The key is the answer's bytes without the id, so that a repeated answer
+    /// is parsed only once.
     parsed: HashMap<Vec<u8>, ParsedAnswer>,
-    /// For each server and flow: `true` if the latest answer showed the change.
+    /// For each server and flow: `true` if the latest answer showed the change to the zone.
     is_new_at: Vec<bool>,
-    /// The field [`ServerState::other`] of each server.
+    /// For each server, the value of [`ServerState::other`].
     others: Vec<Option<(Arc<str>, u64)>>,
     /// Servers and flows of queries whose answers were truncated. These queries are still to be sent again over TCP.
     again: Vec<(usize, usize)>,
     flows: usize,
-    /// For each server, the number of rounds in which each flow queries it once. It is 1 for a server that is not
-    /// slowed down.
+    /// For each server, a number N: each flow queries the server only in every N-th round. N is 1 for a server that is
+    /// not slowed down.
     slowed: Vec<u64>,
     latest_old_ns: u64,
     chance: Xoshiro256PlusPlus,
@@ -157,7 +157,8 @@ pub struct Prober {
 
 impl Prober {
     /// Creates a prober that has sent nothing yet. An answer that takes longer than `limit` counts as lost. `is_new`
-    /// returns whether an answer shows the change. It is called once for each different answer.
+    /// returns whether an answer shows the awaited change; a repeated answer is not passed to it again. `seed`
+    /// determines the ids of the queries.
     pub fn new(
         servers: Vec<SocketAddr>,
         flows: usize,
@@ -185,19 +186,19 @@ impl Prober {
     }
 
     /// Slows down the queries to the server with index `server`, because it has a rate limit. Each flow then queries
-    /// the server only once in `times` rounds.
+    /// the server only in one of `times` rounds.
     pub fn slow(&mut self, server: usize, times: u64) {
         self.slowed[server] = times.max(1);
     }
 
-    /// Returns whether a flow queries a server in this round. If the server is slowed down, the flows take turns, so
-    /// that each skips rounds.
+    /// Returns whether a flow queries a server in this round. If the server is slowed down, only some of the flows
+    /// query it in each round, in turn.
     pub fn is_due(&self, server: usize, flow: usize, round: u64) -> bool {
         (round + flow as u64).is_multiple_of(self.slowed[server])
     }
 
-    /// Records a query, and returns the server's address and the encoded query. The id is random, so that nobody can
-    /// guess it.
+    /// Records a query, and returns the server's address and the encoded query. The id is random, so that an attacker
+    /// cannot guess it and forge an answer.
     pub fn query(&mut self, now_ns: u64, server: usize, flow: usize) -> (SocketAddr, &[u8]) {
         self.query_by(now_ns, server, flow, false)
     }
@@ -214,7 +215,7 @@ impl Prober {
     fn query_by(&mut self, now_ns: u64, server: usize, flow: usize, is_by_tcp: bool) -> (SocketAddr, &[u8]) {
         let number = loop {
             let number = self.chance.random();
-            // An id is free if no query has it, or if the query that has it has passed its time limit.
+            // An id is free if no waiting query has it, or if the time limit of the query that has it has passed.
             let before = self.pending.get(&(flow, number));
             if before.is_none_or(|index| self.log.probes[*index].sent_ns + self.limit_ns() < now_ns) {
                 break number;
@@ -318,15 +319,16 @@ impl Prober {
         self.pending.values().any(|index| now_ns <= self.log.probes[*index].sent_ns + self.limit_ns())
     }
 
-    /// Returns the state of the change at each server.
+    /// Returns the state of the change to the zone at each server.
     pub fn standing(&self) -> Vec<ServerState> {
         let is_new = |server: usize| self.is_new_at[server * self.flows..][..self.flows].iter().all(|is_new| *is_new);
         let others = self.others.iter().enumerate();
         others.map(|(server, other)| ServerState { is_new: is_new(server), other: other.clone() }).collect()
     }
 
-    /// Returns the time at which the latest query was sent whose answer did not show the change. From then on, every
-    /// answer showed it. `None` if the latest answer of some server to some flow does not show the change.
+    /// Returns the time at which the last query was sent whose answer did not show the change to the zone; 0 if there
+    /// was none. All answers to later queries showed the change. `None` unless each server's latest answer to each flow
+    /// shows it.
     pub fn is_new_since_ns(&self) -> Option<u64> {
         self.is_new_at.iter().all(|is_new| *is_new).then_some(self.latest_old_ns)
     }

@@ -27,13 +27,13 @@ pub struct SimulationSpec {
     pub origin: Name,
     /// The key with which updates must be signed. With `None`, everybody may update the zone.
     pub key: Option<Key>,
-    /// For each server, its replicas, which share the server's address. The value of a replica is the time from the
+    /// For each server, the delays of its replicas, which share the server's address. A delay is the time from the
     /// NOTIFY until the replica has the new version of the zone.
     pub servers: Vec<Vec<Duration>>,
     /// The share by which each delay in `servers` may be shorter or longer (jitter), for example 0.1. It is drawn anew
     /// for each transfer.
     pub jitter: f64,
-    /// The division of the queries to a server among its replicas.
+    /// The way in which the queries to a server are divided among its replicas.
     pub balance: Balance,
     /// `true` if replicas send their identity (NSID).
     pub has_nsid: bool,
@@ -50,7 +50,7 @@ pub struct SimulationSpec {
     pub seed: u64,
 }
 
-/// The division of the queries to a server among its replicas.
+/// The way in which the queries to a server are divided among its replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balance {
     /// The replica depends on the source address and port of the query, as with routers that balance load.
@@ -88,8 +88,8 @@ pub enum Recipient {
     Server(usize),
 }
 
-/// The arrival of a new version of the zone at a replica, which is one of the machines behind a server's address.
-/// Measured times are compared with this exact time.
+/// The arrival of a new version of the zone at a replica, which is one of the machines behind a server's address. The
+/// time is exact, so that measured times can be compared with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplicaUpdate {
     /// Index of the server.
@@ -219,8 +219,8 @@ impl Simulation {
         }
     }
 
-    /// Chooses one of the server's replicas as [`Balance`] says, and returns the answer of this replica. `None` if the
-    /// server has no replica.
+    /// Chooses one of the server's replicas according to [`Balance`], and returns the answer of this replica. `None` if
+    /// the server has no replica.
     fn answer(&mut self, server: usize, from: SocketAddr, message: &Message) -> Option<Message> {
         let count = self.spec.servers.get(server).map(Vec::len).filter(|count| *count > 0)?;
         let number = match self.spec.balance {
@@ -242,7 +242,7 @@ impl Simulation {
         Some(answer)
     }
 
-    /// Applies an update if its signature is valid (RFC 8945, 5.2).
+    /// Applies an update if its signature is valid (RFC 8945, section 5.2) or the zone has no key. Returns the answer.
     fn update(&mut self, message: &Message, bytes: &[u8]) -> Option<Vec<u8>> {
         let now_s = self.spec.unix_s + (self.now_ns - self.start_ns) / 1_000_000_000;
         let Some(key) = self.spec.key.clone() else {
@@ -284,8 +284,8 @@ impl Simulation {
     }
 }
 
-/// Returns an answer with the error BADTIME, which means that the clocks differ. It is signed with the client's time,
-/// because the client would not accept it otherwise. Another field has the time of the server's clock.
+/// Returns an answer with the error BADTIME, which means that the clocks differ. The signature states the client's
+/// time, because the client would reject another one. The server's time, `now_s`, is in another field.
 fn bad_time(mut answer: Message, key: &Key, asked: &TSIG, mac: &[u8], now_s: u64) -> Option<Vec<u8>> {
     let (algorithm, now) = (asked.algorithm.clone(), now_s.to_be_bytes()[2..].to_vec());
     let error = Some(TsigError::BadTime);

@@ -21,7 +21,7 @@ use crate::Error;
 use crate::model::{Conditions, Counts, Fate, Line};
 use crate::threads::JoinedThread;
 
-/// Segments that become due within this time of one another are delivered together, as one frame.
+/// Segments that are due within this time after the first of them are delivered together, as one frame.
 const TOGETHER_NS: u64 = 50_000;
 /// Maximum number of frames that are read from one device before the other device is read.
 const BATCH: usize = 16;
@@ -48,7 +48,8 @@ pub(crate) struct Emulator {
 }
 
 impl Emulator {
-    /// Starts a thread that carries frames in both directions, each under its own conditions.
+    /// Starts a thread that carries frames in both directions. `conditions[0]` applies to the frames from `devices[0]`
+    /// to `devices[1]`, and `conditions[1]` to the other direction.
     pub fn start(devices: [Device; 2], conditions: [&Conditions; 2]) -> Result<Self, Error> {
         let [one, other] = conditions;
         let directions = [Direction::new(one)?, Direction::new(other)?];
@@ -91,8 +92,7 @@ impl Drop for Emulator {
 struct Direction {
     line: Line,
     tells_flows_apart: bool,
-    /// `true` if segments may be delivered together. This is so if the link has no rate limit and no token bucket,
-    /// which would space them out.
+    /// `true` if segments may be delivered together, because no rate limit and no token bucket would space them out.
     may_join: bool,
     /// The frames that wait to be delivered, in the order in which they arrived. They become due in the same order.
     waiting: VecDeque<DelayedFrame>,
@@ -100,7 +100,7 @@ struct Direction {
 
 struct DelayedFrame {
     due_ns: u64,
-    /// Maximum time for which the frame may have waited in the device before it was read.
+    /// Upper bound of the time for which the frame waited in the device before it was read.
     unread_ns: u64,
     frame: Vec<u8>,
 }
@@ -116,11 +116,11 @@ impl Direction {
     }
 
     /// Offers each segment of a frame to the model, and queues the segments that the model does not drop. `unread_ns`
-    /// is the time for which the frame may have waited in the device.
+    /// is an upper bound of the time for which the frame waited in the device.
     fn take(&mut self, now_ns: u64, unread_ns: u64, frame: &Frame<'_>) {
         let flow = if self.tells_flows_apart { frame.flow() } else { NOBODYS };
-        // The segments that will be delivered together: the index of the first one, the time when the first one is due,
-        // and the time when the latest one is due.
+        // The segments to deliver together: the index of the first one, and the times at which the first one and the
+        // latest one are due.
         let mut joined: Option<(usize, u64, u64)> = None;
         let count = frame.segments();
         for segment in 0..count {
@@ -233,7 +233,7 @@ impl Worker {
     }
 
     /// Waits until a frame arrives, or until shortly before a frame is due. Returns at once if the thread should spin
-    /// until then.
+    /// instead of sleeping.
     fn wait(&mut self) -> io::Result<()> {
         let due_ns = self.directions.iter().filter_map(|direction| Some(direction.waiting.front()?.due_ns)).min();
         let now_ns_before = now_ns();
@@ -241,8 +241,8 @@ impl Worker {
         if left_ns == Some(0) || due_ns.is_some_and(|due_ns| self.pace.spins(now_ns_before, due_ns)) {
             return Ok(());
         }
-        // The thread wakes up `SPIN_NS` before the frame is due, to spin from then on if `spins` allows it. If the
-        // frame is due sooner, `spins` has refused, and the thread sleeps until the frame is due.
+        // A sleep ends `SPIN_NS` before the frame is due, so that the thread can spin for the rest of the time. If less
+        // time is left, `spins` has refused to spin, so the thread sleeps until the frame is due.
         let margin_ns = left_ns.filter(|left_ns| *left_ns > SPIN_NS).map_or(0, |_| SPIN_NS);
         let timeout = left_ns.and_then(|left_ns| Timespec::try_from(Duration::from_nanos(left_ns - margin_ns)).ok());
         let waited_before_ns = self.run_queue_ns();
@@ -258,8 +258,8 @@ impl Worker {
         }
         let now_ns = now_ns();
         self.pace.slept(now_ns - now_ns_before);
-        // A frame may have arrived while this thread waited for a CPU. So the devices were certainly empty only before
-        // that.
+        // While this thread waited for a CPU, a frame may have arrived. So the devices were certainly empty only until
+        // that wait began.
         let waited_ns = self.run_queue_ns().saturating_sub(waited_before_ns);
         self.empty_ns = [now_ns.saturating_sub(waited_ns); 2];
         Ok(())

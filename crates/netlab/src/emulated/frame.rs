@@ -18,8 +18,8 @@ const NEEDS_CHECKSUM: u8 = 1;
 const GSO_TCP_V4: u8 = 1;
 const GSO_TCP_V6: u8 = 4;
 const GSO_UDP_SEGMENTS: u8 = 5;
-/// A flag that may be set in addition to the type of a TCP frame. It means that the frame carries CWR (congestion
-/// window reduced), which belongs only into the first segment.
+/// Flag in the segmentation type of a TCP frame (`gso_type`). It means that the frame carries CWR (congestion window
+/// reduced), which only its first segment may carry.
 const GSO_ECN: u8 = 0x80;
 
 const TCP: u8 = 6;
@@ -28,8 +28,8 @@ const TCP_FIN_PSH: u8 = 0x09;
 const TCP_CWR: u8 = 0x80;
 
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
-/// A placeholder for a flow that is unknown, for example because the packet has no ports. It is also used if the model
-/// does not distinguish flows.
+/// Placeholder for the flow of a packet whose addresses are unknown, because it is not a whole IP packet. It is also
+/// used if the model does not distinguish flows.
 pub const NOBODYS: Flow = Flow { source: NOBODY, destination: NOBODY };
 
 /// A frame that was read from a device.
@@ -84,7 +84,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Returns where the payload of these segments lies in the frame's bytes.
+    /// Returns the byte range of these segments' payload in the frame.
     fn payload(&self, cut: Cut, segments: Range<usize>) -> Range<usize> {
         let at = |segment: usize| (cut.payload + segment * cut.segment_payload_bytes).min(self.bytes.len());
         at(segments.start)..at(segments.end)
@@ -95,8 +95,8 @@ impl<'a> Frame<'a> {
         let mut piece = Vec::with_capacity(cut.payload + payload.len());
         piece.extend_from_slice(&self.bytes[..cut.payload]);
         piece.extend_from_slice(payload);
-        // The frame's value for the length of the headers may be too large, even larger than the piece. The piece gets
-        // the exact length.
+        // The kernel's `hdr_len` may be larger than the headers, and even larger than the piece. So the exact length is
+        // written.
         let header_bytes = (cut.payload - VIRTIO_HEADER_BYTES) as u16;
         piece[2..4].copy_from_slice(&header_bytes.to_ne_bytes());
         if segments.len() == 1 {
@@ -120,7 +120,8 @@ impl<'a> Frame<'a> {
             header[4..6].copy_from_slice(&length);
             (UDP, 6)
         };
-        // The checksum of only the pseudo header, as the kernel writes it if the rest is still to be computed.
+        // A partial checksum, of the pseudo-header only. The kernel writes it if the device is to complete the
+        // checksum.
         let addresses = if ip[0] >> 4 == 4 { &ip[12..20] } else { &ip[8..40] };
         let sum = folded(sum(addresses) + u64::from(protocol) + header.len() as u64);
         header[checksum..checksum + 2].copy_from_slice(&sum.to_be_bytes());
@@ -146,8 +147,8 @@ impl Cut {
     }
 }
 
-/// Writes the IP header of a piece of a frame. `packets_before` is the number of segments before the piece, by which
-/// the packet's identifier grows.
+/// Writes the IP header of a piece of a frame. `packets_before` is the number of the frame's segments before the piece;
+/// the identifier of an IPv4 packet grows by it.
 fn write_ip_header(packet: &mut [u8], packets_before: u16) {
     let length = packet.len();
     if packet[0] >> 4 == 6 {

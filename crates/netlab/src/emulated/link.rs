@@ -54,12 +54,12 @@ pub struct Link {
     pub seed: u64,
 }
 
-/// The kind of device through which the emulator receives frames from the kernel and hands them back.
+/// The kind of device through which a link receives frames from the kernel and hands them back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// Each side has a TUN device.
     Tun {
-        /// `true` if the kernel does not cut frames into segments, but leaves this to the emulator. This takes less CPU
+        /// `true` if the kernel hands over uncut frames, which the link then cuts into segments. This takes less CPU
         /// time if frames do not have to be cut.
         has_offloads: bool,
     },
@@ -96,8 +96,8 @@ impl Link {
         self.start_with(&to_far, &to_near)
     }
 
-    /// Returns the conditions that follow from the fields of this link. The first are for the direction to the far
-    /// side, the second for the one to the near side. They can be changed and passed to
+    /// Returns the conditions that follow from the fields of this link: first those of the direction to the far side,
+    /// then those of the direction to the near side. The caller can change them and pass them to
     /// [`start_with`](Self::start_with).
     pub fn conditions(&self) -> [Conditions; 2] {
         [0, 1].map(|direction| Conditions {
@@ -218,7 +218,7 @@ impl RunningLink {
         self.carrier
     }
 
-    /// Returns what the link carried since it was set up, and how late it was.
+    /// Returns a report of the traffic that the link carried since it was set up, and of the lateness of its frames.
     ///
     /// # Errors
     /// Returns [`Error::Link`] if the emulator's thread has ended because of a bug.

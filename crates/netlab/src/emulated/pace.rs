@@ -2,8 +2,8 @@
 //!
 //! If the process may use real-time priority, the thread runs with it. The thread also spins shortly before an event is
 //! due, because sleeps end late. On a machine with two CPUs, a real-time thread that spins could starve other threads.
-//! Moreover, the kernel stops a real-time thread that never sleeps for 50 ms of each second. Therefore the thread spins
-//! at most half of the time, and gives up its priority while it is too busy.
+//! Moreover, the kernel stops a real-time thread for 50 ms of each second if the thread never sleeps. Therefore the
+//! thread spins at most half of the time, and gives up its priority while it is too busy.
 
 use std::num::NonZeroU64;
 
@@ -32,7 +32,7 @@ pub(crate) struct Pace {
 impl Pace {
     /// Sets the priority and the timer slack of the calling thread.
     pub fn new(now_ns: u64) -> Self {
-        // Without this, the kernel may end each sleep up to 50 µs late if the thread has no real-time priority.
+        // By default, the kernel may end each sleep of a thread without real-time priority up to 50 µs late.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let is_real_time = run_in_real_time().is_ok();
         Self {
@@ -46,8 +46,8 @@ impl Pace {
         }
     }
 
-    /// Returns whether the process may use real-time priority. The thread has that priority except while it is too
-    /// busy.
+    /// Returns whether the process may use real-time priority. If it may, the thread has that priority except while it
+    /// is too busy.
     pub fn may_real_time(&self) -> bool {
         self.may_real_time
     }

@@ -12,10 +12,10 @@ pub struct Report {
     pub to_far: Counts,
     /// The model's counts of the segments that were sent to the near side.
     pub to_near: Counts,
-    /// The delays of frames beyond the times that the model computed. They include the time for which frames may have
-    /// waited because the emulator had no CPU.
+    /// Lateness of the delivered frames, relative to the times that the model computed. It includes the time for which
+    /// a frame may have waited because the emulator's thread had no CPU.
     pub lateness: Lateness,
-    /// The CPU time of the emulator, including the kernel's work when the emulator reads and writes.
+    /// CPU time of the thread that carries the frames (the emulator), including its system calls.
     pub cpu_ns: u64,
     /// `true` if the emulator may use real-time priority. It has that priority except while it is too busy.
     pub is_real_time: bool,
@@ -36,7 +36,7 @@ impl Report {
             || self.unread_frames + self.refused_frames > 0
     }
 
-    /// Returns the part of this report that came after an earlier report of the same link, for example for one trial.
+    /// Returns the difference between this report and an earlier one of the same link, for example to cover one trial.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             to_far: counts_since(&self.to_far, &earlier.to_far),
@@ -90,8 +90,8 @@ impl Lateness {
         self.counts.iter().sum()
     }
 
-    /// Returns the lateness that a share of the frames, from 0 to 1, does not exceed. A share of 0.99 returns the 99th
-    /// percentile, and 1 the maximum. `None` if no frame was recorded.
+    /// Returns a quantile of the lateness, in nanoseconds: a `share` of 0.5 gives the median, 0.99 the 99th percentile,
+    /// and 1 the maximum. `None` if no frame was recorded.
     pub fn quantile_ns(&self, share: f64) -> Option<u64> {
         let count = self.count();
         let rank = ((share * count as f64).ceil() as u64).clamp(1, count.max(1));

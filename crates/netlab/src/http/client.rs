@@ -187,7 +187,7 @@ impl Connection {
         self.options.limit = limit;
     }
 
-    /// Returns the reads from the socket since the last request was sent, including the bytes of TLS.
+    /// Returns the reads from the socket since the last request was sent. Their sizes include the bytes that TLS adds.
     pub fn arrivals(&self) -> Vec<Arrival> {
         self.wire.lock().arrivals.clone().unwrap_or_default()
     }

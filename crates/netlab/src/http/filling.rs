@@ -10,7 +10,7 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The random bytes that every [`Filling`], which is a body of any size, repeats.
+/// Random bytes, which a body of [`Filling::of_size`] repeats.
 static PIECE: LazyLock<Bytes> = LazyLock::new(|| random_bytes(64 * 1024).into());
 
 /// Returns this number of pseudo-random bytes. They are the same in each process, and they can't be compressed in

@@ -28,8 +28,8 @@ pub fn kernel_has_tls(cipher: TlsCipher) -> io::Result<()> {
 }
 
 /// Runs the handshake with a client, and passes the keys to the kernel. The caller reads and writes plain data on the
-/// returned stream. The acceptor must allow the extraction of keys. Reading fails if a client sends an alert that ends
-/// TLS before it closes the connection, because the kernel reports alerts only on request.
+/// returned stream. The settings of `acceptor` must allow the extraction of keys. If a client ends TLS with an alert
+/// before it closes the connection, reading fails, because the kernel reports alerts only on request.
 pub async fn accept(
     acceptor: &TlsAcceptor,
     stream: TcpStream,
@@ -50,8 +50,8 @@ pub async fn accept(
     Ok(tokio::io::join(AsyncReadExt::chain(Cursor::new(taken), read), write))
 }
 
-/// Runs the TLS handshake. Returns the stream, the client's first data, and the keys. At most one record after the
-/// handshake has been read already; the first data is its decrypted content. Later records are still in the socket.
+/// Runs the TLS handshake. Returns the stream, the decrypted data that was already read, and the keys. That data is
+/// from at most one record after the handshake. Later records are still in the socket.
 async fn agree(acceptor: &TlsAcceptor, stream: TcpStream) -> io::Result<(TcpStream, Vec<u8>, ExtractedSecrets)> {
     let (read, write) = stream.into_split();
     let read = ByRecord { stream: read, header: Vec::with_capacity(HEADER_BYTES), left_bytes: 0 };
@@ -129,8 +129,8 @@ mod tests {
     const RECORD_BYTES: usize = HEADER_BYTES + REQUEST.len() + 1 + 16;
 
     /// A client may send requests together with the end of the handshake, and a part of a request may arrive later.
-    /// Each record is either read here, or left to the kernel, which continues to count the records. No record may be
-    /// lost or cut.
+    /// Each record must be left to the kernel, or be completely decrypted by rustls, and the kernel must continue the
+    /// count of records.
     #[test]
     fn what_follows_the_handshake_is_left_to_the_kernel() {
         for later_bytes in [0, RECORD_BYTES * 3 - 2, RECORD_BYTES * 3 - 10, RECORD_BYTES * 2] {

@@ -17,7 +17,8 @@ pub struct Arrival {
     pub bytes: u64,
 }
 
-/// Maximum number of arrivals that a [`Record`] keeps. It suffices for the first round trips of a page.
+/// Maximum number of reads that a [`Record`] keeps, so that a large download does not fill the memory. It suffices for
+/// the first round trips of a page.
 const MOST_ARRIVALS: usize = 1 << 14;
 
 /// The reads and writes of a stream since the last [`Record::clear`].

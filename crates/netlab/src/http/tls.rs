@@ -141,9 +141,9 @@ pub fn trusting(certificates_pem: &[u8], versions: &[TlsVersion]) -> Result<Tls,
 
 /// Accepts a server's certificate if a trusted authority signed it, or if it is itself one of the trusted certificates.
 ///
-/// rustls refuses a trusted certificate of a server if it is marked as an authority's certificate. All certificates
-/// from `openssl req -x509` are marked so. This verifier accepts them, but still checks the name, the validity period
-/// and the signature of the handshake.
+/// On its own, rustls refuses a server's certificate that is marked as an authority's, even a trusted one. All
+/// certificates from `openssl req -x509` are marked so. This verifier accepts them, but still checks the name, the
+/// validity period and the signature of the handshake.
 #[derive(Debug)]
 struct Verifier {
     by_authority: Arc<WebPkiServerVerifier>,
@@ -268,7 +268,7 @@ mod tests {
         Arc::new(config.with_single_cert(vec![certificate], key).unwrap())
     }
 
-    /// Carries the handshake from one side to the other, in memory. Returns the client's session, or its error.
+    /// Runs a handshake between a client and a server in memory. Returns the client's session, or its error.
     fn shake_hands(client: &Tls, server: &Arc<ServerConfig>, host: &'static str) -> Result<TlsSession, String> {
         let name = ServerName::try_from(host).unwrap();
         let mut client = ClientConnection::new(client.asking_for(Protocol::Http1), name).unwrap();

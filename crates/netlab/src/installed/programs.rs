@@ -1,5 +1,5 @@
-//! Descriptions of the servers as plain data. Their configurations are minimal, and they write only to their own
-//! folders.
+//! Descriptions of server programs as plain data. Each server has a minimal configuration, and writes only to its own
+//! folder.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -201,8 +201,8 @@ pub fn minio(address: SocketAddr) -> Program {
     Program { is_ready: is_refusing, ..program }
 }
 
-/// Returns whether MinIO refuses a request without credentials, which shows that it is ready. Its health check is no
-/// such sign, because it succeeds earlier.
+/// Returns whether MinIO is ready: it then refuses a request without credentials. Its health check would succeed too
+/// early.
 fn is_refusing(stream: TcpStream) -> bool {
     let question = b"GET / HTTP/1.1\r\nhost: minio\r\n\r\n";
     ask(stream, question).is_ok_and(|answer: [u8; 12]| answer.ends_with(b" 403"))

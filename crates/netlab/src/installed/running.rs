@@ -23,7 +23,7 @@ use crate::Error;
 /// Time between two checks of whether a program is ready or has ended.
 const EACH: Duration = Duration::from_millis(5);
 
-/// Time in which a program must end after it was asked to. After this time it is killed.
+/// Time that a program has to end after SIGTERM. After this time it is killed.
 const MERCY: Duration = Duration::from_secs(5);
 
 /// Number of lines at the end of a program's output that [`RunningProgram::output`] returns.
@@ -32,11 +32,11 @@ const LINES: usize = 12;
 /// A server program that can be started. The program must stay in the foreground, and in its process group.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Name of the program. It is searched for in `PATH`, and in the folders for programs of the user root.
+    /// Name of the program. It is searched for in `PATH`, and in `/usr/sbin` and similar folders.
     pub name: &'static str,
     /// Command that installs the program, such as `apt-get install nginx`.
     pub install: &'static str,
-    /// Arguments of the program. `{folder}` stands for the program's folder.
+    /// Arguments of the program. `{folder}` stands for the running program's temporary folder.
     pub arguments: Vec<String>,
     /// Files of the program, each as its path within the program's folder and its content. `{folder}` in the content
     /// stands for that folder, too. A path that ends with `/` creates a folder.
@@ -60,8 +60,8 @@ pub struct RunningProgram {
     folder: Folder,
 }
 
-/// Starts a server on a free port of 127.0.0.1, from 10,000 on. When a process asks for any port, the kernel
-/// assigns a higher one. Therefore this port normally stays free until the server uses it.
+/// Starts a server on a free port of 127.0.0.1. `program` returns the description of the server for an address. The
+/// port is below the range from which the kernel assigns ports, so it normally stays free until the server uses it.
 ///
 /// # Errors
 /// Returns the errors of [`Program::start`].
@@ -140,7 +140,8 @@ impl Program {
         let mut running = RunningProgram { child, group, address: self.address, folder };
         let start = Instant::now();
         loop {
-            // This is checked before connecting, because another server may listen at the same address.
+            // This check comes before connecting, because another server at the same address would accept the
+            // connection.
             if running.has_ended() {
                 let status = running.reap().map_err(Error::Server)?;
                 return Err(self.not_up(format!("ended at once ({status})"), &running.folder));
@@ -196,8 +197,8 @@ impl RunningProgram {
         &self.folder.0
     }
 
-    /// Creates a file of `bytes` bytes in the folder `www`, unless it exists already, and returns its path on the
-    /// server. The file is not sparse, because reading a hole would cost less than reading data.
+    /// Creates a file of `bytes` bytes in the folder `www` of a web server, unless it exists already, and returns its
+    /// path in URLs. The file is not sparse, because reading a hole would cost less than reading data.
     ///
     /// # Errors
     /// Returns errors of the system, with the name of the file.
@@ -216,8 +217,8 @@ impl RunningProgram {
         self.child.id()
     }
 
-    /// Returns whether the process has ended. It is not reaped here, so that the ids of the process and of its group
-    /// cannot be reused.
+    /// Returns whether the process has ended. The process is not reaped here, so that its id and its group's id cannot
+    /// be reused.
     fn has_ended(&self) -> bool {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         // An error means that the process was reaped already.
@@ -250,7 +251,7 @@ impl Drop for RunningProgram {
     }
 }
 
-/// Finds a program in `PATH`, or in the folders for programs of the user root, and returns its path.
+/// Finds a program in `PATH`, or in `/usr/sbin` and similar folders, and returns its path.
 ///
 /// # Errors
 /// Returns [`Error::NotInstalled`], which contains the command `install`.

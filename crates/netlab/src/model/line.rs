@@ -10,8 +10,8 @@ use super::Flow;
 use super::shaping::{Throttle, Throttling, TokenBucket, Tokens, Wire, nanobits};
 use crate::Error;
 
-/// The conditions of one direction of a link. By default every segment arrives immediately, without delay, rate limit
-/// and loss.
+/// The conditions of one direction of a link. By default there is no delay, no rate limit and no loss, so every segment
+/// arrives immediately.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conditions {
     /// Time from the moment at which a segment is completely sent to its arrival. If both directions have the same

@@ -44,7 +44,7 @@ impl Wire {
             let needed = nanobits.saturating_sub(spare);
             let takes_ns = ns_for(needed, rate);
             self.free_ns = begins_ns.saturating_add(takes_ns);
-            // The difference is negative only if the time saturated.
+            // The difference is negative only if the time was limited to `u64::MAX`.
             self.spare_nanobits = (u128::from(takes_ns) * u128::from(rate) + spare).saturating_sub(nanobits);
         }
         self.free_ns

@@ -24,7 +24,7 @@ use crate::threads::lock;
 /// Maximum size of a request's body, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Time from the loss of an answer until its change is made, for [`Provider::late_changes`].
+/// Time from the loss of an answer until the provider makes the requested change, for [`Provider::late_changes`].
 const LATE: Duration = Duration::from_secs(1);
 
 /// An emulated DNS provider that is running. Dropping it stops the provider, but not the servers of its zones.
@@ -43,7 +43,7 @@ pub(super) struct State {
 #[derive(Default)]
 pub(super) struct Shared {
     pub records: Records,
-    /// The changes so far: for the id of each, the time at which it was accepted, in nanoseconds.
+    /// For the id of each change so far, the time at which the change was accepted, in nanoseconds.
     pub changes: BTreeMap<String, u64>,
     pub tokens: Tokens,
     recent_ns: VecDeque<u64>,
@@ -133,8 +133,8 @@ impl State {
         now_ns().saturating_sub(since_ns) >= self.provider.done_after.as_nanos() as u64
     }
 
-    /// Returns whether to refuse a request as one too many, because of the rate limit or of
-    /// [`Provider::throttled_changes`]. Requests that the rate limit refuses count towards it as well.
+    /// Returns whether to refuse a request because there are too many, according to the rate limit or to
+    /// [`Provider::throttled_changes`]. A request that the rate limit refuses counts towards the limit as well.
     pub fn is_too_often(&self, request: &ProviderRequest) -> bool {
         let (now_ns, mut shared) = (now_ns(), lock(&self.shared));
         if request.is_change() && shared.throttled_changes > 0 {

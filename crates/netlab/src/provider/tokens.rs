@@ -105,7 +105,7 @@ fn given(state: &State) -> Answer {
 }
 
 /// Checks the signed request for a token (JWT). It must be signed with the account's key, be valid now, name this
-/// server, and name one of the known scopes.
+/// server or Google's, and name one of the known scopes.
 fn asserted(state: &State, assertion: &str) -> Result<(), Answer> {
     let no = |why| refused(400, "invalid_grant", why);
     let (text, signature) = assertion.rsplit_once('.').ok_or_else(|| no("Invalid JWT."))?;

@@ -21,7 +21,7 @@ pub(crate) struct Refusal {
     pub status: u16,
     pub code: &'static str,
     pub message: String,
-    /// The store's region, for a client whose signature names another region, service or date; otherwise `None`.
+    /// The store's region, if the client's signature names a wrong region, service or date; otherwise `None`.
     pub region: Option<String>,
 }
 

@@ -193,8 +193,8 @@ fn put_block(bucket: &mut Bucket, request: StoreRequest) -> Result<Answer, Refus
     Ok(answer)
 }
 
-/// Finds the block with the identifier `id` in a committed blob, and returns it with its content. Only its CRCs are
-/// computed, because its other checksums are not needed.
+/// Returns the block with the identifier `id` of a committed blob; `None` if there is none. Of the block's checksums,
+/// only the CRCs are computed, because the others are not needed.
 fn committed(object: &Object, id: &str) -> Option<Block> {
     let at = object.blocks.iter().position(|(block, _)| block == id)?;
     let start: u64 = object.blocks[..at].iter().map(|(_, bytes)| bytes).sum();
@@ -280,7 +280,7 @@ fn list(bucket: &Bucket, head: &Head) -> Result<Answer, Refusal> {
     let listed = bucket.list(prefix, delimiter, &after, LISTED.min(most));
     let mut blobs = String::new();
     for (name, object) in &listed.objects {
-        // XML cannot express these characters, so the name is encoded.
+        // XML cannot express some characters. A name that contains one of them is percent-encoded.
         let is_encoded =
             name.contains(|c: char| c < ' ' && !"\t\n\r".contains(c) || ('\u{fffe}'..='\u{ffff}').contains(&c));
         let attribute = if is_encoded { " Encoded=\"true\"" } else { "" };

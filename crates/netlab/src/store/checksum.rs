@@ -89,8 +89,8 @@ impl Digests {
         }
     }
 
-    /// Appends another stream of bytes, of which only its checksums `next` are given. After that, only the CRCs of this
-    /// stream are known.
+    /// Appends a stream of bytes that is known only by its checksums, `next`. Afterwards only the CRCs are known,
+    /// because the other checksums cannot be combined.
     pub fn append(&mut self, next: &Self) {
         self.bytes += next.bytes;
         self.crc32.combine(&next.crc32);

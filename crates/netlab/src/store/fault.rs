@@ -107,7 +107,7 @@ pub struct RequestRecord {
     pub status: Option<u16>,
 }
 
-/// The faults of a store, each with the number of requests so far that could have received it.
+/// The faults of a store. With each fault is the number of requests for its operation since the fault was added.
 #[derive(Debug, Default)]
 pub(super) struct Faults(Vec<(Fault, u64)>);
 
@@ -116,7 +116,7 @@ impl Faults {
         self.0.push((fault, 0));
     }
 
-    /// Counts the next request for all faults, and returns the fault to inject into it.
+    /// Counts a request for the operation `kind`, and returns the fault to inject into it; `None` if no fault is due.
     pub fn next(&mut self, kind: Kind) -> Option<Misdeed> {
         let mut due = None;
         for (fault, met) in self.0.iter_mut().filter(|(fault, _)| fault.on.is_none_or(|on| on == kind)) {

@@ -42,8 +42,8 @@ pub(super) struct Object {
 }
 
 impl Object {
-    /// Creates an object from its content, with the headers of the request `head`. `number` becomes its generation. It
-    /// has no checksums and no list of blocks.
+    /// Creates an object from its content, with the headers of the request `head` and the generation `number`. The new
+    /// object has no checksums and no list of blocks.
     pub fn new(head: &Head, number: u64, etag: String, content: Vec<Bytes>) -> Self {
         Self {
             bytes: content.iter().map(|piece| piece.len() as u64).sum(),
@@ -86,8 +86,8 @@ pub(super) struct Block {
 /// One page of the objects in a bucket, as a request to list them returns it.
 pub(super) struct ListPage<'a> {
     pub objects: Vec<(&'a str, &'a Object)>,
-    /// The beginnings of object names up to the delimiter, similar to folders. Each stands for all objects whose names
-    /// begin with it, and is listed once in their place.
+    /// Common prefixes of object names, each up to and including the delimiter, similar to folders. A prefix is listed
+    /// once, instead of the objects whose names begin with it.
     pub prefixes: Vec<String>,
     /// The name after which the next page starts; `None` on the last page.
     pub next: Option<String>,

@@ -209,7 +209,8 @@ async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Re
     Ok(response)
 }
 
-/// Checks that a request is authorised. For S3, returns a verifier for the signatures of chunks.
+/// Checks that a request is authorised. For S3, returns a verifier for the signatures of the body's chunks; otherwise
+/// returns `None`.
 fn authorize(store: &Store, head: &Head, kind: Kind) -> Result<Option<ChunkSigner>, Refusal> {
     let Store { account, secret, region, .. } = store;
     match store.dialect {
@@ -274,8 +275,8 @@ fn is_chunked(head: &Head) -> bool {
     head.header("x-amz-content-sha256").starts_with("STREAMING-")
 }
 
-/// Removes the chunk sizes and signatures from a chunked body, after it has checked the signatures. The headers after
-/// the last chunk, such as checksums, then become headers of the request.
+/// Checks the signatures of a chunked body, and removes the chunk sizes and signatures. The headers after the last
+/// chunk, such as checksums, then become headers of the request.
 fn unframe(request: &mut StoreRequest, signer: Option<ChunkSigner>) -> Result<(), Refusal> {
     let kind = request.head.header("x-amz-content-sha256");
     let has_trailers = kind.ends_with("-TRAILER");

@@ -250,7 +250,7 @@ fn list_objects(bucket: &Bucket, head: &Head) -> Result<Answer, Refusal> {
     };
     let listed = bucket.list(prefix, delimiter, &after, LISTED.min(most));
     let is_encoded = parameter("encoding-type") == "url";
-    // Spaces are encoded as in the body of a form.
+    // A space is encoded as `+`, as in the body of a form.
     let shown =
         |name: &str| if is_encoded { encoded_path(name).replace("%20", "+") } else { escape(name).into_owned() };
     let (count, is_truncated) = (listed.objects.len() + listed.prefixes.len(), listed.next.is_some());

@@ -221,7 +221,8 @@ mod tests {
         Head::new(method, &address.parse().unwrap(), headers, None, moment())
     }
 
-    /// Verifies the request of an example. All its headers are signed: these, and those that all examples have.
+    /// Verifies the request of an example. All its headers are signed: those in `headers`, and those that all examples
+    /// have.
     fn example(
         method: Method,
         address: &str,

@@ -36,11 +36,11 @@ pub struct Bucket {
     pub ran_out: Duration,
 }
 
-/// Intended number of groups of intervals, between which a fall of the rate is searched for. A group has several
-/// intervals if there are enough, so that a short disturbance does not hide the fall. For example, packets are lost
-/// when a bucket becomes empty, which delays the data of some intervals.
+/// Approximate number of groups into which the intervals are divided. A fall of the rate is searched for between groups
+/// and not between single intervals, so that a short disturbance does not hide it. For example, packets are lost when a
+/// bucket becomes empty, which delays the data of some intervals.
 const BLOCKS: usize = 25;
-/// Minimum number of groups of intervals before the fall of the rate, and also after it.
+/// Minimum number of groups of intervals on each side of the fall of the rate.
 const FEWEST: usize = 5;
 /// Minimum share of pairs that confirm a fall of the rate. A pair is one group of intervals before the fall and one
 /// after it. It confirms the fall if the earlier group has the higher rate.
@@ -48,11 +48,11 @@ const APART: f64 = 0.9;
 /// Minimum size of a fall of the rate, as a share of the rate before it. A smaller fall may be the network's normal
 /// variation.
 const LEAST: f64 = 0.2;
-/// Maximum ratio of two sums of squared deviations: from the two mean rates, before and after the fall, and from one
-/// straight line. A rate that drifts steadily follows the line, so its ratio is higher.
+/// Maximum ratio of the residuals of two models: two constant rates, before and after the fall, and one straight line.
+/// A residual is a sum of squared deviations. A rate that drifts steadily fits the line better, so its ratio is higher.
 const OF_A_LINE: f64 = 0.6;
-/// Minimum share of sections after the fall whose rate must be steady, because traffic through an empty bucket is
-/// steady. If other traffic had caused the fall, our share of the link would vary more. The other sections may be
+/// Minimum share of the sections after the fall (see [`parts`]) whose rate must be steady. Traffic through an empty
+/// bucket is steady, whereas a share of a link with other traffic would vary more. The remaining sections may be
 /// disturbed, by lost packets or by a machine that read too late.
 const MOST: f64 = 0.6;
 /// Maximum deviation of a steady section from the rate after the fall, as a share of that rate.
@@ -83,13 +83,13 @@ impl Bucket {
         if before - after < LEAST * before || (steady as f64) < MOST * slow.len() as f64 {
             return None;
         }
-        // The rate fell within these intervals: from the group before the fall to the middle of the rest. By that
-        // middle, all data that lost packets delayed has arrived.
+        // The moment of the fall is in these intervals. They begin one group before the split `at`, and end halfway
+        // between the split and the last interval. By then, all data that lost packets delayed has arrived.
         let from = curve.left_out + (at - 1) * each;
         let around = &curve.bytes[from..usize::midpoint(from + each, curve.bytes.len())];
         let excess = around.iter().sum::<u64>() as f64 - after * around.len() as f64;
         let fast_intervals = (excess / (before - after)).clamp(0.0, around.len() as f64);
-        // In each interval, the connections spend the bytes that arrived, and the bucket is refilled. The total never
+        // Sums up the bytes that the connections took out of the bucket, minus its refill per interval. The sum never
         // falls below 0, because a full bucket loses new tokens.
         let spent = |spent: f64, bytes: &u64| (spent + *bytes as f64 - after).max(0.0);
         let burst_bytes = curve.bytes[..from].iter().fold(0.0, spent) + fast_intervals * (before - after);
@@ -99,15 +99,15 @@ impl Bucket {
     }
 }
 
-/// Searches for the fall of the rate; `values` has the rate of each group of intervals. The best split has the smallest
-/// squared deviations from the mean rates before and after it. Returns the index of the first group after this split;
-/// the rate fell in it or just before it. `None` if the rates do not show a fall.
+/// Finds the fall of the rate; `values` has the rate of each group of intervals. The fall is at the split whose two
+/// sides deviate least from their own mean rates (least squares). Returns the index of the first group after the split;
+/// the rate fell in this group or just before it. `None` if the rates do not show a fall.
 fn fall(values: &[f64]) -> Option<usize> {
     let (mean, all) = (mean(values), around_mean(values));
     let mut sum = 0.0;
     let sums: Vec<f64> = values.iter().map(|value| (sum, sum += value - mean).0).collect();
-    // The deviations from the overall mean add up to 0. So the sums before and after the split differ only in their
-    // sign, and one of them suffices.
+    // The deviations from the overall mean add up to 0, so the sums before and after a split differ only in their sign.
+    // One of them suffices.
     let left = |at: usize| {
         let parts = 1.0 / at as f64 + 1.0 / (values.len() - at) as f64;
         (at, (all - sums[at] * sums[at] * parts).max(0.0))
@@ -174,8 +174,8 @@ mod tests {
         let bucket = Bucket::find(&curve(bytes.clone())).unwrap();
         assert_eq!((bucket.burst_bytes.round(), bucket.bytes_per_s), (10_000_000.0, 2_000_000.0));
         assert_eq!(bucket.ran_out.as_micros(), 1_250_000);
-        // The intervals that are left out spend tokens, too. Only the first of them spend none, while the bucket is
-        // full.
+        // The intervals that are left out take tokens out of the bucket, too, except for the first three. Their traffic
+        // stays below the refill, so the bucket remains full.
         let late = Bucket::find(&Curve { left_out: 5, ..curve([&[0, 0, 100_000][..], &bytes].concat()) }).unwrap();
         assert_eq!((late.burst_bytes.round(), late.ran_out.as_micros()), (10_000_000.0, 1_550_000));
     }

@@ -22,8 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Number of round trips that are measured to estimate the offset of the clocks. The estimate uses the shortest one.
 const PINGS: usize = 10;
 
-/// Time in milliseconds from sending the start message to the start of the measurement, for each attempt. A round trip
-/// is added to it. If the start message is lost, its retransmission arrives too late, and the next attempt allows more
+/// Time from sending the start message to the start of the measurement, in milliseconds and in addition to a round
+/// trip. Each attempt uses the next time: if the start message is lost, its retransmission comes too late for a short
 /// time.
 const AHEAD_MS: [u64; 4] = [2, 20, 500, 5_000];
 
@@ -76,8 +76,8 @@ pub struct Measurement {
     pub spec: TrafficSpec,
     /// The counts of each flow, in the order of flow indexes.
     pub flows: Vec<FlowReport>,
-    /// Estimated offset of the listener's clock from the client's clock. The client used it to choose a start time for
-    /// both.
+    /// Estimated offset of the listener's clock from the client's clock. The client used it to choose a common start
+    /// time.
     pub clock: ClockOffset,
 }
 
@@ -103,7 +103,8 @@ impl Measurement {
         Curve { interval, left_out: left_out as usize, bytes }
     }
 
-    /// Returns the CPU time in the counted intervals: first that of the client's threads, then that of the listener's.
+    /// Returns the CPU time in the counted intervals, that is, without those that are left out at the beginning. The
+    /// first element is the CPU time of the client's threads, and the second that of the listener's.
     pub fn cpu_ns(&self) -> [u64; 2] {
         let sum = |is_near| {
             self.flows.iter().map(|flow| if flow.is_up == is_near { &flow.sender } else { &flow.receiver }.cpu_ns).sum()
@@ -159,7 +160,7 @@ fn measure_once(
         Transport::Udp { .. } => FlowSockets::Datagrams(sockets.iter().map(|socket| (socket, None)).collect()),
     };
     control.until_ready(&sockets)?;
-    // The start time leaves the start message enough time to reach the listener.
+    // The start is far enough ahead for the start message to reach the listener in time.
     let zero_ns = now_ns() + 2 * clock.bound_ns + ahead_ms * 1_000_000;
     control.send(&Message::Begin { at_ns: clock.theirs_ns(zero_ns), bound_ns: clock.bound_ns })?;
     let timing = Timing::new(spec, zero_ns, clock.bound_ns);
@@ -298,8 +299,8 @@ impl<'a> ClientControl<'a> {
         while start.elapsed() < Duration::from_secs(1) && self.control.poll(LOOK).is_ok() {}
     }
 
-    /// Returns the listener's reason for ending the measurement, if it arrives within a second. Otherwise returns
-    /// `error`, which the client itself saw when a flow broke.
+    /// Returns the listener's reason for ending the measurement, if a message with the reason arrives within a second.
+    /// Otherwise returns `error`, which the client itself saw when a flow broke.
     fn reason(&mut self, error: Error) -> Error {
         match error {
             Error::Broken { .. } => match self.control.poll(Duration::from_secs(1)) {
@@ -330,8 +331,8 @@ pub struct ClockOffset {
 }
 
 impl ClockOffset {
-    /// Estimates the offset from the shortest of these round trips; `None` if there are none. Each round trip has three
-    /// times: when it was sent (our clock), answered (the other clock) and returned (our clock).
+    /// Estimates the offset from the shortest of these round trips; `None` if there are none. The elements of a round
+    /// trip are the times of sending (our clock), answering (the other clock) and receiving (our clock).
     pub fn from_round_trips(trips: &[[u64; 3]]) -> Option<Self> {
         let [sent_ns, theirs_ns, answered_ns] = *trips.iter().min_by_key(|trip| trip[2].saturating_sub(trip[0]))?;
         let middle_ns = (i128::from(sent_ns) + i128::from(answered_ns)) / 2;
@@ -352,7 +353,8 @@ mod tests {
     #[test]
     fn the_shortest_round_trip_is_believed() {
         assert_eq!(ClockOffset::from_round_trips(&[]), None);
-        // The first trip is slow on the way there, and the second on the way back. The third is equally fast both ways.
+        // The first message is slow on the way there, and the second on the way back. The third takes equally long both
+        // ways.
         let trips = [[1_000, 6_400, 1_500], [2_000, 7_100, 2_600], [3_000, 8_030, 3_060]];
         let offset = ClockOffset::from_round_trips(&trips).unwrap();
         assert_eq!(offset, ClockOffset { offset_ns: 5_000, bound_ns: 30 });

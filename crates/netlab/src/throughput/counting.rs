@@ -17,8 +17,8 @@ pub struct FlowEnd {
     /// Number of bytes that this host sent or received in each interval. The list begins with the intervals that are
     /// left out.
     pub bytes: Vec<u64>,
-    /// CPU time of the flow's thread on this host during the counted intervals, including system calls. A listener
-    /// receives all UDP flows in one thread, whose CPU time is counted for the first of these flows.
+    /// CPU time of the flow's thread on this host, including system calls, without the intervals that are left out. A
+    /// listener receives all UDP flows in one thread, whose CPU time is counted for the first of these flows.
     pub cpu_ns: u64,
     /// The kernel's statistics of the flow's TCP connection. `None` for UDP, or if the kernel does not provide them.
     pub tcp: Option<TcpStats>,
@@ -88,9 +88,8 @@ pub(super) struct Timing {
 
 impl Timing {
     pub fn new(spec: &TrafficSpec, zero_ns: u64, bound_ns: u64) -> Self {
-        /// The minimum of `slack_ns`, and the most that is added to it for the error of the clocks. The minimum is not
-        /// 0, because a machine may be busy. Without the limit, a wrong `bound_ns` from the other host could cause a
-        /// long wait.
+        /// The minimum of `slack_ns`, and the maximum that the error of the clocks adds to it. The minimum is not 0,
+        /// because a machine may be busy. The maximum prevents a long wait if the other host sends a wrong `bound_ns`.
         const SLACK_NS: [u64; 2] = [20_000_000, 2_000_000_000];
         let interval_ns = spec.interval.as_nanos() as u64;
         let begin_ns = zero_ns + interval_ns * u64::from(spec.left_out);
@@ -110,7 +109,7 @@ impl Timing {
         now_ns > self.begin_ns + self.interval_ns / 2
     }
 
-    /// Returns whether data counts if it was sent `sent_ns` nanoseconds after the start of the measurement.
+    /// Returns whether data that was sent `sent_ns` nanoseconds after the start is in the counted intervals.
     pub fn counts(&self, sent_ns: u64) -> bool {
         (self.begin_ns - self.zero_ns..self.end_ns - self.zero_ns).contains(&sent_ns)
     }

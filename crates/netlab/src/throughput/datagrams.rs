@@ -173,8 +173,8 @@ struct Arrivals {
     transit_ns: Option<i128>,
     /// The highest sequence number so far, plus one.
     next: u64,
-    /// The highest sequence number so far, plus one, for each remainder modulo [`REMEMBERED`]. The remainder is the
-    /// index. The value is 0 if no such number has arrived.
+    /// For each remainder modulo [`REMEMBERED`], the highest sequence number with this remainder so far, plus one. The
+    /// value is 0 if no such number has arrived.
     latest: Vec<u64>,
 }
 
@@ -241,11 +241,12 @@ mod tests {
         assert_eq!((end.datagrams, end.reordered, end.duplicates), (3, 1, 1));
     }
 
-    /// In RFC 3550, section 6.4.1, each new difference moves the jitter by a sixteenth of their distance.
+    /// Each new difference of transit times moves the jitter towards it by a sixteenth of the distance (RFC 3550,
+    /// section 6.4.1).
     #[test]
     fn jitter_is_as_the_standard_has_it() {
         let (mut arrivals, mut end) = (Arrivals::default(), FlowEnd::default());
-        // The other clock has a large offset.
+        // The receiver's clock is 5,000 ns ahead of the sender's.
         for (number, sent_ns, now_ns) in [(0, 0, 5_000), (1, 1_000, 6_000), (2, 2_000, 7_160), (3, 3_000, 8_000)] {
             arrivals.add(header(number, sent_ns), now_ns, true, &mut end);
         }

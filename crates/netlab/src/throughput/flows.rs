@@ -61,7 +61,7 @@ impl Flows<'_> {
             let ends = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked()));
             let mut ends: Vec<Ends> = ends.collect();
             watched?;
-            // Errors other than `Stopped` come first, because they are the cause of `Stopped`.
+            // A flow that fails ends the other flows with `Stopped`. Its own error comes first, so that it is returned.
             ends.sort_by_key(|end| matches!(end, Err(Error::Stopped)));
             let ends = ends.into_iter().collect::<Result<Vec<_>, _>>()?;
             Ok(ends.into_iter().flatten().collect())

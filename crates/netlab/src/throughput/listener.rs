@@ -65,8 +65,8 @@ pub struct Listener {
     _thread: JoinedThread,
 }
 
-/// The number of the current session, and the channel to it. The connections of the session's flows are sent through
-/// the channel, each with the index of its flow.
+/// The current session: its number, and a channel to it. The session gets the connections of its flows through the
+/// channel, each with the index of the flow.
 type ActiveSession = (u64, SyncSender<(u32, TcpStream)>);
 
 #[derive(Debug)]
@@ -161,7 +161,8 @@ fn accept(listener: &TcpListener, woken: &PipeReader, shared: &Arc<Shared>) {
         match listener.accept() {
             Ok((stream, peer)) => {
                 let stream = Arc::new(stream);
-                // `shared` is referenced by the listener, by this thread, and by the thread of each connection.
+                // `shared` has one reference for each connection's thread, and two more: of the listener and of this
+                // thread.
                 let is_full = Arc::strong_count(shared) >= MOST_CONNECTIONS + 2;
                 if !waiting.admit(&stream, peer.ip(), is_full) {
                     continue;
@@ -187,9 +188,9 @@ fn accept(listener: &TcpListener, woken: &PipeReader, shared: &Arc<Shared>) {
 struct WaitingConnections(VecDeque<(IpAddr, Weak<TcpStream>)>);
 
 impl WaitingConnections {
-    /// Returns whether a new connection from `peer` may wait for its token. If too many wait at this address, or too
-    /// many are open (`is_full`), the one that has waited longest is closed. Clients send the token at once, so this
-    /// hits idle connections of strangers, which cannot keep clients out.
+    /// Returns whether a new connection from `peer` may wait for its token. If too many connections from `peer` wait
+    /// already, closes the oldest of them. Otherwise, if too many connections are open (`is_full`), closes the oldest
+    /// one that waits. Clients send the token at once, so this only closes idle connections of strangers.
     fn admit(&mut self, stream: &Arc<TcpStream>, peer: IpAddr, is_full: bool) -> bool {
         self.0.retain(|(_, stream)| stream.strong_count() > 0);
         let of_peer = self.0.iter().filter(|(of, _)| *of == peer).count();
@@ -199,7 +200,7 @@ impl WaitingConnections {
             (false, false) => None,
         };
         if let Some(index) = must_go {
-            // If all connections have sent the token, no connection can be closed.
+            // If all open connections have sent the token, none of them can be closed.
             let Some((_, oldest)) = self.0.remove(index) else { return false };
             oldest.upgrade().iter().for_each(|oldest| _ = oldest.shutdown(Shutdown::Both));
         }
@@ -218,9 +219,8 @@ impl Shared {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         };
-        // The connection has sent the token, so it must not count as waiting any more. It counts while an `Arc` of it
-        // exists. If the accepting thread still holds one for a moment, the stream is cloned, and this `Arc` is
-        // dropped.
+        // A connection counts as waiting while an `Arc` of it exists. This one has sent the token, so its `Arc` is
+        // given up. If the accepting thread still holds another `Arc` for a moment, the stream is cloned.
         let stream = Arc::try_unwrap(stream).or_else(|stream| stream.try_clone())?;
         if hello.session != 0 {
             // A flow's connection is closed if its session is not the current one, or has too many flows already.
@@ -327,8 +327,8 @@ impl<'a> ClientSession<'a> {
         control.send(&Message::Welcome { session: self.number }).map_err(stopped)?;
         let Message::Measure(spec) = self.shared.next(control)? else { return Err(Error::Stopped) };
         spec.check(self.shared.limits.time).map_err(Error::Refused)?;
-        // Used-up bytes are noticed here already. Otherwise every further measurement would begin, and send or receive
-        // a little more than the limit allows.
+        // If no bytes are left, the listener refuses here. Otherwise every further measurement would begin, and send or
+        // receive a little more than the limit allows.
         if self.shared.left_bytes.load(Ordering::Relaxed) == 0 {
             return Err(Error::Refused(Refusal::UsedUp));
         }

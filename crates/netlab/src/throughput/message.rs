@@ -35,7 +35,7 @@ pub(super) struct Hello {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
-    /// The listener accepts the client's token. The first line of each flow repeats the session number.
+    /// The listener accepts the client's token. The first line of each flow's connection repeats the session number.
     Welcome {
         /// The session number, which is never 0.
         session: u64,
@@ -56,13 +56,13 @@ pub enum Message {
     },
     /// The client requests a measurement of this traffic.
     Measure(TrafficSpec),
-    /// The listener has the connections or addresses of all flows.
+    /// The listener has the connections (TCP) or addresses (UDP) of all flows, so the measurement can start.
     Ready,
     /// The client sets the time at which the measurement starts.
     Begin {
         /// The start time, on the listener's clock.
         at_ns: u64,
-        /// Largest error of `at_ns`. There is an error because the client only estimates the offset of the clocks.
+        /// Largest error of `at_ns`, which the client computed from an estimated offset of the clocks.
         bound_ns: u64,
     },
     /// The listener sends its counts of a flow.

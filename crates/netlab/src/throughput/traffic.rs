@@ -140,7 +140,7 @@ pub enum Refusal {
     /// ([`ListenerLimits::bytes`](super::ListenerLimits::bytes)).
     #[error("the listener has transferred as many bytes as its limit allows; restart the listener")]
     UsedUp,
-    /// Not every flow reached the listener.
+    /// The connection or the datagrams of a flow did not reach the listener in time.
     #[error("not every flow reached the listener; check for a firewall that blocks some of them, for example UDP")]
     NotReached,
     /// The start message arrived after the time at which the measurement should have started.

@@ -145,7 +145,7 @@ fn resolves(program: fn(SocketAddr) -> Program) {
     let mut answer = [0; 512];
     let length = socket.recv(&mut answer).unwrap();
     let answer = &answer[..length];
-    // The id of the query; an authoritative answer; no error.
+    // The answer has the id of the query, is authoritative, and reports no error.
     assert_eq!((&answer[..2], answer[2] & 0x84, answer[3] & 0x0f), (&question[..2], 0x84, 0), "{}", running.output());
     assert!(answer.windows(4).any(|bytes| bytes == [192, 0, 2, 2]));
     end(running);

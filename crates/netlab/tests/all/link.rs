@@ -72,7 +72,7 @@ fn a_connection_takes_a_round_trip() {
             assert_eq!(from, stream.local_addr().unwrap());
         }
         let report = running.report().unwrap();
-        // The connection's first two segments, and the third one if it has been sent and has arrived.
+        // The report counts the connection's first two segments, and the third one if it has been sent and has arrived.
         assert!(report.lateness.count() >= 2, "{report:?}");
     });
 }
@@ -133,7 +133,7 @@ fn nothing_is_faster_than_the_rate() {
 #[test]
 fn each_segment_is_a_frame_at_a_rate_alone() {
     let at_once = Link::default();
-    // Segments are due within 50 µs of each other, but do not arrive together.
+    // A segment takes 12 µs at this rate, so several are due within 50 µs, but they are still delivered one by one.
     let at_a_rate = Link { rate_bits_per_s: Some(1_000_000_000), ..Link::default() };
     for (link, is_cut) in [(at_once, false), (at_a_rate, true)] {
         with_each_carrier(&link, &link.conditions(), |running| {
@@ -141,7 +141,8 @@ fn each_segment_is_a_frame_at_a_rate_alone() {
             let report = running.report().unwrap();
             let due = report.to_far.due.segments + report.to_near.due.segments;
             let is_plain = running.carrier() == Carrier::Tun { has_offloads: false };
-            // Up to ten segments may still be in transit when the connection ends, so they are not counted yet.
+            // Up to ten segments may still be in transit when the connection ends, so their lateness is not recorded
+            // yet.
             assert_eq!(report.lateness.count() + 10 > due, is_cut || is_plain, "{report:?}");
         });
     }
@@ -177,7 +178,7 @@ fn a_provider_favours_a_port() {
         receivers[1].set_read_timeout(Some(PATIENCE)).unwrap();
         (0..10).for_each(|_| assert_eq!(receivers[1].recv(&mut [0; 8]).unwrap(), 5));
         let counts = running.report().unwrap().to_far;
-        // The first segment passes because of the burst credit.
+        // The first segment passes although it is larger than the bucket, because the bucket is full.
         assert_eq!((counts.throttled.segments, counts.due.segments), (9, 11), "{counts:?}");
     });
 }
@@ -236,8 +237,7 @@ fn a_page_over_the_first_window_takes_a_round_trip_more() {
             assert_eq!(answer.body_bytes, bytes);
             let took = |phase| Duration::from_nanos(phases.took_ns(phase).unwrap());
             assert!(took(Phase::Connect) >= rtt);
-            // The time is measured from before the request was written, because the request leaves before the write
-            // returns.
+            // The time to write the request is included, because the request leaves before the write returns.
             let asked = took(Phase::Sent) + took(Phase::FirstByte) + took(Phase::LastByte);
             assert!(asked >= rtt * round_trips, "{phases:?}");
         }
@@ -293,7 +293,7 @@ fn play(part: &str) -> Command {
     command
 }
 
-/// One side of the tests below, in another process. If it is run directly, it does nothing.
+/// Runs a part of the tests below in another process. The variable [`PART`] names the part; without it, nothing runs.
 #[test]
 fn played_by_a_process_of_its_own() {
     let Ok(part) = std::env::var(PART) else { return };
@@ -311,7 +311,7 @@ fn played_by_a_process_of_its_own() {
 
 #[test]
 fn nothing_is_left_after_a_panic() {
-    // Other tests have links and descriptors at the same time.
+    // Runs alone, because other tests have links and descriptors, too.
     alone(|| {
         if or_left_out(Link::default().start()).is_none() {
             return;
@@ -399,7 +399,7 @@ fn as_nobody() {
         let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
         if said[0].contains("running") {
             assert!(output.status.success(), "{prepare}, {:?}: {}", output.status, said.concat());
-            // Without a TUN it is expected that tests with TUN are skipped.
+            // Without a TUN that the user may open, tests with TUN are expected to be skipped, so this is not reported.
             let missed = said[1].lines().filter_map(|line| line.strip_prefix("left out: "));
             missed.filter(|_| prepare == own_tun).for_each(left_out);
         } else {

@@ -73,7 +73,7 @@ fn one_measurement_follows_the_other() {
     assert!(listener.stats().measurements >= 30);
 }
 
-/// Measures in one and in both directions, with one flow and with several, and checks the counts of both ends.
+/// Measures in one and in both directions, with one flow and with several. Checks the counts of client and listener.
 #[test]
 fn whatever_is_sent_arrives() {
     for address in [LOCALHOST, IpAddr::V6(Ipv6Addr::LOCALHOST)] {
@@ -101,7 +101,7 @@ fn whatever_is_sent_arrives() {
                 assert_eq!(measured.lost().is_some(), transport == UDP);
                 let [near_ns, far_ns] = measured.cpu_ns();
                 assert!(near_ns > 0 && far_ns > 0);
-                // Both ends have the same clock.
+                // Client and listener have the same clock here.
                 assert!(measured.clock.offset_ns.unsigned_abs() <= u128::from(measured.clock.bound_ns) + 1);
             }
         }
@@ -203,7 +203,7 @@ fn what_is_no_listener_is_said_to_be_none() {
     assert!(error.to_string().contains("refused"), "{error}");
 }
 
-/// A measurement ends when it is stopped, even while the other end sends nothing.
+/// A measurement ends when it is stopped, even while the listener sends nothing.
 #[test]
 fn it_ends_when_it_is_told_to() {
     let silent = TcpListener::bind((LOCALHOST, 0)).unwrap();
@@ -242,7 +242,7 @@ fn a_listener_that_ends_is_noticed() {
     }
 }
 
-/// A client's connection and its session, to send messages by hand.
+/// The control connection of a client that sends messages by hand, and its session number.
 struct Client(TcpStream, u64);
 
 impl Client {
@@ -276,7 +276,8 @@ fn one_client_is_measured_at_a_time() {
     let mut first = Client::new(&listener, &spec(Transport::Tcp, Direction::Up));
     let busy = measured(&listener, &TrafficSpec::default());
     assert!(matches!(busy, Err(Error::Refused(Refusal::Busy))), "{busy:?}");
-    // The flow of another session, a flow that does not exist, and a flow that is connected twice.
+    // After a flow of the session come three that must not count: one of another session, one that does not exist, and
+    // one that is connected already.
     for (session, flow) in [(first.1, 0), (first.1.wrapping_add(1).max(1), 1), (first.1, 2), (first.1, 0)] {
         let mut flow_of = TcpStream::connect(listener.address()).unwrap();
         flow_of.write_all(&hello(1, token().as_str(), session, flow)).unwrap();
@@ -297,7 +298,8 @@ fn datagrams_go_only_where_the_client_is() {
     let elsewhere = UdpSocket::bind("127.0.0.2:0").unwrap();
     let here = UdpSocket::bind((LOCALHOST, 0)).unwrap();
     elsewhere.set_nonblocking(true).unwrap();
-    // From another address; without the session's number; for a flow that does not exist; an empty datagram.
+    // The listener must ignore a datagram from another address, without the session's number, for a flow that does not
+    // exist, or without content.
     for (socket, said) in [
         (&elsewhere, client.knock(0)),
         (&here, [&[0; 8], &client.knock(0)[8..]].concat()),

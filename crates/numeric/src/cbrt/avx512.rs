@@ -50,7 +50,7 @@ fn eight_roots(x: __m512i) -> __m256i {
     let third = _mm512_mul_pd(exponent, _mm512_set1_pd(1.0 / 3.0 + 1e-9));
     let third = _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(third);
     let rest = _mm512_fnmadd_pd(third, _mm512_set1_pd(3.0), exponent);
-    // The remainder of the exponent, 0, 1 or 2: adding 2^52 moves it to the last bits of the double.
+    // The exponent modulo 3, which is 0, 1 or 2. Adding 2^52 moves it to the last bits of the double.
     let rest = _mm512_castpd_si512(_mm512_add_pd(rest, _mm512_set1_pd(4_503_599_627_370_496.0)));
     let [one, two, four] = [1.0, 1.259_921_049_894_873_2, 1.587_401_051_968_199_5];
     let power = _mm512_permutexvar_pd(rest, _mm512_setr_pd(one, two, four, one, one, one, one, one));
@@ -62,9 +62,8 @@ fn eight_roots(x: __m512i) -> __m256i {
     _mm512_cvtepi64_epi32(_mm512_mask_sub_epi64(root, is_over, root, _mm512_set1_epi64(1)))
 }
 
-/// Every estimate of a root is raised by this share of the root, which makes sure that it is never too low. The share
-/// is larger than the estimate's error, and small enough that the estimate is at most one too high at the largest root,
-/// 2^21.4.
+/// Relative amount by which each estimate of a root is raised, so that none is below the root. It exceeds the
+/// estimate's error. Even at the largest root, 2^21.4, the raised estimate is at most one too high.
 const NUDGE: f64 = 1e-8;
 
 /// Constant, linear and quadratic coefficients of the parabolas for x^(−1/3) on each eighth of the interval 1 to 2.

@@ -1,8 +1,8 @@
 //! The exact cube root: an estimate from a table, corrected by one comparison. The tables are computed at compile time.
 //!
-//! A number is shifted left by a multiple of three so that its leading byte is 32 to 255. The table has one entry for
-//! each such byte. Within the interval of one entry the root is nearly a parabola; for 32-bit numbers a line is close
-//! enough.
+//! A number is shifted left by a multiple of three bits, so that its leading byte is 32 to 255. The table has one entry
+//! for each such byte. Among the numbers with the same leading byte, the root is nearly a parabola. For 32-bit numbers
+//! a line is close enough.
 
 #[cfg(target_arch = "x86_64")]
 use crate::features::detected;
@@ -21,14 +21,14 @@ use crate::features::detected;
 /// ```
 #[inline]
 pub fn cbrt_u64(x: u64) -> u32 {
-    // Zero is treated like one; the comparison at the end then corrects the root.
+    // Zero has no leading bit, so it is treated like the number 1. The comparison at the end then corrects the root.
     let third = leading_zeros(x | 1) / 3;
     let shifted = (x | 1) << (3 * third);
     let near = &PARABOLAS[(shifted >> 56) as usize];
     let fraction = shifted << 8;
     let slope = near.linear - multiply_high(fraction, near.quadratic);
     let root = (near.constant + multiply_high(fraction, slope)) >> (PARABOLA_BITS + third);
-    // The cube is within 2^45 of x, so the difference is right even if the cube wraps around.
+    // The cube of `root` is within 2^45 of x, so the difference is right even if the cube wraps around.
     let over = root.wrapping_mul(root).wrapping_mul(root).wrapping_sub(x) as i64;
     root as u32 - u32::from(over > 0)
 }
@@ -102,7 +102,7 @@ pub fn leading_zeros(x: u64) -> u32 {
     x.leading_zeros()
 }
 
-/// The smallest leading byte of a shifted number. The table entries below it are never used.
+/// Smallest leading byte that a number has after it is shifted left. The table entries below it are never used.
 const FIRST_BYTE: usize = 32;
 
 /// Fractional bits of the fixed-point numbers in [`Parabola`].
@@ -128,8 +128,8 @@ pub struct Line {
     pub linear: u32,
 }
 
-/// One parabola for each leading byte of a shifted number. Each is above the cube root everywhere, by less than a
-/// quarter.
+/// One parabola for each leading byte of a shifted number. Everywhere in the byte's interval the parabola is above the
+/// cube root, by less than a quarter.
 pub static PARABOLAS: [Parabola; 256] = {
     let mut table = [Parabola { constant: 0, linear: 0, quadratic: 0 }; 256];
     let mut byte = FIRST_BYTE;
@@ -140,7 +140,8 @@ pub static PARABOLAS: [Parabola; 256] = {
     table
 };
 
-/// One line for each leading byte of a shifted number. Each is above the cube root everywhere, by less than a tenth.
+/// One line for each leading byte of a shifted number. Everywhere in the byte's interval the line is above the cube
+/// root, by less than a tenth.
 pub static LINES: [Line; 256] = {
     let mut table = [Line { constant: 0, linear: 0 }; 256];
     let mut byte = FIRST_BYTE;

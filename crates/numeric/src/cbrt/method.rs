@@ -31,8 +31,8 @@ pub fn acbrt(x: u64) -> u32 {
 
 /// Works like [`acbrt`], but with only 32-bit shifts and additions.
 ///
-/// The lowest bits of longer numbers are dropped, in groups of three. For each group, a zero bit is appended to the
-/// root. The loop updates the remainder and the square of the root along with the root.
+/// Numbers of more than 32 bits lose their lowest bits, in groups of three. For each such group, a zero bit is appended
+/// to the root. The loop updates the remainder and the square of the root along with the root.
 #[inline(always)]
 pub fn hcbrt(x: u64) -> u32 {
     let cut = bits(x).saturating_sub(32).div_ceil(3);
@@ -94,7 +94,7 @@ pub fn ncubic(x: u64) -> u32 {
     root as u32
 }
 
-/// Runs three steps of Newton's iteration. A division is one of 32 bits if both operands fit, otherwise one of 64 bits.
+/// Runs three steps of Newton's iteration. Divides in 32 bits if both operands fit, otherwise in 64 bits.
 #[inline(always)]
 pub fn ncubic32(x: u64) -> u32 {
     let mut root = 1 << (bits(x) / 3);
@@ -107,8 +107,8 @@ pub fn ncubic32(x: u64) -> u32 {
 /// Works like [`ncubic32`] but divides by r·(r − 1). The smaller divisor makes up for most of the division's rounding
 /// error.
 ///
-/// Hemminger and Tarreau give only the results of this method, which are those of `ncubic32` with a smaller error. The
-/// divisor is the one that they describe for other methods of this kind.
+/// Hemminger and Tarreau give this method's results, but not its formula. The results are those of `ncubic32` with a
+/// smaller error. This divisor is the one that they describe for similar methods.
 #[inline(always)]
 pub fn ncubic32_1(x: u64) -> u32 {
     let mut root: u64 = 1 << (bits(x) / 3);
@@ -118,7 +118,7 @@ pub fn ncubic32_1(x: u64) -> u32 {
     root as u32
 }
 
-/// Returns a first guess of the root, from the position of the leading bit and the bit after it. Used alone, it is too
+/// Returns a first guess of the root, from the position of the leading bit and the bit after it. The guess alone is too
 /// inaccurate.
 #[inline(always)]
 pub fn div0(x: u64) -> u32 {
@@ -153,9 +153,9 @@ pub fn div3(x: u64) -> u32 {
     refined(x, 3)
 }
 
-/// First guesses of the root in units of 2^−16, for numbers that begin at 1, 1.5, 2, 3, 4 and 6. The first guess is the
-/// geometric mean of the roots of 1 and 1.5, the second that of the roots of 1.5 and 2. The others are these two for
-/// numbers two and four times as large.
+/// First guesses of the root, in units of 2^−16, for the intervals that begin at 1, 1.5, 2, 3, 4 and 6. The first guess
+/// is the geometric mean of the roots of 1 and 1.5, the second that of the roots of 1.5 and 2. The others are the same
+/// guesses for numbers two and four times as large.
 const GUESSES: [u64; 6] = [70_116, 78_683, 88_340, 99_134, 111_302, 124_902];
 
 #[inline(always)]
@@ -193,8 +193,8 @@ fn divide(x: u64, by: u64) -> u64 {
     }
 }
 
-/// Cube roots of 0.5, 1.5, 2.5, and so on, in units of 2^−6. These are the middles of the intervals that share a table
-/// entry.
+/// Cube roots of 0.5, 1.5, 2.5, and so on, in units of 2^−6. The numbers are the middles of the intervals that share a
+/// table entry.
 static ROOTS: [u8; 64] = {
     let mut table = [0; 64];
     let mut i = 0;

@@ -89,7 +89,7 @@ const EACH: Variant = Variant {
 
 /// All methods of the integer cube root. They have the names that their publication gives them; `exact` is
 /// [`cbrt_u64`].
-#[rustfmt::skip] // One variant, one line.
+#[rustfmt::skip] // Keeps each variant on one line.
 pub const VARIANTS: &[Variant] = variants! {
     cbrt_u64,           "exact",      true,  "a table indexed by the leading byte, a parabola, one correction";
     method::libm,       "libm",       true,  "the C library's cbrt of a double, corrected";

@@ -10,8 +10,8 @@ use core::arch::x86_64::*;
 pub const FEATURES: &[&str] = &["avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512ifma", "avx512vbmi", "lzcnt"];
 
 /// Factors by which [`eight`] multiplies the number x, one per lane: 2⁵²/10⁷ to 2⁵²/10, each rounded up and then
-/// reduced by one. The multiplication also adds x, which makes up for that one. The first digit is the leading one, so
-/// its lane needs x itself and has the factor zero.
+/// reduced by one. The multiplication also adds x, which makes up for the reduction. The first lane needs x itself for
+/// the leading digit, so its factor is zero.
 const FRACTIONS: [i64; 8] = {
     let mut fractions = [0; 8];
     let mut power = 10;
@@ -41,13 +41,13 @@ const POWERS: [u64; 20] = {
     powers
 };
 
-/// Returns the byte positions of a number's digits in two registers, from the first digit to the last:
+/// Returns the byte positions, in two registers, of the digits of a number with the greatest length:
 ///
-/// 1. The first `second` positions are of digits of [`above`], which are at the end of the first register.
+/// 1. The first `second` positions are of the digits from [`above`], at the end of the first register.
 /// 2. The next eight are of the digits that [`eight`] adds to the first register.
 /// 3. The last eight are of the digits in the second register, whose bytes count from 64.
 ///
-/// If a number is shorter, the caller reads this table from a later entry on, which skips the leading zeros.
+/// To skip the leading zeros of a shorter number, the caller reads this table from a later entry on.
 const fn places<const COUNT: usize>(second: usize) -> [u8; COUNT] {
     let mut places = [0; COUNT];
     let mut i = 0;
@@ -79,7 +79,7 @@ fn eight(x: u64, tens: __m512i, to: __m512i) -> __m512i {
     _mm512_madd52hi_epu64(to, _mm512_madd52lo_epu64(x, x, fractions), tens)
 }
 
-/// Returns the digits of a number below 10⁷ as text, in the second byte of each lane, with `0` in the first byte.
+/// Returns the digits of a number below 10⁷ as text. Each lane has `0` in its first byte and a digit in its second.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 fn above(x: u64) -> __m512i {

@@ -123,7 +123,7 @@ unsafe fn many<I: Integer>(numbers: Magnitudes, delimiter: u8, mut at: *mut u8) 
     let (mut texts, mut first) = ([_mm512_setzero_si512(); 4], [0; 4]);
     for (i, (front, lanes)) in halves.into_iter().enumerate() {
         let digits = each_of_fours(_mm512_maskz_permutex2var_epi64(0b0111_0111, front, lanes, low));
-        // Zero keeps its last digit, which is the 24th.
+        // The number zero keeps its last digit, which is the 24th.
         first[i] = _mm512_test_epi8_mask(digits, digits) | 1 << 23 | 1 << (32 + 23);
         texts[i] = _mm512_or_si512(digits, ascii);
     }
@@ -150,8 +150,8 @@ const ASCII: i64 = 0x3030_3030_3030_3030;
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 fn parts(x: __m512i) -> (__m512i, __m512i, __m512i) {
-    /// A factor slightly below 10⁻⁸, for dividing by 10⁸. It is so much lower that three roundings cannot make the
-    /// quotient too great, but lower by less than 2⁻⁵⁰ of 10⁻⁸.
+    /// A factor slightly below 10⁻⁸, for dividing by 10⁸. It is so low that three roundings cannot make the quotient
+    /// too great, but its relative difference from 10⁻⁸ is less than 2⁻⁵⁰.
     const BELOW: f64 = 1e-8 * (1.0 - 1.0 / (1_u64 << 51) as f64);
     /// The number 2⁷⁸/10⁸, rounded up. Multiplying by it and dropping 78 bits divides numbers below 2³⁸ exactly by 10⁸.
     const FRACTION: i64 = ((1_u128 << 78) / EIGHT as u128 + 1) as i64;

@@ -70,7 +70,8 @@ pub fn radix_100(x: u64, buffer: &mut [u8; 20]) -> Range<usize> {
     0..length
 }
 
-/// Returns the number of digits of `x`. It makes up to four comparisons, then divides by 10,000 and goes on.
+/// Returns the number of digits of `x`. Makes up to four comparisons; for a longer number, divides by 10,000 and
+/// repeats.
 #[inline(always)]
 fn gallop(mut x: u64) -> usize {
     let mut digits = 0;

@@ -43,11 +43,11 @@ unsafe fn first(x: u64, to: *mut u8) -> usize {
     length
 }
 
-/// Turns eight digits into text without leading zeros. The first digit is in the lowest byte, before and after. Returns
-/// the text and its length.
+/// Turns eight digits into text without leading zeros. In the digits and in the text, the first digit is in the lowest
+/// byte. Returns the text and its length.
 #[inline(always)]
 pub fn trimmed(digits: u64) -> (u64, usize) {
-    // Zero keeps its last digit.
+    // The number zero keeps its last digit.
     let zeros = ((digits | 1 << 56).trailing_zeros() / 8) as usize;
     ((digits | ASCII) >> (8 * zeros), 8 - zeros)
 }

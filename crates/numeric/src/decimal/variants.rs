@@ -10,8 +10,8 @@ use crate::code_size::sized;
 use crate::features::{first_missing, on};
 use crate::standard::Once;
 
-/// A function that writes numbers to the front of a buffer, each over the one before, and returns the total number of
-/// bytes. The CPU must have the features that the variant requires.
+/// A function that writes each number to the front of a buffer, over the previous number, and returns the total number
+/// of bytes. The CPU must have the features that the variant requires.
 type Each = unsafe fn(&[u64], &mut [u8; 20]) -> usize;
 
 /// One method of writing an integer.
@@ -21,9 +21,9 @@ pub struct Variant {
     pub name: &'static str,
     /// Description of the method, in one line.
     pub about: &'static str,
-    /// CPU features that the variant needs, with the names of `is_x86_feature_detected!`.
+    /// CPU features that the variant needs, named as in `is_x86_feature_detected!`.
     pub requires: &'static [&'static str],
-    /// Function of the variant, or `None` in a program for an architecture on which the variant does not exist.
+    /// Function of the variant, or `None` if the target architecture cannot have the variant.
     each: Option<Each>,
     pub(super) column: Column,
     code_bytes: fn() -> Option<usize>,
@@ -38,7 +38,7 @@ impl Variant {
         first_missing(self.requires).map_or(Ok(()), Err)
     }
 
-    /// Writes the numbers to the front of the buffer, each over the one before. Returns the total number of bytes, or
+    /// Writes each number to the front of the buffer, over the previous number. Returns the total number of bytes, or
     /// `None` if the machine cannot run the variant.
     pub fn each(&self, values: &[u64], buffer: &mut [u8; 20]) -> Option<usize> {
         self.is_available().ok()?;
@@ -120,7 +120,7 @@ fn first_that_runs(has: impl Fn(&[&'static str]) -> bool) -> &'static Variant {
     VARIANTS.iter().find(runs).expect("the portable variant runs on every machine")
 }
 
-/// Defines a function that writes numbers to the front of a buffer, each over the one before, and returns the total
+/// Defines a function that writes each number to the front of a buffer, over the previous number, and returns the total
 /// number of bytes. The CPU must have the features that the function enables.
 macro_rules! each {
     ($name:ident, $enable:meta, $value:ident, $to:ident, $digits:expr) => {
@@ -140,7 +140,7 @@ macro_rules! each {
 each!(each, inline, value, to, portable::digits(value, to));
 
 sized!("decimal" "portable", alone, code_bytes, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
-    // SAFETY: this function is never called.
+    // SAFETY: this function is never called; only its size is measured.
     portable::digits(value, to)
 });
 
@@ -154,7 +154,7 @@ pub(super) type Digits = unsafe fn(u64, *mut u8) -> usize;
 /// `to` has room for the largest magnitude of the integer's type, and the CPU has the features that `many` needs.
 #[inline(always)]
 pub(super) unsafe fn digits(magnitude: u64, to: *mut u8, many: Digits) -> usize {
-    // SAFETY: the caller guarantees the room and the features, and there are more than four bytes.
+    // SAFETY: the caller guarantees the features and the room, which is more than the four bytes that the table needs.
     unsafe {
         if magnitude < portable::TABLE_END { portable::digits_by_table(magnitude, to) } else { many(magnitude, to) }
     }
@@ -173,7 +173,7 @@ pub(super) fn best<I: Integer>() -> Digits {
         target_feature = "avx512vbmi",
         target_feature = "lzcnt"
     )) {
-        // The compiler knows the function and calls it directly.
+        // The function is known at compile time, so it is called directly.
         return match I::MOST_DIGITS {
             10 => super::avx512::digits::<10>,
             19 => super::avx512::digits::<19>,
@@ -181,7 +181,7 @@ pub(super) fn best<I: Integer>() -> Digits {
         };
     }
     let known = slot(I::MOST_DIGITS).load(Ordering::Relaxed);
-    // SAFETY: a slot holds such a function, from the start.
+    // SAFETY: a slot holds a function of this type at all times.
     unsafe { core::mem::transmute::<*mut (), Digits>(known) }
 }
 
@@ -220,12 +220,12 @@ mod x86 {
     use crate::decimal::avx512;
 
     sized!("decimal" "avx512", alone, code_bytes, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
-        // SAFETY: this function is never called.
+        // SAFETY: this function is never called; only its size is measured.
         avx512::digits::<20>(value, to)
     }, "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt");
 
     sized!("decimal" "table_avx512", with_table, code_bytes_with_table, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
-        // SAFETY: this function is never called.
+        // SAFETY: this function is never called; only its size is measured.
         digits(value, to, avx512::digits::<20>)
     }, "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt");
 

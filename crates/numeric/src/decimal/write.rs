@@ -18,8 +18,8 @@ impl<T: Sealed + Copy> Integer for T {}
 /// The items of [`Integer`] that are hidden from users. This trait also prevents other crates from implementing
 /// `Integer`.
 pub trait Sealed {
-    /// Number of digits of the largest magnitude of this type. Integers narrower than 32 bits are written as integers
-    /// of 32 bits, so they have that type's number.
+    /// Number of digits of the largest magnitude of this type. Integers narrower than 32 bits are written as 32-bit
+    /// integers, so this is the number of digits of the 32-bit type.
     const MOST_DIGITS: usize;
     /// `true` if the type has negative numbers.
     const IS_SIGNED: bool;
@@ -54,7 +54,7 @@ integer! {
     isize, 19, true, isize::is_negative, |x: isize| x.unsigned_abs() as u64;
 }
 
-/// The error of a buffer that has no room for the text.
+/// The error that a buffer is too short for the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooShort {
     /// Length in bytes that the buffer must have.
@@ -88,7 +88,7 @@ pub fn write<I: Integer>(value: I, buffer: &mut [u8]) -> Result<usize, TooShort>
     if buffer.len() < I::MOST_BYTES {
         return Err(TooShort { needed: I::MOST_BYTES, have: buffer.len() });
     }
-    // SAFETY: the buffer has the bytes.
+    // SAFETY: the buffer has at least `MOST_BYTES` bytes.
     Ok(unsafe { write_unchecked(value, buffer.as_mut_ptr(), best::<I>()) })
 }
 
@@ -125,7 +125,7 @@ pub fn write_within<I: Integer>(value: I, buffer: &mut [u8]) -> Result<usize, To
 #[inline]
 pub fn append<I: Integer>(value: I, text: &mut Vec<u8>) {
     text.reserve(I::MOST_BYTES);
-    // SAFETY: the bytes after the text are reserved, and the counted bytes have been written.
+    // SAFETY: the bytes after the text are reserved, and `length` of them have been written.
     unsafe {
         let length = write_unchecked(value, text.as_mut_ptr().add(text.len()), best::<I>());
         text.set_len(text.len() + length);
@@ -154,7 +154,7 @@ pub fn append_to_string<I: Integer>(value: I, text: &mut String) {
 pub(super) unsafe fn write_unchecked<I: Integer>(value: I, to: *mut u8, many: Digits) -> usize {
     let (is_negative, magnitude) = value.parts();
     let sign = usize::from(is_negative);
-    // SAFETY: the sign is one byte, and the digits of the largest magnitude have the others.
+    // SAFETY: the sign takes one byte, and the remaining bytes are enough for the digits of the largest magnitude.
     unsafe {
         if I::IS_SIGNED {
             to.write(b'-');

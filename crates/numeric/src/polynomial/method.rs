@@ -2,14 +2,14 @@
 
 use crate::simd::Register;
 
-/// A recurrence, which computes each value from earlier ones, makes this many steps before it restarts from the
-/// polynomial itself.
+/// Number of steps after which a recurrence restarts from the polynomial itself. A recurrence computes each value from
+/// earlier values, so rounding errors accumulate.
 const STEPS: usize = 256;
 
 /// Returns the value of the polynomial at `x`, by Horner's rule.
 #[inline(always)]
 unsafe fn horner<V: Register>(coefficients: &[V], x: V) -> V {
-    // SAFETY: the same contract.
+    // SAFETY: the caller guarantees the same conditions.
     unsafe {
         let Some((&highest, lower)) = coefficients.split_last() else { return V::splat(0.0) };
         let mut value = highest;
@@ -24,7 +24,7 @@ unsafe fn horner<V: Register>(coefficients: &[V], x: V) -> V {
 /// library are compiled without the enabled instructions.
 #[inline(always)]
 unsafe fn splat<V: Register, const N: usize>(coefficients: &[f64; N]) -> [V; N] {
-    // SAFETY: the same contract.
+    // SAFETY: the caller guarantees the same conditions.
     unsafe {
         let mut registers = [V::splat(0.0); N];
         for (register, &coefficient) in registers.iter_mut().zip(coefficients) {
@@ -38,7 +38,7 @@ unsafe fn splat<V: Register, const N: usize>(coefficients: &[f64; N]) -> [V; N] 
 /// go on to the next, so that none waits for another.
 #[inline(always)]
 unsafe fn horner_side_by_side<V: Register, const C: usize>(coefficients: &[f64], x: &[V; C]) -> [V; C] {
-    // SAFETY: the same contract.
+    // SAFETY: the caller guarantees the same conditions.
     unsafe {
         let Some((&highest, lower)) = coefficients.split_last() else { return [V::splat(0.0); C] };
         let mut values = [V::splat(highest); C];
@@ -126,7 +126,7 @@ pub unsafe fn recurrences<V: Register, const N: usize, const C: usize>(coefficie
     unsafe {
         let registers = splat::<V, N>(coefficients);
         let first = fill_unaligned(&registers, out);
-        // The last difference is the same everywhere.
+        // The difference of the highest order is the same at every position.
         let last = V::splat(differences[N - 1][0]);
         for (run, block) in out[first..].chunks_mut(STEPS * stride).enumerate() {
             // The value and the differences of each chain.
@@ -156,7 +156,7 @@ pub unsafe fn recurrences<V: Register, const N: usize, const C: usize>(coefficie
 /// Returns `C` registers whose lanes contain `first`, `first + 1`, and so on.
 #[inline(always)]
 unsafe fn positions<V: Register, const C: usize>(first: usize) -> [V; C] {
-    // SAFETY: the same contract.
+    // SAFETY: the caller guarantees the same conditions.
     unsafe {
         let begin = V::counting().add(V::splat(first as f64));
         let mut positions = [begin; C];
@@ -172,7 +172,7 @@ unsafe fn positions<V: Register, const C: usize>(first: usize) -> [V; C] {
 unsafe fn fill_unaligned<V: Register>(registers: &[V], out: &mut [f64]) -> usize {
     let first = unaligned::<V>(out);
     if first > 0 {
-        // SAFETY: the same contract; `out` has at least `first` elements.
+        // SAFETY: the caller guarantees the same conditions; `out` has at least `first` elements.
         unsafe { store_all(horner(registers, V::counting()), &mut out[..first]) }
     }
     first

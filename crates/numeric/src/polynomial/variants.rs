@@ -27,12 +27,12 @@ pub struct Variant {
     pub name: &'static str,
     /// Description of the method, in one line.
     pub about: &'static str,
-    /// CPU features that the variant needs, with the names of `is_x86_feature_detected!`.
+    /// CPU features that the variant needs, named as in `is_x86_feature_detected!`.
     pub requires: &'static [&'static str],
     /// `true` if the values are those of the polynomial. It is `false` for variants that only store, which show the
     /// upper limit of the speed.
     pub is_polynomial: bool,
-    /// Function of the variant, or `None` in a program for an architecture on which the variant does not exist.
+    /// Function of the variant, or `None` if the target architecture cannot have the variant.
     pub(super) kernel: Option<Kernel>,
 }
 
@@ -132,8 +132,8 @@ fn additions(coefficients: &[f64], out: &mut [f64]) {
     by_length!(coefficients, out, method::additions, beyond scalar::direct)
 }
 
-/// Expands to the kernel on x86-64, and to `None` on other architectures. The variant exists there as well, because
-/// claims refer to its name.
+/// Expands to the kernel on x86-64, and to `None` on other architectures. The variant is listed there too, because
+/// shipped claims refer to its name.
 macro_rules! x86 {
     ($kernel:path) => {
         on!("x86_64", Some($kernel as Kernel), None)
@@ -150,7 +150,7 @@ const fn new(
 }
 
 /// All variants, including those that this machine [cannot run](Variant::is_available).
-#[rustfmt::skip] // One variant, one line.
+#[rustfmt::skip] // Keeps each variant on one line.
 pub const VARIANTS: &[Variant] = &[
     new("additions",            PLAIN,  Some(additions),            "one recurrence, as strength reduction makes it; beyond the fourth degree as direct"),
     new("direct",               PLAIN,  Some(scalar::direct),       "Horner's rule, one at a time"),

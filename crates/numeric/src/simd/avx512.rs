@@ -64,7 +64,7 @@ impl Register for __m512d {
     }
 }
 
-/// A mask of the first `count` lanes (0 to 8).
+/// Returns a mask of the first `count` lanes (0 to 8).
 fn first(count: usize) -> __mmask16 {
     (1 << count) - 1
 }

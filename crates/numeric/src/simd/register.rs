@@ -1,5 +1,5 @@
-//! The operations that the methods need of a register, so that each method is written once for all instruction sets. A
-//! register of eight lanes is available on any CPU; it may consist of several CPU registers.
+//! Operations on vector registers, with which each method is written once for all instruction sets. A register of eight
+//! lanes is available on any CPU; it may consist of several CPU registers.
 
 /// The largest number of lanes of any register.
 pub const MAX_LANES: usize = 8;
@@ -50,11 +50,11 @@ pub trait Register: Copy {
     /// Returns `self * factor + other`, rounded once if the CPU has an instruction for it, otherwise twice.
     unsafe fn mul_add(self, factor: Self, other: Self) -> Self;
 
-    /// Returns `self * factor - other`, rounded once. It is right but slow if the CPU has no instruction for it, such
-    /// as an x86-64 without FMA.
+    /// Returns `self * factor - other`, rounded once. If the CPU has no instruction for this, such as an x86-64 without
+    /// FMA, the result is the same but slow.
     unsafe fn mul_sub(self, factor: Self, other: Self) -> Self;
 
-    /// Sorts by magnitude: in each lane, the first result has the larger number, and the second has the other one.
+    /// Sorts each lane of two registers by magnitude: the first result has the larger numbers, the second the others.
     unsafe fn by_magnitude(self, other: Self) -> (Self, Self);
 
     /// Returns the lanes in the order of memory, followed by unspecified values up to [`MAX_LANES`].
@@ -63,7 +63,7 @@ pub trait Register: Copy {
     /// Returns the sum of the lanes: the upper half is added to the lower half until one lane is left.
     #[inline(always)]
     unsafe fn sum_lanes(self) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         let mut lanes = unsafe { self.to_lanes() };
         let mut width = Self::LANES;
         while width > 1 {
@@ -91,8 +91,8 @@ macro_rules! with_instructions {
 }
 pub(super) use with_instructions;
 
-/// Eight numbers in `PARTS` registers of type `V`, the first numbers in the first register. Calculations follow the
-/// order of an AVX-512 register and give the same bits.
+/// Eight numbers in `PARTS` registers of type `V`, the first numbers in the first register. Lanes are added in the
+/// order of an AVX-512 register, so results have the same bits.
 #[derive(Clone, Copy)]
 pub struct Eight<V, const PARTS: usize>(pub [V; PARTS]);
 
@@ -102,7 +102,7 @@ macro_rules! each_part {
         $(#[inline(always)]
         unsafe fn $name(mut self $(, $other: Self)*) -> Self {
             for i in 0..PARTS {
-                // SAFETY: the same contract.
+                // SAFETY: the caller guarantees the same conditions.
                 self.0[i] = unsafe { self.0[i].$name($($other.0[i]),*) };
             }
             self
@@ -166,7 +166,7 @@ impl<V: Register, const PARTS: usize> Register for Eight<V, PARTS> {
 
     #[inline(always)]
     unsafe fn splat(value: f64) -> Self {
-        // SAFETY: the same contract, here as below.
+        // SAFETY: the caller guarantees the same conditions, here and below.
         Eight([unsafe { V::splat(value) }; PARTS])
     }
 
@@ -209,7 +209,7 @@ impl<V: Register, const PARTS: usize> Register for Eight<V, PARTS> {
     #[inline(always)]
     unsafe fn by_magnitude(mut self, mut other: Self) -> (Self, Self) {
         for i in 0..PARTS {
-            // SAFETY: the same contract.
+            // SAFETY: the caller guarantees the same conditions.
             (self.0[i], other.0[i]) = unsafe { self.0[i].by_magnitude(other.0[i]) };
         }
         (self, other)

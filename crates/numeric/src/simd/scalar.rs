@@ -55,7 +55,7 @@ impl Register for f64 {
         }
 
         unsafe fn load_partial_f64(from: *const f64, _one: usize) -> f64 {
-            // SAFETY: as above; with one lane, partial is whole.
+            // SAFETY: as above; a register of one lane is never partial.
             unsafe { f64::load_f64(from) }
         }
 
@@ -70,7 +70,7 @@ impl Register for f64 {
         }
 
         unsafe fn store_partial(self, to: *mut f64, _one: usize) {
-            // SAFETY: as above; with one lane, partial is whole.
+            // SAFETY: as above; a register of one lane is never partial.
             unsafe { to.write(self) }
         }
 

@@ -5,7 +5,7 @@ use super::x86;
 #[cfg(target_arch = "x86_64")]
 use crate::features::detected;
 
-/// Number of numbers in a block: as many as a word of a mask has bits.
+/// Number of elements in a block, one for each bit of a mask's word.
 pub(super) const BLOCK: usize = 64;
 /// Number of independent partial sums: enough to hide the latency of an addition in registers of any width.
 pub(super) const LANES: usize = 32;

@@ -1,4 +1,4 @@
-//! The loop that all methods share: several independent accumulators in turn.
+//! The loop that all methods of summation share. It uses several independent accumulators in turn.
 
 use super::element::Element;
 use super::vector::Vector;
@@ -15,11 +15,11 @@ pub trait Accumulator<V: Vector>: Copy {
     /// Adds one number to each lane.
     unsafe fn push(&mut self, terms: V);
 
-    /// Adds as [`Accumulator::push`] does. `_turn` is the index of this accumulator among those that take turns.
-    /// Depending on it, an accumulator may use other execution units of the CPU.
+    /// Adds as [`Accumulator::push`] does. `_turn` is the index of this accumulator among those that are used in turn.
+    /// An accumulator may use it to choose execution units of the CPU.
     #[inline(always)]
     unsafe fn push_in_turn(&mut self, _turn: usize, terms: V) {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { self.push(terms) }
     }
 
@@ -31,7 +31,7 @@ pub trait Accumulator<V: Vector>: Copy {
     unsafe fn push_rounds<T: Element, const N: usize>(accumulators: &mut [Self; N], rounds: &[T]) {
         for round in rounds.chunks_exact(N * V::LANES) {
             for (i, accumulator) in accumulators.iter_mut().enumerate() {
-                // SAFETY: the same contract; a round has N × LANES numbers.
+                // SAFETY: the caller guarantees the same conditions; a round has N × LANES numbers.
                 unsafe { accumulator.push_in_turn(i, T::load(round.as_ptr().add(i * V::LANES))) }
             }
         }
@@ -44,10 +44,10 @@ pub trait Accumulator<V: Vector>: Copy {
 /// Registers are loaded from an aligned address on, so that no load crosses a cache line. The numbers before that
 /// address go to the last lanes of the last accumulator.
 ///
-/// The result has the same bits at whatever address the slice begins. Numbers that share a lane do so at any address,
-/// in the same order; only the index of the lane differs. Lanes and accumulators are merged by halves, so the same
-/// lanes are merged too. The exception is Kahan's method, where the −0.0 of a partial register may move a carry from
-/// one part of a sum to the other.
+/// The result has the same bits at whatever address the slice begins. The address only decides which lane a number goes
+/// to. Numbers that share a lane at one address share a lane at every address, in the same order. Lanes and
+/// accumulators are merged by halves, so the same lanes are merged too. Kahan's method is an exception: adding the −0.0
+/// of an unused lane may move a part of its compensation to the sum.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -58,7 +58,7 @@ where
     V: Vector,
     T: Element,
 {
-    // SAFETY: the same contract.
+    // SAFETY: the caller guarantees the same conditions.
     unsafe {
         if xs.len() <= V::LANES {
             return accumulate_few(xs);
@@ -94,8 +94,8 @@ where
     }
 }
 
-/// Adds up like [`accumulate`], but loads from the beginning of the slice. Use it if the slice is a part of a larger
-/// one. The numbers of all parts must be in matching lanes, at whatever address the larger slice begins.
+/// Adds up like [`accumulate`], but loads from the beginning of the slice instead of an aligned address. Use it for a
+/// part of a larger slice: the lane of each number then does not depend on the address of the larger slice.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -106,7 +106,7 @@ where
     V: Vector,
     T: Element,
 {
-    // SAFETY: the same contract.
+    // SAFETY: the caller guarantees the same conditions.
     unsafe { merged([A::new(); N], xs) }
 }
 
@@ -141,12 +141,12 @@ where
     }
 }
 
-/// A slice of at least this many blocks is read from the boundary of a cache line on. For a shorter slice, finding that
-/// boundary costs more than it saves.
+/// Smallest number of blocks in a slice that is read from the boundary of a cache line on. For a shorter slice, finding
+/// that boundary costs more than it saves.
 const ALIGNED_BLOCKS: usize = 4;
 
-/// Returns how many numbers come before the address from which on no register crosses a cache line. Returns 0 for
-/// slices of fewer than `least` numbers.
+/// Returns the number of elements before the first aligned one. From that element on, no load of a register crosses a
+/// cache line. Returns 0 for slices of fewer than `least` elements.
 #[inline(always)]
 fn unaligned<V: Vector, T: Element>(xs: &[T], least: usize) -> usize {
     if xs.len() < least { 0 } else { xs.as_ptr().align_offset(V::LANES * size_of::<T>()) % V::LANES }
@@ -159,6 +159,6 @@ unsafe fn last_lanes<V: Vector, T: Element>(numbers: &[T]) -> V {
     for (lane, &x) in lanes[V::LANES - numbers.len()..].iter_mut().zip(numbers) {
         *lane = x.into();
     }
-    // SAFETY: the same contract; the array has as many lanes as the largest register.
+    // SAFETY: the caller guarantees the same conditions; the array has as many lanes as the largest register.
     unsafe { V::load_f64(lanes.as_ptr()) }
 }

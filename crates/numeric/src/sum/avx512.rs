@@ -59,15 +59,15 @@ impl Vector for __m512d {
 /// in turn, so that fewer additions wait for each other.
 struct UnitSums {
     scale: __m512,
-    /// For index 0 and for index 1: the sum of the lower halves of the registers, and that of the upper halves. Each
-    /// lane counts multiples of the unit.
+    /// Two pairs of sums, used in turn. A pair has the sum of the lower halves of registers, and that of the upper
+    /// halves. Each lane counts multiples of the unit.
     sums: [[__m512i; 2]; 2],
     about: [__m512; 2],
-    /// The greatest magnitude in each lane: its bits as an integer, less one. A zero becomes −1, the least in this
-    /// signed comparison.
+    /// The greatest magnitude so far in each lane, as the integer with its bits, less one. A zero becomes −1, which is
+    /// below all others in this signed comparison.
     greatest: __m512i,
-    /// The least magnitude in each lane: its bits as an integer, less one. A zero becomes the greatest number in this
-    /// unsigned comparison, so zeros do not count.
+    /// The least magnitude so far in each lane, as the integer with its bits, less one. A zero becomes the greatest
+    /// integer in this unsigned comparison, so zeros do not count.
     least: __m512i,
 }
 
@@ -122,8 +122,8 @@ impl Widen for __m512d {
         _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(poison[0], poison[1]) == 0
     }
 
-    /// Uses two units in parallel: the CPU converts eight numbers per cycle, while half of the numbers go to the
-    /// integer units, which are idle otherwise.
+    /// Uses two kinds of execution units in parallel. Half of the numbers are converted, eight per cycle. The other
+    /// half are widened by the integer units, which would otherwise be idle.
     ///
     /// If the bits of an `f32` are shifted up by 29, with the sign at the top again, they are those of an `f64` that is
     /// 2^896 times smaller. This holds for subnormals too. Shifted infinities and NaN look like finite numbers. To

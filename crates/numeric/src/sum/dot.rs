@@ -42,7 +42,7 @@ pub fn dot<T: Element>(xs: &[T], ys: &[T]) -> f64 {
     T::fastest().dot.get().1(xs, ys)
 }
 
-/// A method of multiplying slices with registers `V`.
+/// A method of computing dot products with registers `V`.
 pub trait DotMethod<V: Vector> {
     /// Returns Σ x·y, computed with `N` accumulators. Stops at the end of the shorter slice.
     ///
@@ -61,7 +61,7 @@ trait Products<V: Vector>: Accumulator<V> {
     #[inline(always)]
     unsafe fn push_block<T: Element>(&mut self, xs: *const T, ys: *const T) {
         for i in 0..BLOCK {
-            // SAFETY: the same contract.
+            // SAFETY: the caller guarantees the same conditions.
             unsafe { self.push_products::<T>(T::load(xs.add(i * V::LANES)), T::load(ys.add(i * V::LANES))) }
         }
     }
@@ -76,7 +76,7 @@ pub struct NaiveDot;
 impl<V: Vector> DotMethod<V> for NaiveDot {
     #[inline(always)]
     unsafe fn dot<T: Element, const N: usize>(xs: &[T], ys: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe {
             let Plain(sum) = products::<Plain<V>, V, T, N>(xs, ys);
             sum.to_lanes()[..V::LANES].iter().sum::<f64>() + 0.0
@@ -87,7 +87,7 @@ impl<V: Vector> DotMethod<V> for NaiveDot {
 impl<V: Vector> Products<V> for Plain<V> {
     #[inline(always)]
     unsafe fn push_products<T: Element>(&mut self, xs: V, ys: V) {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { self.0 = xs.mul_add(ys, self.0) }
     }
 }
@@ -98,7 +98,7 @@ pub struct Dot2;
 impl<V: Vector> DotMethod<V> for Dot2 {
     #[inline(always)]
     unsafe fn dot<T: Element, const N: usize>(xs: &[T], ys: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         let total = unsafe {
             let Pair { sum, correction, .. } = products::<Pair<V, V::Subtraction>, V, T, N>(xs, ys);
             lanes_total(sum, correction) + 0.0
@@ -111,7 +111,7 @@ impl<V: Vector> Products<V> for Pair<V, V::Subtraction> {
     #[inline(always)]
     unsafe fn push_products<T: Element>(&mut self, mut xs: V, mut ys: V) {
         for (part, (&mut xs, &mut ys)) in xs.parts().iter_mut().zip(ys.parts()).enumerate() {
-            // SAFETY: the same contract.
+            // SAFETY: the caller guarantees the same conditions.
             unsafe { push_part_products::<V, T>(self, part, xs, ys) }
         }
     }
@@ -123,10 +123,10 @@ impl<V: Vector> Products<V> for Pair<V, V::Subtraction> {
         for part in 0..V::PARTS {
             let load = |i: usize| {
                 let from = i * V::LANES + part * V::Part::LANES;
-                // SAFETY: the same contract.
+                // SAFETY: the caller guarantees the same conditions.
                 unsafe { (T::load::<V::Part>(xs.add(from)), T::load::<V::Part>(ys.add(from))) }
             };
-            // SAFETY: the same contract.
+            // SAFETY: the caller guarantees the same conditions.
             unsafe {
                 if !T::EXACT_PRODUCTS {
                     for i in 0..BLOCK {
@@ -159,7 +159,7 @@ unsafe fn push_part_products<V: Vector, T: Element>(
     xs: V::Part,
     ys: V::Part,
 ) {
-    // SAFETY: the same contract.
+    // SAFETY: the caller guarantees the same conditions.
     unsafe {
         let products = xs.mul(ys);
         to.push_part(part, part, products);
@@ -179,7 +179,7 @@ pub struct LimitOfDot2;
 impl<V: Fma> DotMethod<V> for LimitOfDot2 {
     #[inline(always)]
     unsafe fn dot<T: Element, const N: usize>(xs: &[T], ys: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         core::hint::black_box(unsafe { products::<Work<V, 9>, V, T, N>(xs, ys) });
         0.0
     }
@@ -189,7 +189,7 @@ impl<V: Fma> DotMethod<V> for LimitOfDot2 {
 impl<V: Fma> Products<V> for Work<V, 9> {
     #[inline(always)]
     unsafe fn push_products<T: Element>(&mut self, xs: V, ys: V) {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { self.push(xs.mul(ys)) }
     }
 }
@@ -204,8 +204,8 @@ pub fn exact_dot(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
     parts.collect::<Exact>().round()
 }
 
-/// Returns one accumulator with the products of all pairs of numbers, lane by lane. Stops at the end of the shorter
-/// slice.
+/// Returns one accumulator to which the products of all pairs of numbers were added, lane by lane. Stops at the end of
+/// the shorter slice.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -257,12 +257,12 @@ pub struct DotVariant<T: 'static> {
     pub name: &'static str,
     /// Description of the method, in one line.
     pub about: &'static str,
-    /// CPU features that the variant needs, with the names of `is_x86_feature_detected!`.
+    /// CPU features that the variant needs, named as in `is_x86_feature_detected!`.
     pub requires: &'static [&'static str],
     /// `true` if the result is the dot product. It is `false` for variants that only show the speed limit of the
     /// machine: they do the same work without dependencies.
     pub is_product: bool,
-    /// Function of the variant, or `None` in a program for an architecture on which the variant does not exist.
+    /// Function of the variant, or `None` if the target architecture cannot have the variant.
     kernel: Option<DotKernel<T>>,
 }
 
@@ -296,7 +296,7 @@ macro_rules! kernel {
     };
 }
 
-#[rustfmt::skip] // One variant, one line.
+#[rustfmt::skip] // Keeps each variant on one line.
 pub(super) const fn variants<T: Element>() -> &'static [DotVariant<T>] {
     const {
         &[

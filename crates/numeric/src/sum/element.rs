@@ -159,13 +159,13 @@ macro_rules! alike {
 
         #[inline(always)]
         unsafe fn load<V: Vector>(from: *const $number) -> V {
-            // SAFETY: the same contract.
+            // SAFETY: the caller guarantees the same conditions.
             unsafe { V::$load(from) }
         }
 
         #[inline(always)]
         unsafe fn load_partial<V: Vector>(from: *const $number, count: usize) -> V {
-            // SAFETY: the same contract.
+            // SAFETY: the caller guarantees the same conditions.
             unsafe { V::$load_partial(from, count) }
         }
 
@@ -184,14 +184,14 @@ impl Load for f32 {
 
     #[inline(always)]
     unsafe fn sum_units<V: Vector>(xs: &[f32], unit: i32) -> Option<UnitSum> {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { V::sum_units_f32(xs, unit) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn sum_block<V: Widen>(from: *const f32, poison: &mut V::Poison) -> V {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { V::sum_block_f32(from, poison) }
     }
 }
@@ -205,7 +205,7 @@ impl Load for f64 {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn sum_block<V: Widen>(from: *const f64, _poison: &mut V::Poison) -> V {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { V::load_f64(from) }
     }
 }

@@ -48,8 +48,8 @@ mod timed {
         })
     }
 
-    /// The measurement ends once all rounds together have taken this many nanoseconds and the smallest number of rounds
-    /// is done.
+    /// Total time of all rounds, in nanoseconds, after which the measurement ends. The smallest number of rounds is
+    /// made in any case.
     const ENOUGH_NS: u64 = 24_000;
     /// The smallest and the largest number of rounds. In a round each candidate is timed once.
     const ROUNDS: core::ops::RangeInclusive<u32> = 5..=40;

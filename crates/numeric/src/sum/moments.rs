@@ -22,8 +22,8 @@ pub fn mean<T: Element>(xs: &[T]) -> Option<f64> {
     mean_of_sum(sum(xs), xs.len(), || xs.iter().map(|&x| x.into()))
 }
 
-/// Returns the mean of `count` numbers that have this sum. If the sum has overflowed, it is computed again from
-/// `numbers`, scaled down. Returns `None` if `count` is 0.
+/// Returns the mean of `count` numbers with the sum `sum`. If this sum has overflowed, adds up `numbers` again, scaled
+/// down. Returns `None` if `count` is 0.
 pub(super) fn mean_of_sum<I: Iterator<Item = f64>>(
     sum: f64,
     count: usize,
@@ -71,8 +71,8 @@ pub fn variance<T: Element>(xs: &[T]) -> Option<f64> {
 pub(super) fn variance_of_sums(distances: f64, squares: f64, count: usize) -> Option<f64> {
     let n = count as f64;
     let about_mean = squares - distances * distances / n;
-    // If all numbers are equal and their mean is rounded, every number has the same distance from it. The rest that is
-    // computed above is then a rounding error, and the variance is 0.
+    // If all numbers are equal and their mean is rounded, every number has the same distance from the mean.
+    // `about_mean` is then a rounding error, and the variance is 0.
     let is_rounding = about_mean <= 2.0 * f64::EPSILON * squares;
     (count > 1).then(|| if is_rounding { 0.0 } else { about_mean / (n - 1.0) })
 }
@@ -119,7 +119,7 @@ unsafe fn push_distances<V: Vector>(
     squares: &mut Pair<V, V::Subtraction>,
     distances: V,
 ) {
-    // SAFETY: the same contract.
+    // SAFETY: the caller guarantees the same conditions.
     unsafe {
         sums.push(distances);
         let square = distances.mul(distances);

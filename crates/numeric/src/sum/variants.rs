@@ -24,15 +24,14 @@ pub struct Variant<T: 'static> {
     pub name: &'static str,
     /// Description of the method, in one line.
     pub about: &'static str,
-    /// CPU features that the variant needs, with the names of `is_x86_feature_detected!`.
+    /// CPU features that the variant needs, named as in `is_x86_feature_detected!`.
     pub requires: &'static [&'static str],
     /// Supported numbers of independent accumulators. An accumulator is one number, or one register of numbers.
     pub accumulators: &'static [u32],
     /// `true` if the result is the sum. It is `false` for variants that show the speed limit of all sums: their result
     /// is 0, or the exclusive or of the slice's 64-bit words as a number.
     pub is_sum: bool,
-    /// One function for each entry of `accumulators`; empty in a program for an architecture on which the variant does
-    /// not exist.
+    /// One function for each entry of `accumulators`; empty if the target architecture cannot have the variant.
     pub(super) kernels: &'static [Kernel<T>],
 }
 
@@ -83,7 +82,7 @@ macro_rules! arm {
     ($($each:tt)*) => { on!("aarch64", each!($($each)*), &[]) };
 }
 
-#[rustfmt::skip] // One variant, one line.
+#[rustfmt::skip] // Keeps each variant on one line.
 pub(super) const fn variants<T: Element>() -> &'static [Variant<T>] {
     const {
         &[

@@ -4,7 +4,7 @@ use super::exact::UnitSum;
 use super::method::Subtract;
 use crate::simd::{Eight, Register};
 
-/// A register for sums.
+/// A register with the operations that summation needs.
 pub trait Vector: Register {
     /// The type of one CPU register of this vector: `Self`, unless `Self` takes several CPU registers.
     type Part: Vector<Part = Self::Part>;
@@ -15,13 +15,13 @@ pub trait Vector: Register {
     /// The CPU's execution units, adders or multipliers, that run the exact subtractions of a loop fastest.
     type Subtraction: Subtract<Self::Part>;
 
-    /// Returns the CPU registers that make up the vector; the first one has the first numbers. A loop can handle these
-    /// registers one after the other. It then needs fewer of them than if it did each operation for all of them.
+    /// Returns the CPU registers that make up the vector; the first one has the first numbers. A loop over one of them
+    /// at a time needs fewer CPU registers than a loop that does each operation for all of them.
     fn parts(&mut self) -> &mut [Self::Part];
 
-    /// Returns the sum of at most 4,096 numbers in units of 2^unit (−127 to 126). Each number should be a whole number
-    /// of units below 2^63; the returned exponents show whether that is so. Returns `None` if the CPU has no fast way
-    /// to do this.
+    /// Returns the sum of at most 4,096 numbers in units of 2^`unit`, for a `unit` from −127 to 126. Each number should
+    /// be a whole number of units below 2^63; the returned exponents show whether that is so. Returns `None` if the CPU
+    /// has no fast way to do this.
     ///
     /// # Safety
     /// The CPU has the register's instructions.
@@ -41,7 +41,7 @@ impl<V: Vector<Part = V>, const PARTS: usize> Vector for Eight<V, PARTS> {
     }
 }
 
-/// A register whose CPU multiplies and adds in one instruction, possibly on other ports than those for additions.
+/// A register of a CPU that multiplies and adds in one instruction, possibly on other ports than those for additions.
 #[cfg(target_arch = "x86_64")]
 pub trait Fma: Vector<Part = Self> {}
 

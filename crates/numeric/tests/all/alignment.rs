@@ -5,13 +5,12 @@ use ascertain_numeric::sum::Element;
 /// Checks that the address of a slice does not change any sum. The address only decides which numbers are loaded
 /// together.
 fn is_the_same_everywhere<T: Element>(number: impl Fn(usize) -> T) {
-    // Lengths of 1,030 and 1,050 leave a short last part to the methods that process one part after the other.
+    // Lengths of 1,030 and 1,050 leave a short remainder to the methods that process a slice in pieces.
     for length in [31, 300, 1000, 1030, 1050] {
         let numbers: Vec<T> = (0..length).map(&number).collect();
         let mut memory = vec![number(0); length + 32];
         let line = memory.as_ptr().align_offset(64);
-        // Kahan's method is left out: it adds the −0.0 of a partial register, which moves a carry from one part to
-        // another.
+        // Kahan's method is left out. Adding the −0.0 of an unused lane may move a part of its compensation to the sum.
         for variant in T::VARIANTS.iter().filter(|variant| !variant.name.starts_with("kahan")) {
             for function in variant.accumulators.iter().filter_map(|&n| variant.function(n)) {
                 let expected = function(&numbers).to_bits();

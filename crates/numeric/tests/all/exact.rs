@@ -105,7 +105,8 @@ proptest! {
         exponent in -300..300_i32,
         tail in prop_oneof![Just(0.0), Just(1e-300), Just(-1e-300)],
     ) {
-        // Half a unit in the last place, and in some cases slightly more or less.
+        // The second number is half a unit in the last place of the first. The third makes the sum slightly more or
+        // less.
         let scale = 2.0_f64.powi(exponent);
         let xs = [significand as f64 * scale, scale / 2.0, tail];
         prop_assert!(is_nearest(exact(&xs), &wide_sum(&xs)));

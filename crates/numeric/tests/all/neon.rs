@@ -43,7 +43,7 @@ fn polynomials_have_it() {
     is_there_with_every_method(&variants);
 }
 
-/// NEON rounds once and the scalar rule rounds twice, so the result shows which of the two ran.
+/// `direct-neon` rounds once per step and `direct` twice, so the result shows which of the two ran.
 #[test]
 fn the_plain_polynomial_takes_it() {
     let filled = |name: &str| {

@@ -70,8 +70,8 @@ fn budgets_end_it_undecided() {
     assert_eq!(end(Budget { max_shuffles: u64::MAX, max_time: None }, &mut |_| false).0, End::Interrupted);
 }
 
-/// The samples are skewed, and the null hypothesis with its shift and scale is true. It must not be rejected more often
-/// than promised.
+/// The samples are skewed, and the null hypothesis with its shift and scale is true. The test must not reject it more
+/// often than promised.
 #[test]
 fn a_true_null_is_rejected_no_more_often_than_said() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(17);

@@ -71,7 +71,7 @@ fn whole(sample: &[i128], sizes: &[usize], statistic: Statistic) -> i128 {
     }
 }
 
-/// Compares how far apart the statistics of one split are with how far apart those of another are.
+/// Compares the distance between the statistics `now` of one split with that between the statistics `then` of another.
 fn compare(question: &Question, now: &[i128], then: &[i128]) -> Ordering {
     let ends = |all: &[i128]| match question.alternative {
         Alternative::TwoSided => (*all.iter().min().unwrap(), *all.iter().max().unwrap()),
@@ -122,7 +122,7 @@ fn a_great_value_beside_small_ones_makes_no_ties() {
     }
 }
 
-/// All values are far from zero. 4 of 70 splits are exceedances; an earlier version counted every reshuffle as a tie.
+/// All values are far from zero. 4 of 70 splits are exceedances, and the others must not count as ties.
 #[test]
 fn what_is_far_from_zero_differs_as_it_does_near_it() {
     let [a, b] = [[1.0, 2.0, 3.0, 5.0], [4.0, 6.0, 7.0, 8.0]].map(|sample| sample.map(|x| x + 1e15).to_vec());
@@ -150,7 +150,7 @@ fn roots_are_told_apart_too() {
         let question = Question { statistic: Statistic::StandardDeviation, comparison, ..Question::default() };
         [Technique::Mask, Technique::Shuffle].map(|technique| exceedances(&samples, &question, technique))
     };
-    // With the greatest values on both sides the ratio is close to 1, and orders splits as the difference does.
+    // If each sample has one of the two great values, the ratio is close to 1 and orders splits as the difference does.
     assert_eq!(of(Comparison::Difference), of(Comparison::Ratio));
     assert!(of(Comparison::Difference)[0] < 70);
 }

@@ -2,7 +2,7 @@
 
 use ascertain_plot::{Axis, Cell, Interval, Layer, Plot, Prefixes, Range, Scale, Which};
 
-/// The prefixes of times that are numbers of nanoseconds.
+/// The unit of times in nanoseconds, with its prefixes.
 pub const TIME: Prefixes = &[(60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
 pub const SIZE: Prefixes = &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
 pub const RATE: Prefixes = &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")];
@@ -186,7 +186,7 @@ pub fn sweep() -> Plot {
     plot("sweep", "Throughput by size of the array", x, y, &names, layers)
 }
 
-/// A heat map: the latency between each two of several nodes.
+/// A heat map: the latency from each of several nodes to each other one.
 pub fn heat(columns: usize, rows: usize) -> Plot {
     let mut chance = Chance(columns as u64);
     let mut cells = Vec::new();
@@ -300,7 +300,7 @@ pub fn empty() -> Plot {
     plot("empty", "Nothing was measured", x, y, &["sleep"], Vec::new())
 }
 
-/// A plot with more rules than fit side by side, some of them outside the plot.
+/// A plot with more labelled lines ([`Layer::Rule`]) than fit side by side, some of them outside the plot.
 pub fn rules() -> Plot {
     let mut plot = quantiles(2);
     plot.id = "rules".into();
@@ -314,7 +314,7 @@ pub fn rules() -> Plot {
     plot
 }
 
-/// Plots with numbers at the limits of `f64`, and with missing numbers.
+/// Plots with the largest and smallest numbers of an `f64`, and with missing numbers.
 pub fn extremes() -> Vec<Plot> {
     let points = vec![[1e-300, -1e300], [1.0, f64::NAN], [1e300, f64::INFINITY], [2.0, 1e300], [-3.0, 0.0]];
     let scales = [Scale::Linear, Scale::Log, Scale::Logit, Scale::Names(Vec::new())];

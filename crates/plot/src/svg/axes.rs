@@ -104,7 +104,8 @@ impl Drawing {
         }
     }
 
-    /// Opens a group in the colour of a series, and draws a sample of its marks. The caller closes the group.
+    /// Opens a group in the colour of a series, and draws a sample of the marks for its legend entry. The caller closes
+    /// the group.
     fn write_sample(&self, series: usize, key: &Key, svg: &mut String) {
         let (from, y) = (px(key.x), px(key.y));
         let _ = write!(svg, "<g class=\"{}\">", self.series_color(Some(series)));
@@ -140,7 +141,7 @@ impl Drawing {
         }
     }
 
-    /// Writes the labels of vertical rules above the plot, and extends each rule up to its label.
+    /// Writes the labels of vertical lines ([`Layer::Rule`]) above the plot, and extends each line up to its label.
     pub(super) fn write_rule_labels(&self, layout: &Layout, svg: &mut String) {
         let frame = &layout.frame;
         let mut leaders = Path::new(10);
@@ -158,8 +159,8 @@ impl Drawing {
         }
     }
 
-    /// Draws a rule: a straight line across the plot at the number `at`, if the axis shows this number. Other functions
-    /// write its label.
+    /// Draws a labelled line ([`Layer::Rule`]) across the plot at the number `at`, without its label. Does nothing if
+    /// the number is outside the axis.
     pub(super) fn write_rule(&self, on: Which, at: f64, label: &str, layout: &Layout, svg: &mut String) {
         let ruler = if on == Which::X { &self.scene.x } else { &self.scene.y };
         let (Some(std::cmp::Ordering::Equal), Some(share)) = (ruler.side(at), ruler.share(at)) else { return };

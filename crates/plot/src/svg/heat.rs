@@ -11,7 +11,8 @@ use crate::ink::{RAMP, hex, is_light, ramp};
 use crate::scene::Scene;
 use crate::ticks::{Tick, TickSpace, are_apart, ticks};
 
-/// The index of the last of the 64 different colours. All cells of the same colour are in one path, to save space.
+/// The colours of cells are rounded to 64 colours; this is the index of the last one. Cells of the same colour are one
+/// path, to save space.
 const SHADES: f64 = 63.0;
 
 impl Drawing {
@@ -63,7 +64,7 @@ impl Drawing {
             let Some(share) = values.share(cell.value) else { continue };
             let x = px(frame.left + (cell.x as f64 + 0.5) * width);
             let y = px(frame.top + (cell.y as f64 + 0.5) * height + TEXT * 0.35);
-            // The text must be readable on the colour of the cell, which is also rounded to one of the 64 colours.
+            // The contrast of the text is computed from the drawn colour of the cell, which is one of the 64 colours.
             let fill = if is_light((share * SHADES).round() / SHADES) { "#000" } else { "#fff" };
             let _ = write!(svg, "<text class=\"x\" style=\"fill:{fill}\" x=\"{x}\" y=\"{y}\">{text}</text>");
         }

@@ -51,8 +51,8 @@ pub(super) struct Layout {
     /// The y coordinate of the top of the colour scale, which only heat maps have.
     pub(super) colors_top: f64,
     pub(super) x_ticks: Vec<Tick>,
-    /// The baseline of the labels of the x axis that a tall plot repeats above the frame, because its x axis may be out
-    /// of sight.
+    /// The baseline of the x axis labels above the frame. A tall plot repeats the labels there, because its x axis may
+    /// be out of sight; `None` for other plots.
     pub(super) x_ticks_above: Option<f64>,
     pub(super) y_ticks: Vec<Tick>,
     /// `true` if the labels of the x axis are slanted.
@@ -127,8 +127,8 @@ impl Layout {
         }
     }
 
-    /// Returns whether the script can read the name of the series from the legend. The legend must have the name
-    /// unshortened, and the series must be the first one of its colour.
+    /// Returns whether the page's script (`plot.js`) can read the name of the series from the legend. The legend must
+    /// have the unshortened name, and the series must be the first one of its colour.
     pub(super) fn names_series(&self, series: Option<usize>, name: &str) -> bool {
         let is_first = series.is_some_and(|series| series < super::LIGHT.len());
         is_first && self.legend.iter().any(|key| key.series == series && key.text == name)

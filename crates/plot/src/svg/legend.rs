@@ -5,11 +5,11 @@ use crate::scene::Scene;
 use crate::values::Values;
 use crate::{Cell, Layer};
 
-/// An entry of the legend: a series or a horizontal rule.
+/// An entry of the legend: a series or a horizontal line ([`Layer::Rule`](crate::Layer::Rule)).
 pub(super) struct Key {
-    /// The index of the series; `None` for a horizontal rule.
+    /// The index of the series; `None` for a horizontal line.
     pub(super) series: Option<usize>,
-    /// The complete name of the series or of the rule.
+    /// The complete name of the series or of the line.
     pub(super) name: String,
     /// The name as it is written in the legend, possibly shortened.
     pub(super) text: String,
@@ -25,9 +25,9 @@ pub(super) struct Key {
 pub(super) const SPACE: f64 = 8.0;
 const GAP: f64 = 18.0;
 
-/// Arranges the legend, which has an entry for each drawn series and for each horizontal rule that has a label. The
-/// entries are side by side, in lines that are not wider than the picture; `top` is the upper edge of the first line.
-/// Returns the entries and their total height.
+/// Arranges the legend, which has an entry for each drawn series and for each labelled horizontal line. Entries are
+/// side by side in rows not wider than the picture; `top` is the upper edge of the first row. Returns the entries and
+/// their total height.
 pub(super) fn arranged(scene: &Scene, width: f64, top: f64) -> (Vec<Key>, f64) {
     let (mut x, mut y) = (2.0, top + LINE / 2.0);
     let mut keys = Vec::new();

@@ -54,8 +54,8 @@ impl Drawing {
             Layer::Intervals { series, rows } => {
                 rows.iter().for_each(|row| self.write_interval(row, layout, svg));
                 let points: Vec<[f64; 2]> = rows.iter().map(|row| [row.value, row.y]).collect();
-                // The script must not read these marks, because it reads the rows from the intervals. So their class is
-                // `estimates`, not `marks`.
+                // The page's script reads these estimates from the intervals. So the class of the marks is `estimates`,
+                // because the script would read `marks` a second time.
                 self.write_marks(index, &points, series.unwrap_or(1), ["estimates", "mark"], layout, svg);
             }
             Layer::Cells { .. } | Layer::Rule { .. } => {}
@@ -63,7 +63,7 @@ impl Drawing {
         *svg += "</g>";
     }
 
-    /// Returns whether lines have markers. They do if all lines have few points and there is no area.
+    /// Returns whether lines have a marker at each point: all lines have few points, and there is no area.
     pub(super) fn has_markers(&self) -> bool {
         self.scene.plot.layers.iter().all(|layer| match layer {
             Layer::Line { series: Some(_), points, steps, dashed: false } => points.len() <= MOST_MARKERS && !steps,
@@ -72,12 +72,12 @@ impl Drawing {
         })
     }
 
-    /// Returns the dash of the lines of a series; empty if markers distinguish the lines.
+    /// Returns the dash pattern for the lines of a series; empty if markers distinguish the lines.
     pub(super) fn line_dash(&self, series: usize) -> &'static str {
         if self.has_markers() { "" } else { dash(series) }
     }
 
-    /// Returns whether the dots of each series have its shape.
+    /// Returns whether dots are drawn in the shapes of their series.
     pub(super) fn draws_shapes(&self) -> bool {
         self.dots() <= MOST_SHAPES
     }
@@ -95,7 +95,8 @@ impl Drawing {
         };
         let are_many = self.scene.plot.layers.iter().map(marks).sum::<usize>() > MOST_FINE;
         match self.size {
-            // In a page with a hundred pictures, digits of coordinates are most of the size.
+            // Coordinates are most of the size of a page with many pictures, so those of narrow pictures are less
+            // exact.
             Size::Narrow => 2,
             Size::Wide if are_many => 10,
             Size::Wide => 100,

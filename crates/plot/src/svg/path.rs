@@ -1,4 +1,4 @@
-//! Compact path data, and text for XML.
+//! Compact path data.
 
 use std::fmt::Write;
 

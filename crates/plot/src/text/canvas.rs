@@ -126,7 +126,8 @@ impl Canvas {
         }
     }
 
-    /// Returns whether these columns of a line have no characters or dots. Rules and shades may be overwritten.
+    /// Returns whether these columns of a line have no characters or dots. Shades and labelled lines
+    /// ([`Layer::Rule`](crate::Layer::Rule)) don't count, because they may be overwritten.
     pub(super) fn is_clear(&mut self, column: usize, row: usize, columns: usize) -> bool {
         (column..column + columns).all(|at| {
             let is_clear = |square: &Square| square.text.is_empty() || is_rule(&square.text);
@@ -201,7 +202,8 @@ impl Canvas {
     }
 }
 
-/// Returns whether a character belongs to a rule, which marks may overwrite.
+/// Returns whether a character belongs to a labelled line ([`Layer::Rule`](crate::Layer::Rule)), which marks may
+/// overwrite.
 fn is_rule(text: &str) -> bool {
     matches!(text, "┊" | "╌")
 }

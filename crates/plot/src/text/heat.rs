@@ -17,7 +17,7 @@ fn shade(share: f64) -> &'static str {
     SHADES[((share * SHADES.len() as f64) as usize).min(SHADES.len() - 1)]
 }
 
-/// Returns the paint of a shade: the character in the colour of its background, so that only the colour is visible.
+/// Returns the paint of a shade: a character in the colour of its background, so that only the colour is visible.
 fn shade_paint(share: f64) -> Paint {
     let (color, _) = terminal_ramp(share);
     Paint::Ground { color, text: color }

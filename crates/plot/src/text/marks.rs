@@ -82,9 +82,9 @@ impl Drawing<'_> {
         }
     }
 
-    /// Returns the positions on a line (columns and rows) at which the character of its series is drawn. They are at
-    /// all `points` if there are few points. Otherwise they are at regular distances along the drawn line through
-    /// `corners`. `rank` is the index of the line among all `lines` lines, because each line uses different columns.
+    /// Returns the columns and rows at which the character of a series is drawn on its line. They are at all `points`
+    /// if there are few points, otherwise at regular distances along `corners`, the drawn line. `rank` is the index of
+    /// the line among all `lines` lines, each of which uses different columns.
     fn places_on(
         &self,
         corners: &[[f64; 2]],
@@ -129,8 +129,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// Draws a line, and fills the area below it with Braille dots if `is_filled`. It is `false` if several areas would
-    /// hide each other.
+    /// Draws a line, and fills the area below it with Braille dots if `is_filled`. Several filled areas would hide each
+    /// other.
     fn write_area(&self, points: &[[f64; 2]], paint: Paint, is_filled: bool, frame: &Frame, canvas: &mut Canvas) {
         self.write_line(points, paint, false, frame, canvas);
         let bottom = (frame.top + frame.height) * 4 - 1;
@@ -216,14 +216,14 @@ impl Drawing<'_> {
         }
     }
 
-    /// Writes the label of each horizontal rule over its line, in a place without marks.
+    /// Writes the label of each horizontal line ([`Layer::Rule`]) on the line, at columns without marks.
     fn write_rule_labels(&self, frame: &Frame, canvas: &mut Canvas) {
         for layer in &self.scene.plot.layers {
             let Some((share, label)) = self.scene.level_rule(layer) else { continue };
             let text = format!(" {} ", fitting(&label, frame.width.saturating_sub(4)));
             let (line, length) = (frame.row(share), text.width());
             let last = (frame.left + frame.width).saturating_sub(length + 1);
-            // If the line of the rule has no space, the lines next to it are tried.
+            // If the line's own row has no space, the rows above and below it are tried.
             let lines = [line, line.saturating_sub(1).max(frame.top), (line + 1).min(frame.top + frame.height - 1)];
             let mut places =
                 lines.into_iter().flat_map(|row| (frame.left + 1..=last).rev().step_by(3).map(move |x| (x, row)));

@@ -138,7 +138,7 @@ proptest! {
         if most >= 2 {
             prop_assert_eq!(ends(&kept), ends(&points));
         }
-        // If there are enough sections, a line keeps its first and last point and its breaks.
+        // If `most` is large enough, thinning keeps the first and the last point of a line, and a gap in it.
         if most >= 8 && points.len() > most && ys.iter().all(|y| y.is_finite()) {
             prop_assert_eq!((kept[0], kept[few - 1]), (points[0], points[points.len() - 1]));
         }

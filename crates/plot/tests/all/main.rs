@@ -115,7 +115,7 @@ fn check(svg: &str, ids: &mut BTreeSet<String>) {
             assert!(is_inside([x, y]) && is_inside([x + size("width"), y + size("height")]), "{node:?} in {view:?}");
         }
         let is_shape = node.attribute("transform").is_some() || node.ancestors().any(|a| a.has_tag_name("marker"));
-        // Of a shape, only the position is checked.
+        // The outline of a shape is relative to its position, so only the position is checked.
         let is_placed = node.attribute("class").is_some_and(|class| ["mark", "ring"].contains(&class));
         let data = node.attribute("d").map(|data| if is_placed { data.split('m').next().unwrap() } else { data });
         if let Some(data) = data.filter(|_| !is_shape) {
@@ -226,7 +226,7 @@ fn a_hundred_thousand_dots_stay_small() {
     assert!(svg.contains("Of 105000 marks"));
 }
 
-/// Returns a plot of fifty values around 1 ms, and some other values.
+/// Returns a plot of fifty values around 1 ms, and the values `others`.
 fn strip_with(others: &[f64]) -> Plot {
     let value = |place: usize| 1e6 + 1e4 * (place * 7 % 11) as f64;
     let values = (0..50).map(value).chain(others.iter().copied());
@@ -255,7 +255,7 @@ fn outliers_do_not_hide_the_others_and_are_counted() {
     assert_eq!(said(&[1.2e6]), "", "a value that leaves room for the others is not clipped");
     let twice: Vec<f64> = (0..50).map(|place| 9e6 + 1e4 * f64::from(place)).collect();
     assert_eq!(said(&twice), "", "half of the values can't be outliers");
-    // An outlier, which is drawn at the edge, does not change the number of ticks for the other values.
+    // An outlier is drawn at the edge, so the other values still have the same number of ticks.
     let ticks = |others: &[f64]| texts(&svg::render(&strip_with(others), Size::Wide)).len();
     assert!(ticks(&[9e6]) >= ticks(&[]));
 }

@@ -12,8 +12,8 @@ use super::results::{Results, UniqueNames};
 /// The length of the longest benchmark name that Bencher accepts, in characters.
 const LONGEST_BENCHMARK: usize = 1024;
 const LONGEST_MEASURE: usize = 64;
-/// Number of characters of a name that are kept free for a suffix. It is needed if two long names are equal after they
-/// are shortened.
+/// Number of characters that are kept free at the end of a shortened name. If two shortened names are equal, the second
+/// one gets a suffix there.
 const ROOM: usize = 8;
 
 /// Returns the content of the file for `--export-bencher`.

@@ -24,13 +24,13 @@ pub struct ExportFormat {
     pub option: &'static str,
     /// A line for `--help`: the content of the file, and which tools read it.
     pub about: &'static str,
-    /// `true` if the text is appended to an existing file; otherwise the file is replaced.
+    /// `true` for a format that appends its text to an existing file; otherwise the file is replaced.
     pub is_added: bool,
     /// Returns the text of the file for these results.
     pub write: fn(&Results) -> String,
 }
 
-/// Without the feature `exports` there are no formats.
+/// Export formats, of which there are none without the feature `exports`.
 #[cfg(not(feature = "exports"))]
 pub const FORMATS: &[ExportFormat] = &[];
 
@@ -83,7 +83,7 @@ const EVERY_NS: u64 = 2_000_000_000;
 const SHARE: u64 = 20;
 
 /// The files that a run writes for other tools. They are opened before the measurement, so that a wrong path is found
-/// early. They are updated during the run, so that a killed run leaves the results up to a few seconds before.
+/// early. They are updated during the run, so that they have the results until a few seconds before it is killed.
 ///
 /// `Files` is an [`Observer`]: pass it to the run, then the result to [`keep`](Self::keep), and call
 /// [`finish`](Self::finish).
@@ -91,8 +91,8 @@ const SHARE: u64 = 20;
 pub struct Files {
     files: Vec<ExportFile>,
     layout: TableLayout,
-    /// The runs that ended, combined into one: plan, outcome, and the values of each point of the outcome. `None`
-    /// before a run has ended.
+    /// The ended runs, combined into one: their plan, their outcome, and the values of each point of the outcome.
+    /// `None` if no run has ended yet.
     kept: Option<(Plan, Outcome, Vec<Values>)>,
     next_ns: u64,
     asked_ns: u64,

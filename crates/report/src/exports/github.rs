@@ -56,8 +56,8 @@ pub(super) fn summary(results: &Results) -> String {
     cut_lines(&text, SUMMARY_BYTES) + "\n" + &markdown::paragraph(&escape_controls(&said))
 }
 
-/// Returns the name and the statement of a claim, then its sentence, with marked names. A comparison has only the
-/// sentence, because it names the commands.
+/// Returns the name and the statement of a claim, then its sentence. Names are marked as in [`quoted`]. A comparison
+/// has only the sentence, because it names the commands.
 fn with_name(claim: &ClaimResult) -> String {
     let sentence = marked::claim(claim);
     match claim.says.as_str() {
@@ -95,7 +95,7 @@ fn cut_lines(text: &str, most_bytes: usize) -> String {
 /// GitHub shows only ten annotations of each kind. If there are more, the tenth one says how many. The runner reads
 /// annotations from standard output and from standard error.
 pub fn annotations(results: &Results) -> String {
-    // A comparison without `--fail-if` can't fail, so it gets no warning.
+    // Without `--fail-if`, a comparison has no answer that counts as a failure, so it gets no warning.
     let is_gated = |claim: &&ClaimResult| claim.asked.judging != Judging::Order || results.plan.config.gate.is_some();
     let (gated, free): (Vec<&ClaimResult>, Vec<&ClaimResult>) =
         results.outcome.claims.iter().filter(|claim| has_no_verdict(claim)).partition(is_gated);

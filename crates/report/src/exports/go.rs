@@ -1,11 +1,11 @@
 //! The Go benchmark format (golang.org/design/14313-benchmark-format), for benchstat. It has configuration lines, the
 //! better direction of each unit, and a line for each trial of each arm, as samples for benchstat's own statistics. Of
-//! more than 1,000 trials, 1,000 evenly spaced ones are written. A time that was cut off at its limit is left out, and
-//! a comment gives the number of such times.
+//! more than 1,000 trials, 1,000 evenly spaced ones are written. A time that was stopped at its limit is left out; a
+//! comment gives the number of such times.
 //!
 //! A name consists of the experiment, the variant, the levels and, as in Go, the number of processors:
-//! `BenchmarkSum/kahan/elements=64-2`. benchstat makes a table for each configuration. So the configuration has only
-//! the machine and the experiment, and the run is in a comment.
+//! `BenchmarkSum/kahan/elements=64-2`. For each configuration, benchstat makes a table. So the configuration has only
+//! the machine and the experiment, and a comment identifies the run.
 
 use std::collections::BTreeSet;
 
@@ -58,8 +58,8 @@ fn configuration(outcome: &Outcome) -> String {
     format!("goos: {goos}\ngoarch: {goarch}\ncpu: {cpu}\n")
 }
 
-/// Returns a line of the file for each trial of an arm. If a metric has fewer observations than others, the last lines
-/// lack it. A value that was cut off is left out of its line.
+/// Returns a line of the file for each trial of an arm. A line lacks a metric whose value was stopped at the time
+/// limit. If a metric has fewer observations than others, the last lines lack it.
 fn lines(name: &str, arm: &ArmResults, units: &[GoUnit]) -> String {
     let trials = arm.metrics.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
     let line = |trial: usize| {

@@ -3,8 +3,8 @@
 //! without a time are left out.
 //!
 //! The format requires a `cpu_time` in every entry. For commands it is the sum of user and system time. For functions,
-//! whose processor time is not measured, it is a copy of `real_time`, which a note in the context explains. A time that
-//! was cut off at its limit becomes an error without a number, because `compare.py` skips such entries.
+//! whose processor time is not measured, it is a copy of `real_time`, and a note in the context explains this. A time
+//! that was stopped at its limit becomes an error without a number, because `compare.py` skips such entries.
 
 use ascertain_engine::outcome::PointSummary;
 use ascertain_engine::unit::Unit;
@@ -89,8 +89,8 @@ fn cpu_times(arm: &ArmResults) -> Option<Vec<f64>> {
     is_whole.then(|| user.iter().zip(system).map(|(user, system)| user + system).collect())
 }
 
-/// Adds the other metrics of the trial to an entry, as user counters; `time` is already in it. A counter never replaces
-/// an existing field.
+/// Adds the other metrics of the trial to an entry, as user counters. `time` is left out, because the entry already has
+/// it. A counter never replaces an existing field.
 fn with_counters(mut entry: Value, arm: &ArmResults, time: &PointSummary, trial: usize) -> Value {
     for (point, values) in arm.metrics.iter().filter(|(point, _)| point.metric != time.metric) {
         let key = match (point.metric.as_str(), point.unit) {

@@ -21,12 +21,12 @@ pub struct Results<'a> {
     pub plan: &'a Plan,
     /// The outcome: summaries of the measured values, verdicts and findings.
     pub outcome: &'a Outcome,
-    /// For each point of the outcome, its values in the order of their measurement. A value that was cut off is
-    /// infinite.
+    /// For each point of the outcome, its values in the order of their measurement. A value that was stopped at the
+    /// time limit is infinite.
     pub values: Vec<&'a [f64]>,
     /// The layout of tables, for formats that have tables.
     pub layout: TableLayout,
-    /// `true` if the run has ended. Results that are written before are marked as not final.
+    /// `true` if the run has ended. Results that are written during the run are marked as not final.
     pub is_final: bool,
 }
 
@@ -63,12 +63,13 @@ impl<'a> Results<'a> {
         layout: TableLayout,
         is_final: bool,
     ) -> Self {
-        // The points of the outcome are in the same order: arm by arm, and for each arm metric by metric.
+        // The points of the outcome are in the order of the observations: arm by arm, and for each arm metric by
+        // metric.
         let values = observations.arms().iter().flat_map(|arm| arm.of_points().map(|values| &**values));
         Results { plan, outcome, values: values.collect(), layout, is_final }
     }
 
-    /// Returns how a claim counts in a test tool: as passed, failed, broken by its target, or skipped.
+    /// Returns the result of a claim in the terms of test tools: passed, failed, broken by its target, or skipped.
     pub fn mark(&self, claim: &ClaimResult) -> Mark {
         match (claim.verdict, claim.decision) {
             (Verdict::Failed, _) => Mark::Broken,

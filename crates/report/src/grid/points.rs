@@ -23,8 +23,8 @@ pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
     tables.iter().map(|(experiment, points)| experiment_table(experiment, points, &outcome.claims)).collect()
 }
 
-/// Returns a heading and a table for each experiment that has metrics by key. The table has a row for each key of each
-/// arm, with the median of each metric and its interval.
+/// Returns a heading and a table for each experiment with metrics that have values by key, such as by server. The table
+/// has a row for each key of each arm, with the median of each metric and its interval.
 pub(crate) fn by_key(outcome: &Outcome) -> Vec<(String, Grid)> {
     let by_experiment = gathered(outcome.by_key.iter().map(|point| (point.experiment.as_str(), point)));
     let table = |(experiment, points): (&str, Vec<&PointSummary>)| {
@@ -55,9 +55,9 @@ fn headed(heading: &str, shared: &Point) -> String {
     if shared.0.is_empty() { heading.to_string() } else { format!("{heading}, {shared}") }
 }
 
-/// Returns the points (summaries of a metric for an arm) that are shown in a table. They are those with measurements,
-/// and those of arms that have no trials because the run ended early. Arms that were left out for a reason are named
-/// next to the table instead.
+/// Returns the summaries that are shown in a table, one for each metric of an arm. They are those with measurements,
+/// and those of arms that have no trials because the run ended early. If an arm was left out for a reason, a sentence
+/// next to the table names it instead.
 pub(crate) fn in_tables(outcome: &Outcome) -> impl Iterator<Item = &PointSummary> {
     let measured = outcome.points.iter().filter(|point| point.n > 0).map(|point| (&point.experiment, &point.arm));
     let left_out = outcome.left_out.iter().map(|left_out| (&left_out.experiment, &left_out.arm));
@@ -146,7 +146,7 @@ fn quantiles_first(metrics: &mut [&str]) -> usize {
 }
 
 /// Writes the typical value of a point: the median, or the mean for a share whose values are all known. Exit codes are
-/// written as a range, because up to half of the trials may fail although the median is 0.
+/// written as a range, because their median is 0 even if nearly half of the trials fail.
 fn typical(point: &PointSummary) -> String {
     match (point.min, point.max) {
         (Some(min), Some(max)) if point.metric == "exit" && min < max => format!("{min} to {max}"),
@@ -154,8 +154,8 @@ fn typical(point: &PointSummary) -> String {
     }
 }
 
-/// Returns the levels that the points share. Not every point has every factor; a level is shared if all points that
-/// have its factor have this level.
+/// Returns the levels that the points share. A level is shared if all points that have its factor have this level;
+/// other points may lack the factor.
 pub(crate) fn shared_levels<'a>(points: impl Iterator<Item = &'a Point>) -> Point {
     let mut factors = gathered(points.flat_map(|point| &point.0));
     factors.retain(|(_, levels)| levels.iter().all(|level| *level == levels[0]));
@@ -172,8 +172,8 @@ fn median_figure(point: &PointSummary) -> Figure {
     censored(point, figure, point.unit.prefix(point.median.unwrap_or(0.0)).1)
 }
 
-/// Writes a value in the unit of the point. `None`, a value that is unknown because it was cut off, is written as above
-/// the time limit; if there is no limit, as `-`.
+/// Writes a value in the unit of the point. A value that is unknown (`None`), because it was stopped at the time limit,
+/// is written as above the limit; if there is no limit, as `-`.
 pub(crate) fn plain(point: &PointSummary, value: Option<f64>) -> String {
     match value {
         Some(value) => point.unit.human(value),

@@ -12,7 +12,7 @@ use crate::clause::ArmComparison;
 use crate::options::TableLayout;
 use crate::text::{counted, distinct, gathered, quoted};
 
-/// The largest number of levels that are named after the best one.
+/// The largest number of other levels that are named after the best level.
 const MOST_NEXT: usize = 4;
 
 /// Returns the parameters of commands that have several levels, each with its levels. Empty for functions.
@@ -33,9 +33,9 @@ pub(crate) fn number(level: &Level) -> Option<f64> {
     }
 }
 
-/// Returns a sentence for each command with the level that has the best median, and the next ones. Names are marked:
-/// "`sort --parallel={threads}`: `threads=4` has the best median time of 4 levels: 12.1 ms (11.9 to 12.3). Next are
-/// `threads=8` (12.4 ms) and …"
+/// Returns a sentence for each command with the level that has the best median, and the next levels: "`sort
+/// --parallel={threads}`: `threads=4` has the best median time of 4 levels: 12.1 ms (11.9 to 12.3). Next are
+/// `threads=8` (12.4 ms) and …" Names are marked as in [`quoted`](crate::text::quoted).
 pub(crate) fn best_levels(outcome: &Outcome, layout: &TableLayout) -> Vec<String> {
     best_of_points(&outcome.points, outcome.claims.iter().find_map(ArmComparison::new).map(|one| one.measure), layout)
 }
@@ -60,7 +60,7 @@ fn best_of_points(points: &[PointSummary], judged: Option<&Measure>, layout: &Ta
     best.collect()
 }
 
-/// Returns the sentence about the best levels of one command; `None` if it has fewer than two points. The points must
+/// Returns the sentence about the best levels of one command; `None` if there are fewer than two points. `points` must
 /// be sorted, the best median first.
 fn best_of(
     points: &[&PointSummary],
@@ -116,8 +116,8 @@ fn noun(measure: &Measure) -> String {
     }
 }
 
-/// Returns the arm as it is named in a table with a column for each parameter: its command line has the levels filled
-/// in. Levels stay in the name only if they have no column and are not in the command line.
+/// Returns the arm as it is named in a table with a column for each parameter. Its command line has the levels filled
+/// in. Other levels stay in the name only if they have no column.
 pub(super) fn without_columns(arm: &Arm, parameters: &[(&str, Vec<&Level>)]) -> Arm {
     let is_beside =
         |factor: &String, _: &Level| !arm.shows(factor) && parameters.iter().all(|(known, _)| known != factor);

@@ -30,7 +30,7 @@ pub struct RunComparison {
     /// For each claim that both runs judged, the result in the first run and that in the second.
     #[serde(serialize_with = "serialize_claims")]
     pub claims: Vec<[ClaimResult; 2]>,
-    /// For each run, the ids of claims that the other run did not judge, or judged by other terms.
+    /// For each run, the ids of claims that the other run did not judge, or whose terms differ between the runs.
     pub unmatched_claims: [Vec<String>; 2],
 }
 
@@ -54,8 +54,8 @@ pub struct ComparedRun {
 /// A fact that differs between the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// The key path of the fact in `run.json`: `machine.kernel`, `config.error`, `commands.0.time_limit`. Tables have a
-    /// description instead.
+    /// The key path of the fact in `run.json`: `machine.kernel`, `config.error`, `commands.0.time_limit`. In tables, a
+    /// description in words replaces it.
     pub what: String,
     /// The values of the fact in the first run and in the second. Text is unchanged, a time is written as `30 s`,
     /// anything else as JSON; empty if the run lacks the fact.

@@ -42,14 +42,14 @@ pub struct ListedRun {
     pub state: &'static str,
     /// The reason why the run can't be read.
     pub reason: Option<String>,
-    /// For each answer, the number of the run's claims with it. Answers are `holds`, `refuted`, `undecided` and so on;
-    /// for `compare` they are `faster`, `slower`, `same`.
+    /// For each answer, the number of the run's claims that have it. Answers are `holds`, `refuted`, `undecided` and so
+    /// on; for `compare` they are `faster`, `slower`, `same`.
     pub claims: BTreeMap<String, u64>,
     /// The total size of the run's files, in bytes.
     pub bytes: u64,
 }
 
-/// The width of the longest command line that is shown in full, in columns. It may have several lines.
+/// The largest width of a command line in the list, in columns. A longer one is cut after a word.
 const COMMAND_COLUMNS: usize = 240;
 
 /// The answers, in the order of a summary such as "7 hold, 3 refuted".

@@ -37,7 +37,7 @@ pub struct Trend {
     pub notes: Vec<String>,
 }
 
-/// The two variants of a ratio. In each trial, the ratio is how many times better the candidate is than the baseline.
+/// The two variants of a ratio. In each trial, the ratio says how many times better the candidate is than the baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VariantPair {
     /// The variant that is better if the ratio is above 1.
@@ -149,8 +149,8 @@ impl Trend {
         grid
     }
 
-    /// Returns the scale of the y axis: logarithmic if the lines are so far apart that each would look flat on a linear
-    /// one.
+    /// Returns the scale of the y axis. It is logarithmic if the lines are so far apart that each would look flat on a
+    /// linear scale.
     fn scale(&self) -> Scale {
         let medians = || self.lines.iter().flat_map(|line| &line.runs).filter_map(|run| run.estimate.median);
         let (least, greatest) = (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max));

@@ -147,9 +147,9 @@ pub(super) fn warnings(ClaimView { result, path, .. }: &ClaimView) -> Vec<String
     [marked::warning(result)].into_iter().chain(few).chain([missing]).flatten().collect()
 }
 
-/// Returns the statistics of a claim, with marked names: the counts, the estimate with its interval, and the e-values
-/// with their thresholds. The error probability and the reason why the verdict is valid follow. Empty if nothing was
-/// measured.
+/// Returns the statistics of a claim: the counts, the estimate with its interval, and the e-values with their
+/// thresholds. The error probability follows and, for a comparison, the reason why the verdict is valid. Empty if
+/// nothing was measured. Names are marked as in `crate::text::quoted`.
 pub(super) fn statistics(ClaimView { result: claim, path, .. }: &ClaimView) -> Vec<String> {
     if claim.trials == 0 || claim.asked.judging == Judging::Exact {
         return Vec::new();
@@ -228,8 +228,8 @@ fn validity(claim: &ClaimResult) -> Option<&'static str> {
     })
 }
 
-/// Returns what the verdict is about and what it assumes. Empty for claims about a rate, because the page explains
-/// these only once.
+/// Returns sentences about what the verdict applies to and what it assumes. Empty for claims about a rate, because the
+/// page explains these only once.
 pub(super) fn reach(ClaimView { result: claim, state, .. }: &ClaimView) -> String {
     let text = match (claim.verdict, claim.asked.judging) {
         (Verdict::Unavailable | Verdict::Failed | Verdict::Deferred, _) => {

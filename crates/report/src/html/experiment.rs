@@ -44,8 +44,8 @@ pub(super) struct ExperimentView {
     pub is_open: bool,
 }
 
-/// Returns the data of the experiment with this index in the header of the run. All anchors begin with `prefix`.
-/// Pictures that are drawn later are added to `pack`.
+/// Returns the data of the experiment with this index in the header of the run. All anchors begin with `prefix`. The
+/// pictures are added to `pack` if the section is closed.
 pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &mut Pack) -> ExperimentView {
     let spec = &run.header.experiments[index];
     let about = |section: &Section, word: &str| section.title.to_lowercase().starts_with(word);
@@ -78,7 +78,7 @@ pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &m
     }
 }
 
-/// Returns the requested results of one experiment from the outcome of the run.
+/// Returns the part of the run's outcome that is about one experiment and was requested.
 fn of_experiment(run: &RecordedRun, id: &str) -> Outcome {
     let mut asked = run.outcome.asked_for(&run.header.plan.tables);
     asked.claims.retain(|claim| claim.experiment == id);
@@ -187,7 +187,7 @@ pub fn sections(readme: &str) -> Vec<(String, String)> {
 fn shown_sections(readme: &str) -> Vec<Section> {
     let section = |(title, body): (String, String)| {
         let body = body.trim_matches('\n');
-        // A paragraph continues in the line of its title; a list or a table begins on a new line.
+        // A paragraph begins on the line of the title; a list or a table begins on a new line.
         let flows = body.starts_with(|c: char| c.is_alphanumeric() || c == '`');
         let between = if flows { " " } else { "\n\n" };
         let titled = if title.is_empty() { body.to_string() } else { format!("**{title}.**{between}{body}") };
@@ -237,8 +237,8 @@ fn leads_to_the_web(url: &str) -> bool {
     url.starts_with("https://") || url.starts_with("http://")
 }
 
-/// Replaces each end tag by the one that belongs to its start tag. The two differ if only the start tag was replaced,
-/// as for a link that became emphasised text.
+/// Replaces each end tag by the one that belongs to its start tag. The two differ where an earlier step replaced only
+/// the start tag, as for a link that became emphasised text.
 fn balanced<'a>(events: impl Iterator<Item = Event<'a>>) -> impl Iterator<Item = Event<'a>> {
     let mut open: Vec<TagEnd> = Vec::new();
     events.map(move |event| match event {

@@ -77,8 +77,8 @@ impl Answer {
     }
 }
 
-/// Returns the three refuted claims whose measured values are farthest from the claimed ones, each with its anchor,
-/// which begins with `prefix`. Empty if the run has few claims, which can all be read.
+/// Returns the three refuted claims whose measured values are farthest from the claimed ones, each with its anchor.
+/// Anchors begin with `prefix`. Empty if the run has so few claims that all can be read.
 pub(super) fn furthest<'a>(claims: &'a [ClaimResult], prefix: &str) -> Vec<(String, &'a ClaimResult)> {
     const SHOWN: usize = 3;
     const MANY: usize = 8;
@@ -90,9 +90,9 @@ pub(super) fn furthest<'a>(claims: &'a [ClaimResult], prefix: &str) -> Vec<(Stri
     refuted.take(if claims.len() > MANY { SHOWN } else { 0 }).collect()
 }
 
-/// Returns the claimed and the measured value in words. Examples: "`b` at least 1.2 times as fast as `a`" and "8.3
-/// times as long". Or "25 to 50 ms in at least 90 % of the trials" and "in 0 of 143 trials, with a median time of 8.2
-/// ms".
+/// Returns the claimed and the measured value in words. For example: "`b` at least 1.2 times as fast as `a`" and "8.3
+/// times as long". For a rate: "25 to 50 ms in at least 90 % of the trials" and "in 0 of 143 trials, with a median time
+/// of 8.2 ms".
 pub(super) fn claimed_and_measured(claim: &ClaimResult) -> (String, String) {
     let is_exact = claim.asked.judging == Judging::Exact;
     let figure = ClaimFigure::new(claim).filter(|_| is_exact || claim.rate_claimed == 0.5);
@@ -193,10 +193,10 @@ fn headline_of_several(compared: &[ArmComparison]) -> String {
     headline + &in_metric
 }
 
-/// Returns the sentences below the headline for several comparisons. They name the best median, that of the reference,
-/// and the commands by answer. If parameters give each command its own reference, there is no best median.
+/// Returns the sentences below the headline for several comparisons: the best median, the median of the reference, and
+/// the commands by answer. There is no best median if commands have different references, because parameters differ.
 fn of_several(compared: &[ArmComparison], outcome: &Outcome) -> String {
-    // Levels of a single command are named without the command, because it is in the headline.
+    // If all arms are levels of a single command, the headline names the command and the sentences only the levels.
     let are_levels = compared.iter().all(|one| one.candidate.variant == one.reference.variant);
     let name = |arm: &Arm| quoted(&if are_levels { arm.point.to_string() } else { arm.to_string() });
     let (opening, whose) = match has_one_reference(compared) {
@@ -287,8 +287,8 @@ fn median(comparison: &ArmComparison, arm: &Arm, outcome: &Outcome) -> String {
     summary.map_or_else(|| "unknown".into(), |point| grid::points::plain(point, point.median))
 }
 
-/// Returns a notice if the evidence of a run has fewer trials than its verdicts count, because rows were lost or
-/// removed after the run had ended. `None` if the evidence is complete.
+/// Returns a notice if the evidence of a run has fewer trials than its verdicts count. Rows were then lost or removed
+/// after the run had ended. `None` if the evidence is complete.
 ///
 /// The page then shows the verdicts that the run wrote, but its pictures show only the trials that are left.
 pub fn missing_trials(run: &RecordedRun) -> Option<String> {

@@ -12,11 +12,11 @@ use crate::figure::{Estimate, exact_percent};
 use crate::standing::{range_claimed, standing};
 use crate::text::grouped;
 
-/// The axis that all claims of a page share. It is logarithmic and shows measured values divided by claimed ones, so
-/// the claimed value is in the middle.
+/// The axis that all claims of a page share. It is logarithmic and shows the measured value divided by the claimed one.
+/// So the claimed value of each claim is in the middle.
 #[derive(Clone, Copy)]
 pub(super) struct SharedAxis {
-    /// The factor from the middle of the axis to its right end, and from its left end to the middle.
+    /// The number at the right end of the axis; the number at the left end is its inverse, and 1 is in the middle.
     span: f64,
     /// `true` if all claims are comparisons. The middle of the axis then means that both sides are equal.
     is_order: bool,
@@ -63,8 +63,8 @@ impl SharedAxis {
         if self.is_order { "equal" } else { "as claimed" }
     }
 
-    /// Draws a claim on the axis: a shape for its verdict, and a line for its interval, with arrows if the line is cut.
-    /// Returns words instead if the claim has no ratio and no rate.
+    /// Draws a claim on the axis: a shape for its verdict, and a line for its interval, with an arrow if the line is
+    /// longer than the axis. Returns words instead if the claim has no ratio and no rate.
     pub fn mark(self, claim: &ClaimResult) -> Html {
         let standing = match (claim.verdict, standing(claim)) {
             (Verdict::Unavailable | Verdict::Failed | Verdict::Deferred, _) => return words("not measured"),

@@ -54,8 +54,8 @@ impl Html {
         Html(html + &Html::text(&chars[rest..].iter().collect::<String>()).0)
     }
 
-    /// Converts a sentence with marked names to HTML: names become code. No line is broken between a number and its
-    /// unit.
+    /// Converts a sentence to HTML. Its names, which are marked as in `crate::text::quoted`, become code. No line is
+    /// broken between a number and its unit.
     pub fn sentence(marked: &str) -> Html {
         Html(marked_up(marked, code, |rest| Html::text(&unbroken_quantities(rest)).0))
     }

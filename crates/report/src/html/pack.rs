@@ -18,8 +18,8 @@ pub(super) struct Pack(Vec<String>);
 const LEVEL: u8 = 9;
 
 impl Pack {
-    /// Adds a piece of HTML. Returns an empty element for its place in the page. A script fills it when the section is
-    /// opened.
+    /// Adds a piece of HTML. Returns an empty element, which stands in the page instead. A script fills this element
+    /// when its section is opened.
     pub fn put(&mut self, part: Html) -> Html {
         self.0.push(part.0);
         Html(format!("<div data-packed=\"{}\"></div>", self.0.len() - 1))

@@ -35,7 +35,7 @@ struct Page<'a> {
     /// A table of the claims with a column for each run; `None` for a single run.
     aligned: Option<RunsTable<'a>>,
     runs: Vec<RunView<'a>>,
-    /// A note that a ratio is biased if the run stops at the verdict about it; `None` if the run has no such ratio.
+    /// A note that a ratio is biased because the run ended with its verdict; `None` if the run has no such ratio.
     overshoot: Option<&'static str>,
     /// The compressed pictures of the sections that are closed when the page loads.
     packed: String,
@@ -146,7 +146,7 @@ fn view<'a>(run: &'a RecordedRun, index: usize, runs: usize, pack: &mut Pack) ->
 }
 
 /// Returns the claims grouped by experiment: first the experiments in the header of the run, in that order, then
-/// others. All anchors begin with `prefix`. Pictures that are drawn later are added to `pack`.
+/// others. All anchors begin with `prefix`. Pictures of closed sections are added to `pack`.
 fn groups<'a>(run: &'a RecordedRun, prefix: &str, pack: &mut Pack) -> Vec<GroupView<'a>> {
     let experiments = &run.header.experiments;
     let mut groups: Vec<GroupView> = Vec::new();

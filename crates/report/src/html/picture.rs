@@ -34,7 +34,7 @@ struct PictureView {
 pub fn pictures(runs: &[RecordedRun]) -> Vec<Picture> {
     let of_run = |(index, run): (usize, &RecordedRun)| {
         let prefix = prefix(index, runs.len());
-        // Outside of the page, the title of a claim's picture needs the name of the claim.
+        // Outside of the page, the title of a claim's picture must name the claim.
         let of_claim = |(index, claim): (usize, &ClaimResult)| {
             let mut pictures = pictures::of_claim(run, index);
             pictures.iter_mut().for_each(|Picture { plot, .. }| plot.title = format!("{}: {}", claim.id, plot.title));
@@ -57,10 +57,9 @@ pub(super) fn prefix(index: usize, runs: usize) -> String {
     if runs > 1 { format!("r{}-", index + 1) } else { String::new() }
 }
 
-/// Draws the pictures of a section. In an open section, each picture is drawn in both sizes. In a closed section,
-/// pictures are added to `pack`, which compresses them; they have only the narrow size, except overviews. All anchors
-/// begin with `prefix`. Ids inside the drawings begin with the short prefix `short`, because each reference to a marker
-/// repeats its id.
+/// Draws the pictures of a section. An open section has each picture in both sizes. A closed section has only the
+/// narrow size, except of overviews, and its pictures are compressed in `pack`. Anchors begin with `prefix`. Ids inside
+/// a drawing begin with `prefix` and `short`, which is short because each reference to a marker repeats its id.
 pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, is_open: bool, pack: &mut Pack) -> Html {
     if pictures.is_empty() {
         return Html::default();

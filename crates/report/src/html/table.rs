@@ -94,8 +94,8 @@ pub(super) struct RunsRow<'a> {
 }
 
 impl RunsRow<'_> {
-    /// Returns whether the runs differ in this claim. They do if one of them lacks the claim, if the answers differ, or
-    /// if the intervals don't overlap.
+    /// Returns whether the runs differ in this claim: a run lacks the claim, the answers differ, or the intervals don't
+    /// overlap.
     pub fn differs(&self) -> bool {
         !self.is_answered_alike() || self.is_apart()
     }
@@ -135,7 +135,7 @@ pub(super) fn runs_table<'a>(runs: &'a [RecordedRun]) -> RunsTable<'a> {
     let of_run = |(run, anchors): (&'a RecordedRun, &Vec<String>), claim: &ClaimResult| {
         let place = run.outcome.claims.iter().position(|other| is_same(other, claim))?;
         let found = &run.outcome.claims[place];
-        // An exact value has no interval. The interval of trials that are not alike is invalid.
+        // An exact value has no interval. If trials are not alike, the interval is invalid.
         let has_interval = found.asked.judging != Judging::Exact && found.unlike.is_empty();
         let standing = standing(found).filter(|_| has_interval && found.trials > 0);
         Some(RunsCell { anchor: anchors[place].clone(), claim: found, standing })
@@ -171,8 +171,7 @@ fn has_same_name(one: &ClaimResult, other: &ClaimResult) -> bool {
     one.id == other.id && one.experiment == other.experiment
 }
 
-/// Returns a heading with all terms of a claim. It distinguishes the claim from another one with the same name and
-/// statement.
+/// Returns a heading with all terms of a claim, to distinguish it from another claim with the same name and statement.
 fn heading_with_terms(claim: &ClaimResult) -> Html {
     let margin = claim.asked.margin.map(exact_percent);
     let asks = match (claim.asked.judging, margin) {

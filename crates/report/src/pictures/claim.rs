@@ -16,10 +16,9 @@ use crate::figure::{Figure, exact_percent, odds, percent};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 use crate::text::counted;
 
-/// Returns the pictures of the claim with this index. A comparison has its paired ratios or differences in the order
-/// measured, with the claimed bound. A claim about a predicate has the values of the predicate's metric instead. If the
-/// claim is about a rate, the density of the rate follows, with the claimed rate. The last picture has the e-values
-/// with their thresholds.
+/// Returns the pictures of the claim with this index. The first one has values in the order measured: for a comparison
+/// the paired ratios or differences, for a predicate the values of its metric, with the claimed bounds. For a claim
+/// about a rate, the density of the rate follows. The last picture has the e-values with their thresholds.
 pub fn of_claim(run: &RecordedRun, claim: usize) -> Vec<Picture> {
     let claims = &run.outcome.claims;
     let (Some(result), Some(path)) = (claims.get(claim), run.paths.get(claim)) else { return Vec::new() };
@@ -38,8 +37,7 @@ pub fn of_claim(run: &RecordedRun, claim: usize) -> Vec<Picture> {
     pictures.into_iter().flatten().collect()
 }
 
-/// Returns whether the sentence of the claim states its rate of success. The sentence of other claims states the median
-/// ratio.
+/// Returns whether the claim's sentence states the rate of success. For other claims, it states the median ratio.
 fn is_about_a_rate(claim: &ClaimResult) -> bool {
     claim.asked.judging == Judging::Rate && !(claim.asked.is_comparison() && claim.rate_claimed == 0.5)
 }
@@ -51,7 +49,7 @@ pub(super) fn claim_in_words(claim: &ClaimResult) -> &str {
     if is_statement { &claim.says } else { &claim.id }
 }
 
-/// Returns two words for what the two e-values can show: that the claim holds, and that it does not.
+/// Returns two words for a claim that holds and a claim that does not: "holds" and "refuted", "faster" and "slower".
 pub(super) fn directions(claim: &ClaimResult) -> [&'static str; 2] {
     match Amount::of_order(claim) {
         Some(amount) => [amount.word(true), amount.word(false)],
@@ -118,7 +116,7 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
     Some(Picture { kind: PictureKind::Evidence, plot, table })
 }
 
-/// Returns two statements: the one that each of the two e-values supports.
+/// Returns two clauses, each with what one of the two e-values supports: "that it holds", "that it does not".
 pub(crate) fn statements(claim: &ClaimResult) -> [&'static str; 2] {
     match Amount::of_order(claim).map(|amount| amount.word(true)) {
         Some("fewer") => ["that it has fewer", "that it has more"],
@@ -128,7 +126,7 @@ pub(crate) fn statements(claim: &ClaimResult) -> [&'static str; 2] {
     }
 }
 
-/// Returns the two e-values at the trial of the verdict. Also returns which of them reached its threshold: 0 for
+/// Returns the two e-values at the trial of the verdict, and the index of the one that reached its threshold: 0 for
 /// *holds*, 1 for *refuted*. `None` if there is no verdict.
 fn decided(path: &ClaimPath) -> Option<(EvidencePoint, usize)> {
     let decided_after = path.decided_after?;
@@ -158,8 +156,8 @@ const LEFT_OUT: f64 = 1e-6;
 const ABOVE: f64 = 1.12;
 
 /// Draws the density of a claim's rate: Beta(s+1, f+1), which is the posterior for a uniform prior after s successes
-/// and f failures. The claimed rate is a rule, and the interval of the claim is above the density. `None` if no trial
-/// succeeded or failed.
+/// and f failures. A vertical line is at the claimed rate, and the interval of the claim is above the density. `None`
+/// if no trial succeeded or failed.
 pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     let rate = claim.rate?;
     let failures = failures(claim.judged());

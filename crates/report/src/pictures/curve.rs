@@ -27,8 +27,8 @@ struct Curve<'a> {
     trials: usize,
 }
 
-/// Draws a metric over the time since the measurement began. There is a plot for each arm, and a line for each key. The
-/// line shows the median of the trials at each time. Empty if the values have no times.
+/// Draws a metric over the time since the measurement began. There is a plot for each arm, and a line for each key
+/// (such as a server). The line shows the median of the trials at each time. Empty if the values have no times.
 pub(super) fn curves(run: &RecordedRun, spec: &Spec, metric: &Metric, id: &str) -> Vec<Picture> {
     let by_arm = by_arm(run, spec, metric);
     let mut pictures = Vec::new();
@@ -46,8 +46,8 @@ pub(super) fn curves(run: &RecordedRun, spec: &Spec, metric: &Metric, id: &str) 
     pictures
 }
 
-/// Returns whether the experiment requests a curve of the metric, and the values of the metric differ. Values may
-/// differ within trials although the last values of all trials are equal.
+/// Returns whether the experiment requests a curve of the metric, and the values of the metric are not all equal. They
+/// may differ within trials although the last values of all trials are equal.
 pub(super) fn is_moving(run: &RecordedRun, spec: &Spec, metric: &Metric) -> bool {
     let is_drawn =
         |plot: &experiment::Plot| matches!(plot, experiment::Plot::Curve { metric: of } if *of == metric.name);
@@ -67,8 +67,8 @@ pub(super) fn by_arm<'a>(run: &'a RecordedRun, spec: &Spec, metric: &Metric) -> 
     names::of_rows(&arms).into_iter().zip(by_arm.into_iter().map(<[_]>::to_vec)).collect()
 }
 
-/// Returns the curve of a recorded series. If the metric is a share, a trial keeps its last value until its next
-/// observation, and after its end. Without this, trials with more or longer observations would dominate the median.
+/// Returns the medians of a recorded series over time. If the metric is a share, a trial keeps its last value until its
+/// next observation, and after its end. Otherwise, trials with more or longer observations would dominate the median.
 fn curve<'s>(series: &'s Series, metric: &Metric) -> Option<Curve<'s>> {
     let mut places: BTreeMap<u64, BTreeMap<u64, Vec<f64>>> = BTreeMap::new();
     let mut trials = series.trials.clone();
@@ -136,7 +136,7 @@ fn picture(curves: &[Curve], metric: &Metric, id: String, of_which: &str, experi
     Some(Picture { kind: PictureKind::Curve, plot, table: table(curves, metric.unit) })
 }
 
-/// Returns three medians of a curve: at its beginning, halfway and at its end.
+/// Returns the medians of a curve at three times: at its beginning, halfway and at its end.
 fn places(curve: &Curve) -> [f64; 3] {
     let last = curve.at.len() - 1;
     [0, last / 2, last].map(|index| curve.at[index].1.value)

@@ -17,9 +17,10 @@ use super::{Picture, PictureKind, names};
 use crate::clause::ArmComparison;
 use crate::text::{counted, quoted};
 
-/// Returns the pictures of an experiment. Each metric has the plots that the experiment requests, and its quantiles.
-/// Its medians are drawn if there are many arms or few values. The first metric also has its values in the order
-/// measured. Sweeps come first. A metric with the same value in every trial of every arm has no pictures.
+/// Returns the pictures of an experiment, sweeps first. A metric has the plots that the experiment requests for it. If
+/// these are only sweeps or there are none, it also has its quantiles and, if there are many arms or few values, its
+/// medians. The first metric then also has its values in the order measured. A metric with the same value in every
+/// trial of every arm has no pictures.
 ///
 /// If there are more arms than colours, a plot of lines shows only some of them, and its title mentions this. Empty if
 /// the experiment is not part of the run.
@@ -38,7 +39,7 @@ pub fn of_experiment(run: &RecordedRun, experiment: &str) -> Vec<Picture> {
         pictures.into_iter().map(move |picture| (is_compared, picture))
     });
     let mut pictures: Vec<(bool, Picture)> = pictures.collect();
-    // The sweeps of the compared metric come first, because an experiment is about the effects of its factors.
+    // The sweeps of the compared metric come first, because they show the effects of the experiment's factors.
     pictures.sort_by_key(|(is_compared, picture)| match picture.kind {
         PictureKind::Sweep => u8::from(!is_compared),
         _ => 2,
@@ -81,7 +82,7 @@ pub(super) fn apart<'a>(spec: &Spec, measured: &MetricRows<'a>) -> Vec<MetricRow
     measured.by_levels(&factors.into_iter().collect::<Vec<_>>())
 }
 
-/// Returns the id of a picture, to which the levels are added that distinguish its rows from those of other pictures.
+/// Returns the id of a picture, with the levels that distinguish its rows from those of the metric's other pictures.
 fn with_levels(id: &str, measured: &MetricRows) -> String {
     if measured.at.is_empty() {
         id.to_string()
@@ -148,8 +149,8 @@ fn is_swept(spec: &Spec, measured: &MetricRows) -> bool {
     spec.plots.iter().any(|plot| matches!(plot, Plot::Sweep { factor, .. } if are_most(factor)))
 }
 
-/// Returns the metric that reports which level of factor `by` an arm chose by itself. It is drawn in plots of the
-/// metric `swept`. `None` if the experiment has no such metric.
+/// Returns the metric whose values are the levels of the factor `by` that arms chose by themselves. Plots of the metric
+/// `swept` show these levels. `None` if the experiment has no such metric.
 fn chosen<'a>(spec: &'a Spec, swept: &str, by: &str) -> Option<&'a Metric> {
     let name = spec.plots.iter().find_map(|plot| match plot {
         Plot::Choice { metric, factor, chosen } if metric == swept && factor == by => Some(chosen),
@@ -166,7 +167,7 @@ fn metric_of(plot: &Plot) -> &str {
 }
 
 /// Returns sentences about metrics without a picture, because their values are equal in every trial of every arm. If
-/// values are equal only within one plot, a sentence is about the arms of that plot. Names are marked.
+/// values are equal only within one plot, a sentence is about the arms of that plot. Names are marked as in [`quoted`].
 pub(crate) fn constants(run: &RecordedRun, experiment: &str) -> Vec<String> {
     let Some(spec) = run.header.experiments.iter().find(|spec| spec.id == experiment) else { return Vec::new() };
     spec.metrics.iter().flat_map(|metric| constants_of_metric(run, spec, metric)).collect()
@@ -222,7 +223,7 @@ fn of_sweeps(run: &RecordedRun, spec: &Spec, measured: &MetricRows) -> Vec<Strin
 }
 
 /// Returns a sentence for a metric whose values are all equal to `value`: "`time` at `type=f32` was 3 ns in every trial
-/// of both arms." The text `seen` follows the value.
+/// of both arms." The text `seen` is put after the value.
 fn constant_in_words(measured: &MetricRows, value: f64, seen: &str) -> String {
     let at = if measured.at.is_empty() { String::new() } else { format!(" at {}", quoted(&measured.at)) };
     let value = if value.is_infinite() { "cut off".into() } else { measured.unit.human(value) };

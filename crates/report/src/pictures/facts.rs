@@ -10,7 +10,7 @@ use super::names;
 use crate::text::quoted;
 
 /// Returns a sentence about the facts that all arms share, and a sentence for each fact that differs between arms.
-/// Names are marked.
+/// Names are marked as in `crate::text::quoted`.
 pub(crate) fn facts(facts: &[ArmFacts], experiment: &str) -> Vec<String> {
     let facts: Vec<&ArmFacts> = facts.iter().filter(|facts| facts.experiment == experiment).collect();
     let arms = names::of_rows(&facts.iter().map(|of| (&of.arm, "")).collect::<Vec<_>>());

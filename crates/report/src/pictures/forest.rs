@@ -27,7 +27,7 @@ const MOST_ROWS: usize = 64;
 const SAME: &str = "the same in every trial";
 
 /// Draws the medians of a metric with a row for each arm, or for some arms if there are too many. `None` if no median
-/// is finite.
+/// is finite, or if all medians are equal although values differ.
 pub(super) fn medians(measured: &MetricRows, id: String, about: &str) -> Option<Picture> {
     let (shown, selected) = measured.selection(MOST_ROWS);
     // If all values are equal, the median is known exactly and needs no interval.
@@ -100,7 +100,7 @@ fn lines(measured: &MetricRows) -> Lines {
 }
 
 /// Returns the names of the series, and for each row the index of its series. Each variant is a series if several rows
-/// have the same variant; otherwise there are no series.
+/// have the same variant. There are no series if all rows have the same variant, or if there are too many variants.
 fn variants(measured: &MetricRows) -> (Vec<String>, Vec<Option<usize>>) {
     let known = distinct(measured.rows.iter().map(|row| row.arm.variant.as_str()));
     if !(2..=MOST_LINES).contains(&known.len()) || known.len() == measured.rows.len() {
@@ -120,8 +120,8 @@ fn table(measured: &MetricRows) -> Table {
     table
 }
 
-/// The smallest number of arms for which the medians are drawn in addition to the quantiles, because so many lines
-/// overlap.
+/// If there are more arms than this, the medians are drawn in addition to the quantiles, because so many lines of
+/// quantiles overlap.
 pub(super) const MANY: usize = 4;
 
 /// Returns whether the point is from the experiment of the claim. If the claim is a comparison, the point must also
@@ -143,9 +143,9 @@ fn sweeps(outcome: &Outcome, measured: &MetricRows, experiment: &str) -> Vec<Plo
     pictures.map(|picture| picture.plot).collect()
 }
 
-/// Returns the plots for a terminal after a run. For compared commands or functions, there is a plot of the medians for
-/// each factor with numeric levels. If there is no such factor, one plot has a row for each median. For a claim about a
-/// rate, one plot shows the rate with its interval. Another shows the quantiles of the metric with the claimed bound.
+/// Returns the plots for a terminal after a run. For compared commands or functions, each factor with numeric levels
+/// has a plot of the medians by level; without such a factor, one plot has all medians. For a claim about a rate, one
+/// plot shows the rate with its interval, another the quantiles of the metric with the claimed bound.
 pub fn for_terminal(outcome: &Outcome, observations: &Observations) -> Vec<Plot> {
     let mut plots = Vec::new();
     let order = outcome.claims.iter().find(|claim| claim.asked.judging == Judging::Order);

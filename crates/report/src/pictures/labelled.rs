@@ -6,7 +6,7 @@ use crate::figure::Figure;
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 
 /// Adds a text with its numbers to each interval of a forest plot. The text has enough digits to show on which side of
-/// each rule, such as a claimed bound, an end of the interval is.
+/// each vertical line ([`Layer::Rule`]), such as a claimed bound, an end of the interval is.
 pub(super) fn labelled(mut plot: Plot, unit: Unit) -> Plot {
     let rules = plot.layers.iter().filter_map(|layer| match layer {
         Layer::Rule { on: Which::X, at, .. } => Some(*at),
@@ -21,8 +21,9 @@ pub(super) fn labelled(mut plot: Plot, unit: Unit) -> Plot {
     plot
 }
 
-/// Returns the text for a row. Its `landmarks` are the rules, to which no end is rounded. An end that the scale of the
-/// axis can't show is unknown and left out. If both ends are equal to the estimate, the text has only the estimate.
+/// Returns the text for a row. No end of its interval is rounded to one of the `landmarks`, such as a claimed bound. An
+/// end that the scale of the axis can't show is left out. If both ends are equal to the estimate, the text is only the
+/// estimate.
 fn label(row: &Interval, axis: &Axis, unit: Unit, landmarks: &[f64]) -> String {
     if row.low == row.high && row.value == row.low && !axis.in_percent {
         return unit.human(row.value);
@@ -33,8 +34,8 @@ fn label(row: &Interval, axis: &Axis, unit: Unit, landmarks: &[f64]) -> String {
     let is_size = |number: &f64| number.is_finite() && *number != 0.0;
     let size = [value, high, low].into_iter().flatten().find(is_size).unwrap_or(0.0);
     let figure = Figure::with_landmarks(axis.prefix(size), [value, low, high], landmarks);
-    // A logarithmic axis can't show a median ratio of zero, for example after time-outs. The text then has only the
-    // bound.
+    // A logarithmic axis can't show a median ratio of zero, which can result from time-outs. The text is then only the
+    // bound on the ratio.
     let is_bound = [low, high].into_iter().flatten().any(f64::is_finite) && !has_place(&row.value);
     if is_bound { figure.range } else { figure.to_string() }
 }

@@ -1,4 +1,4 @@
-//! Heat maps: a median for each two names, such as two CPUs.
+//! Heat maps: a median for each pair of names, such as two CPUs.
 
 use std::collections::BTreeSet;
 

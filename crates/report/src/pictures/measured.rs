@@ -16,8 +16,8 @@ use crate::figure::Estimate;
 use crate::plot::{Axis, Scale};
 use crate::text::capitalised;
 
-/// The probability that a 95 % interval ends too early on one side. Intervals of claims have the error probability of
-/// the claim instead.
+/// The error probability at each end of a 95 % interval. Intervals of claims have the error probability of the claim
+/// instead.
 const ERROR_OF_END: f64 = 0.025;
 /// If the largest value is at least this many times the smallest, an axis is logarithmic.
 const WIDE_SPREAD: f64 = 10.0;
@@ -32,7 +32,7 @@ pub(super) struct MetricRows<'a> {
     /// The levels that all of these rows share and that distinguish them from other rows of the metric: `type=f32`. The
     /// other rows have plots of their own.
     pub at: String,
-    /// The time limit at which values were cut off, if it is known.
+    /// The time limit at which values were stopped, if it is known.
     pub limit: Option<f64>,
     /// The rows that have values, in the order of their recording.
     pub rows: Vec<ArmRow<'a>>,
@@ -47,7 +47,8 @@ pub(super) struct ArmRow<'a> {
     pub key: &'a str,
     /// For each value, the index of its trial, in ascending order. Empty if the indices are unknown.
     pub trials: Cow<'a, [u64]>,
-    /// The value of each trial, in the order measured; never NaN. A value that was cut off is infinite.
+    /// The value of each trial, in the order measured; never NaN. A value that was stopped at the time limit is
+    /// infinite.
     pub values: Cow<'a, Values>,
     pub sorted: Sorted,
     pub median: Estimate,
@@ -108,8 +109,8 @@ impl<'a> MetricRows<'a> {
         MetricRows { at: self.at.clone(), rows, ..*self }
     }
 
-    /// Groups the rows by the levels of these factors. Within a group, rows are named by what distinguishes them.
-    /// Returns a single group if the levels don't differ.
+    /// Groups the rows by the levels of these factors. The names of the rows are those that distinguish them within
+    /// their group. Returns a single group if the levels don't differ.
     pub fn by_levels(&self, factors: &[&str]) -> Vec<MetricRows<'a>> {
         let mut parts: BTreeMap<String, Vec<ArmRow<'a>>> = BTreeMap::new();
         for row in &self.rows {
@@ -129,13 +130,13 @@ impl<'a> MetricRows<'a> {
         parts.into_iter().map(part).collect()
     }
 
-    /// Writes a value in the unit of the metric; "stopped" if it was cut off.
+    /// Writes a value in the unit of the metric; an infinite one, which was stopped at the time limit, as "stopped".
     pub fn human(&self, value: f64) -> String {
         if value.is_infinite() { "stopped".into() } else { self.unit.human(value) }
     }
 
-    /// Returns the one value that all trials have, apart from those that were cut off. `None` if no trial was cut off,
-    /// or if the other values differ.
+    /// Returns the value that all trials have except those that were stopped at the time limit. `None` if no trial was
+    /// stopped, or if the other values differ.
     pub fn but_for_stopped(&self) -> Option<f64> {
         let mut finite =
             self.rows.iter().flat_map(|row| row.sorted.as_slice().iter().copied()).filter(|value| value.is_finite());
@@ -159,7 +160,7 @@ impl<'a> MetricRows<'a> {
         self.rows.iter().map(|row| row.sorted.as_slice()).all(|sorted| sorted.first() == sorted.last())
     }
 
-    /// Returns the one value that all trials of all rows have; `None` if values differ.
+    /// Returns the value that all trials of all rows share; `None` if values differ.
     pub fn everywhere(&self) -> Option<f64> {
         everywhere(self.rows.iter())
     }
@@ -169,7 +170,7 @@ impl<'a> MetricRows<'a> {
         self.with(self.rows.iter().filter(|row| row.n() >= least).cloned().collect())
     }
 
-    /// Returns the number of values that were cut off, in all rows.
+    /// Returns the number of values that were stopped at the time limit, in all rows.
     pub fn censored(&self) -> usize {
         self.rows.iter().map(ArmRow::censored).sum()
     }
@@ -192,8 +193,8 @@ impl<'a> MetricRows<'a> {
         names::series(self.variants, &self.rows.iter().map(|row| (row.arm, row.name.clone())).collect::<Vec<_>>())
     }
 
-    /// Returns at most `most` rows: those with the lowest and the highest median, and rows at even steps between these
-    /// two. Also returns a note for the title that rows were left out; empty if all are returned.
+    /// Returns at most `most` rows: those with the lowest and the highest median, and rows at equal steps of rank
+    /// between them. Also returns a note for the title that rows were left out; empty if all are returned.
     pub fn selection(&self, most: usize) -> (MetricRows<'a>, String) {
         let all = self.rows.len();
         if all <= most {
@@ -224,7 +225,7 @@ impl ArmRow<'_> {
         quantile_sorted(self.sorted.as_slice(), q).unwrap_or(f64::NAN)
     }
 
-    /// Returns the smallest of the values for which at least the share `q` of all values are equal or smaller.
+    /// Returns the smallest value that at least the share `q` of all values do not exceed.
     pub fn reached(&self, q: f64) -> f64 {
         let rank = (q * self.values.len() as f64 - 1e-9).ceil().max(1.0) as usize;
         self.sorted.as_slice().get(rank - 1).copied().unwrap_or(f64::NAN)
@@ -252,7 +253,7 @@ pub(super) fn ranks(n: u64, q: f64) -> Option<QuantileRanks> {
     quantile_ranks(n, q, ERROR_OF_END, ERROR_OF_END).ok()
 }
 
-/// Returns the one value that all trials of these rows have; `None` if values differ.
+/// Returns the value that all trials of these rows share; `None` if values differ.
 pub(super) fn everywhere<'a>(mut rows: impl Iterator<Item = &'a ArmRow<'a>>) -> Option<f64> {
     let one = |row: &ArmRow| {
         let sorted = row.sorted.as_slice();
@@ -301,7 +302,7 @@ pub(super) fn is_taken_back(outcome: &Outcome, series: &Series) -> bool {
     is_left_out && outcome.points.iter().filter(|point| point.is_of(experiment, arm)).all(|point| point.n == 0)
 }
 
-/// Returns the values of a series with one value per trial, reduced as for claims. Unknown values are left out.
+/// Returns the values of a series, reduced to one value per trial as for claims. Unknown values are left out.
 fn known_by_trial(series: &Series, reduce: Reduce) -> (Cow<'_, [u64]>, Cow<'_, Values>) {
     let (trials, values) = series.by_trial(reduce);
     let is_known = |index: &usize| !values.bounds(*index).is_none() && values.bounds(*index) != Bounds::UNKNOWN;

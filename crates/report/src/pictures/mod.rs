@@ -1,9 +1,10 @@
 //! Pictures of runs: recorded values as [`Plot`](ascertain_plot::Plot)s, each with a small table of its numbers.
 //!
-//! There is no picture if all values are equal. A value that was cut off is only known to be above the observed one. It
-//! counts in ranks as larger than all others, and is drawn as a hollow dot at the observed value. A quantile or an end
-//! whose rank is among such values is unbounded above. Intervals and bands are 95 % intervals of a quantile
-//! ([`ascertain_stats::quantile_ranks`]), except those of claims, which have the error of the claim.
+//! There is no picture if all values are equal. A value that was stopped at a time limit is only known to be above the
+//! observed one. In ranks it counts as larger than all others, and it is drawn as a hollow dot at the observed value. A
+//! quantile, or an end of an interval, whose rank is among such values is unbounded above. Intervals and bands are 95 %
+//! intervals of a quantile ([`ascertain_stats::quantile_ranks`]), except those of claims, which have the error of the
+//! claim.
 
 mod claim;
 mod curve;

@@ -8,7 +8,7 @@ use ascertain_plot::{COLORS, SHAPES};
 
 use crate::text::distinct;
 
-/// The labels beside the rows of a picture, from the top. A label names a row, or is a heading above the names of
+/// The labels beside the rows of a picture, from the top. A label is the name of a row, or a heading above the names of
 /// several rows.
 pub(super) struct Lines {
     pub names: Vec<String>,
@@ -61,8 +61,8 @@ pub(super) fn of_rows(rows: &[(&Arm, &str)]) -> Vec<String> {
     rows.iter().map(name).collect()
 }
 
-/// Returns the names of the factors whose levels differ, and for each row its levels of them: `4, skewed`. `None` if
-/// rows have keys or different factors, or if they have the same variant or the same levels.
+/// Returns the names of the factors whose levels differ, and for each row its levels of these factors: `4, skewed`.
+/// `None` if rows have keys or different factors, or if all rows have the same variant or the same levels.
 pub(super) fn levels(rows: &[(&Arm, &str)]) -> Option<(String, Vec<String>)> {
     let ((first, _), _) = rows.split_first()?;
     let is_one = rows.iter().all(|(arm, _)| arm.variant == first.variant);
@@ -145,9 +145,9 @@ pub(super) fn on_axis(names: &[&str]) -> (Vec<String>, String) {
     (names.iter().map(|name| name[shared.len()..].to_string()).collect(), label)
 }
 
-/// Returns the index of each row's series, and the names of all series. A variant has the same series in all pictures
-/// of its experiment, and so the same colour and shape. If rows have the same variant, their series are numbered in
-/// order.
+/// Returns the index of each row's series, and the names of all series. A variant has the same series, and so the same
+/// colour and shape, in all pictures of its experiment. If several rows have the same variant, series are numbered by
+/// row instead.
 pub(super) fn series(variants: &[Variant], rows: &[(&Arm, String)]) -> (Vec<usize>, Vec<String>) {
     let known = series_of(variants);
     let place = |arm: &Arm| known.iter().find(|(name, _)| **name == arm.variant).map(|(_, series)| *series);

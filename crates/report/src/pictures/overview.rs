@@ -17,8 +17,8 @@ use crate::standing::{rate, standing};
 use crate::text::distinct;
 
 /// Draws all claims of a run, with a row for each. Claims about ratios have one picture, with the measured ratio
-/// divided by the claimed one. Claims about rates have another, with the measured and the claimed rate. A picture needs
-/// at least two claims.
+/// divided by the claimed one. Claims about rates have another, with the measured and the claimed rate. Empty if there
+/// are fewer than two such claims.
 pub fn overview(run: &RecordedRun) -> Vec<Picture> {
     let [of_ratios, of_rates] = rows(&run.outcome);
     if of_ratios.len() + of_rates.len() < 2 {
@@ -91,8 +91,9 @@ fn ratios(rows: &[Row]) -> Option<Picture> {
     Some(Picture { kind: PictureKind::Overview, plot, table })
 }
 
-/// Returns the measured ratio of a claim divided by the claimed one. It is inverted if the claim is an upper bound, so
-/// that above 1 is better than claimed. `None` for a claim that a ratio is within a range.
+/// Returns the measured ratio of a claim divided by the claimed one, or the inverse if the claim is an upper bound. So
+/// above 1 is better than claimed. `None` for a claim that a ratio is within a range, and for claims that are not about
+/// a ratio.
 fn relative(claim: &ClaimResult) -> Option<Row<'_>> {
     let [Test::Versus { scale: Effect::Ratio, bound, .. }] = claim.asked.tests.as_slice() else { return None };
     let estimate = standing(claim)?;
@@ -114,8 +115,8 @@ fn rates(rows: &[Row]) -> Option<Picture> {
     Some(Picture { kind: PictureKind::Overview, plot, table })
 }
 
-/// Returns the names of the series, one for each answer, and the layers with the rows in its colour. `None` if there
-/// are no rows.
+/// Returns the names of the series, one for each answer, and for each series a layer with the rows that have this
+/// answer. `None` if there are no rows.
 fn by_answer(rows: &[Row]) -> Option<(Vec<String>, Vec<Layer>)> {
     // Verdicts have the same colours in all runs, even if a verdict does not occur.
     let first = rows.first()?.claim;

@@ -1,5 +1,5 @@
 //! Pictures of a claim's trials in the order measured: the ratio or difference of each pair, or the value of the
-//! predicate's metric. The claimed bounds are rules.
+//! predicate's metric. Lines across the plot show the claimed bounds.
 
 use ascertain_engine::claim::{Bound, Effect, Judging, Measure, Test};
 use ascertain_engine::outcome::ClaimResult;
@@ -18,15 +18,17 @@ use crate::clause::{ClaimFigure, adjective, failures, joined};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
 use crate::text::{capitalised, counted, plain};
 
-/// The estimate so far is computed again when the number of trials has grown by the share 1 / `LOOK_EVERY_SHARE`.
+/// The estimate is computed again whenever the number of trials has grown by 1 / `LOOK_EVERY_SHARE` of itself.
 const LOOK_EVERY_SHARE: usize = 8;
 
-/// Draws the ratio or difference of each trial, ties as hollow dots, and the claimed bound. A line and a band show the
-/// estimate so far and its interval. `None` if the claim is not a comparison, or if nothing can be drawn.
+/// Draws the ratio or difference of each trial, with ties as hollow dots, and the claimed bound. A line and a band show
+/// how the estimate and its interval changed during the run. `None` if the claim is not a comparison, or if nothing can
+/// be drawn.
 pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Option<Picture> {
     let effect = PairedEffect::new(claim)?;
     let is_ratio = effect.scale == Effect::Ratio;
-    // If a value was cut off, only a bound of the ratio or difference is known. The dot is drawn at this bound.
+    // If a value was stopped at the time limit, only a bound of the ratio or difference is known. The dot is drawn at
+    // this bound.
     let place = |index: usize| {
         let Bounds { low, high } = path.statistics.bounds(index);
         let ends = if low < high && high.is_infinite() { [low, high] } else { [high, low] };
@@ -75,8 +77,8 @@ fn quantile_name(quantile: f64) -> String {
     if quantile == 0.5 { "median".into() } else { format!("p{}", Unit::One.exact(quantile * 100.0)) }
 }
 
-/// Draws the quantile of the trials so far, as a line, and a confidence sequence, as a band. The last interval of the
-/// band is the interval of the claim.
+/// Draws the quantile of the trials so far as a line, and its confidence sequence as a band. The band ends with the
+/// interval of the claim.
 fn running(claim: &ClaimResult, path: &ClaimPath, quantile: f64, series: usize) -> [Layer; 2] {
     let error = if claim.asked.judging == Judging::Order { claim.error / 2.0 } else { claim.error };
     let all = path.statistics.len();
@@ -110,13 +112,13 @@ fn running(claim: &ClaimResult, path: &ClaimPath, quantile: f64, series: usize) 
     [Layer::Band { series, ranges }, Layer::Line { series, points, steps: false, dashed: true }]
 }
 
-/// Returns the number of trials with this outcome: success (`true`) or failure. `None` counts ties and trials that were
-/// cut off.
+/// Returns the number of trials with this outcome: success (`true`) or failure (`false`). `None` counts ties and trials
+/// that were stopped at the time limit.
 fn count(path: &ClaimPath, outcome: Option<bool>) -> usize {
     path.successes.iter().filter(|success| **success == outcome).count()
 }
 
-/// Returns the word in this picture for trials without an outcome, which are ties or were cut off.
+/// Returns the legend's words for trials without an outcome, which are ties or were stopped at the time limit.
 fn open_ones(claim: &ClaimResult) -> &'static str {
     if claim.unknown > 0 { "cut off or tied" } else { "tie, not counted" }
 }
@@ -212,8 +214,8 @@ pub(super) struct PairedEffect<'a> {
 }
 
 impl<'a> PairedEffect<'a> {
-    /// Returns the first comparison of a claim, because only its ratios or differences are recorded; `None` for other
-    /// claims.
+    /// Returns the ratio or difference of the claim's first comparison of two arms, the only one that is recorded.
+    /// `None` if the claim compares no arms.
     pub fn new(claim: &'a ClaimResult) -> Option<PairedEffect<'a>> {
         claim.asked.tests.iter().find_map(|test| match test {
             Test::Versus { measure, scale, bound, .. } => Some(PairedEffect { measure, scale: *scale, bound: *bound }),
@@ -229,8 +231,8 @@ impl<'a> PairedEffect<'a> {
         }
     }
 
-    /// Returns rules (lines across the plot) at the claimed bounds. For a comparison, they are at equality, or at the
-    /// ends of the margin.
+    /// Returns lines across the plot ([`Layer::Rule`]) at the claimed bounds. If the claim only asks which side is
+    /// better, they are at equality, or at the ends of the margin.
     pub fn rules(self, claim: &ClaimResult, on: Which) -> Vec<Layer> {
         let rule = |at: f64, label: String| Layer::Rule { on, at, label };
         let write = |number: f64| self.unit().exact(number);
@@ -250,7 +252,7 @@ impl<'a> PairedEffect<'a> {
         }
     }
 
-    /// Returns two names for the legend: one for trials within the claimed bound, and one for the other trials.
+    /// Returns two names for the legend: one for trials that support the claim, and one for the other trials.
     pub fn sides(self, claim: &ClaimResult) -> [String; 2] {
         let write = |number: f64| self.unit().exact(number);
         match (claim.asked.judging, self.bound) {
@@ -263,7 +265,7 @@ impl<'a> PairedEffect<'a> {
     }
 }
 
-/// Returns rules at the bounds in the conditions of a predicate.
+/// Returns lines across the plot ([`Layer::Rule`]) at the bounds in the conditions of a predicate.
 pub(super) fn rules_of_predicate(conditions: &[Condition], measure: &Measure) -> Vec<Layer> {
     let rules = conditions.iter().filter(|condition| condition.measure == *measure).map(|condition| {
         let label = format!("claimed: {} {}", condition.relation, measure.unit.exact(condition.bound));
@@ -272,7 +274,7 @@ pub(super) fn rules_of_predicate(conditions: &[Condition], measure: &Measure) ->
     rules.collect()
 }
 
-/// Returns the numbers at which the rules are drawn.
+/// Returns the numbers at which these lines ([`Layer::Rule`]) are drawn.
 pub(super) fn places(rules: &[Layer]) -> impl Iterator<Item = f64> {
     rules.iter().filter_map(|rule| match rule {
         Layer::Rule { at, .. } => Some(*at),

@@ -38,7 +38,7 @@ pub enum PictureKind {
     Medians,
     /// A metric by the levels of a numeric factor.
     Sweep,
-    /// A heat map: a median for each two names, such as two CPUs.
+    /// A heat map: a median for each pair of names, such as two CPUs.
     Matrix,
     /// A metric over the time since its measurement began.
     Curve,

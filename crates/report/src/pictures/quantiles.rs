@@ -22,7 +22,7 @@ const LANDMARKS: [f64; 7] = [0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
 const IN_TABLE: [(f64, &str); 5] = [(0.01, "p1"), (0.25, "p25"), (0.5, "p50"), (0.9, "p90"), (0.99, "p99")];
 
 /// Draws the quantiles of a metric, with a line and a band for each row, or for some rows if there are many. `None` if
-/// the values within each row are equal, or if no row has enough values.
+/// the values within each row are equal, if no row has enough values, or if no quantile is finite.
 pub(super) fn quantiles(measured: &MetricRows, id: String, about: &str) -> Option<Picture> {
     let enough = measured.with_values(LEAST_VALUES);
     if enough.is_constant() {
@@ -45,8 +45,8 @@ pub(super) fn quantiles(measured: &MetricRows, id: String, about: &str) -> Optio
         let ranges: Vec<Range> = ranges.collect();
         let ranges = if steps { in_steps(&ranges) } else { ranges };
         bands.push(Layer::Band { series: Some(index), ranges });
-        // If the metric has few different values, no value between two of them is possible, so there is no
-        // interpolation.
+        // If the metric has few different values, no value between two of them is possible, so quantiles are not
+        // interpolated.
         let at = |q: f64| if steps { row.reached(q) } else { row.quantile(q) };
         let points = supported.iter().map(|(q, _)| [*q, at(*q)]).collect();
         lines.push(Layer::Line { series: Some(index), points, steps, dashed: false });
@@ -82,8 +82,8 @@ fn recur(sorted: &[f64]) -> bool {
     most >= LEAST.max(sorted.len().div_ceil(SHARE))
 }
 
-/// Returns the intervals of a band with an additional one before each change, so that each interval stays the same
-/// until the next one begins.
+/// Returns the intervals of a band in steps. If an interval differs from the one before, the earlier one is repeated at
+/// the same position, so that the band keeps its height until there.
 fn in_steps(ranges: &[Range]) -> Vec<Range> {
     let turns = ranges.windows(2).filter(|pair| (pair[0].low, pair[0].high) != (pair[1].low, pair[1].high));
     let turns: Vec<Range> = turns.map(|pair| Range { x: pair[1].x, ..pair[0] }).collect();
@@ -93,7 +93,7 @@ fn in_steps(ranges: &[Range]) -> Vec<Range> {
     all
 }
 
-/// Returns a sentence about the number of values that were cut off; empty if there are none.
+/// Returns a sentence about the number of values that were stopped at the time limit; empty if there are none.
 pub(super) fn cut_off(measured: &MetricRows) -> String {
     match measured.censored() {
         0 => String::new(),
@@ -102,8 +102,8 @@ pub(super) fn cut_off(measured: &MetricRows) -> String {
     }
 }
 
-/// Returns the quantiles that `n` values are enough for, each with the ranks of the values at which its interval ends.
-/// Enough means that, on average, at least one value is beyond the quantile.
+/// Returns the quantiles that can be estimated from `n` values, each with the ranks of the values at which its interval
+/// ends. On average, at least one of the values must be beyond the quantile.
 fn supported(n: u64) -> Vec<(f64, QuantileRanks)> {
     let furthest = ((n as f64) - 1.0).ln();
     let steps = (-STEPS..=STEPS).map(|step| 1.0 / (1.0 + (-furthest * f64::from(step) / f64::from(STEPS)).exp()));

@@ -15,19 +15,19 @@ use crate::grid::scan::number;
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
 use crate::text::{counted, gathered};
 
-/// If several pictures share an axis, its upper end is this many times the highest number. The lower end of a
-/// logarithmic one is the lowest number divided by it.
+/// The space between the numbers and the ends of the y axis, as a factor. The upper end is the highest number times
+/// this, and the lower end of a logarithmic axis is the lowest number divided by this.
 const AIR: f64 = 1.05;
 
-/// The factor that is swept, with the measurements of a metric.
+/// A metric by the levels of the swept factor.
 pub(super) struct Sweep<'a> {
     pub measured: &'a MetricRows<'a>,
     pub factor: &'a str,
-    /// For arms with certain levels, the bytes of memory that they use per unit of the swept factor. If several entries
-    /// apply to an arm, the first one is used.
+    /// The bytes of memory that arms use per unit of the swept factor. Each entry applies to arms with certain levels;
+    /// the first entry that applies to an arm is used.
     pub footprints: &'a [Footprint],
     pub caches: &'a [Cache],
-    /// The levels that arms chose by themselves; `None` if the experiment has none.
+    /// The levels that some arms chose by themselves, as values of a metric; `None` if no arm does so.
     pub chosen: Option<&'a MetricRows<'a>>,
 }
 
@@ -41,10 +41,10 @@ struct Line<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    /// Draws the metric by the numeric levels of the swept factor. Each arm, without that level, has a line of medians
-    /// with a band; rules show the sizes of the caches. There are several plots if there are more lines than colours,
-    /// or if the lines touch different amounts of memory. A plot is left out if all its values are equal. A line needs
-    /// at least two levels.
+    /// Draws the metric by the numeric levels of the swept factor. Arms that differ only in this factor are one line of
+    /// medians with a band, if there are at least two; vertical lines show the sizes of the caches. There are several
+    /// plots if there are more lines than colours, or if the lines touch different amounts of memory. A plot whose
+    /// values are all equal is left out.
     pub fn pictures(&self, id: &str, about: &str) -> Vec<Picture> {
         let lines = self.lines();
         let mut groups = groups(&lines);
@@ -61,8 +61,8 @@ impl<'a> Sweep<'a> {
         pictures.collect()
     }
 
-    /// Returns the plots that were left out because all their values are equal: the value, and the names of the lines
-    /// that have it.
+    /// Returns an entry for each plot that was left out because all its values are equal: the value, and the names of
+    /// its lines.
     pub fn constants(&self) -> Vec<(f64, Vec<String>)> {
         let lines = self.lines();
         let names = names::of_rows(&lines.iter().map(|line| (&line.arm, "")).collect::<Vec<_>>());
@@ -89,7 +89,7 @@ impl<'a> Sweep<'a> {
         for line in &mut lines {
             line.at.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
         }
-        // An arm that was measured at only one level, for a claim, has no line.
+        // An arm that was measured at only one level, because of a claim, has no line.
         lines.retain(|line| line.at.len() > 1);
         lines
     }
@@ -165,8 +165,8 @@ impl<'a> Sweep<'a> {
         self.measured.rows.iter().filter_map(chose).collect()
     }
 
-    /// Returns rules at the levels whose memory just fills a data cache, if they are in the range `shown`. Empty if the
-    /// memory that the lines touch is unknown.
+    /// Returns vertical lines ([`Layer::Rule`]) at the levels whose memory just fills a data cache, if they are in the
+    /// range `shown`. Empty if the memory that the arms touch is unknown.
     fn cache_ends(&self, lines: &[&Line], shown: RangeInclusive<f64>) -> Vec<Layer> {
         let Some(bytes_each) = lines[0].bytes_each else { return Vec::new() };
         let kept = self.caches.iter().filter(|cache| cache.kind != "Instruction");
@@ -260,8 +260,8 @@ fn everywhere(lines: &[&Line]) -> Option<f64> {
     measured::everywhere(lines.iter().flat_map(|line| line.at.iter().map(|(_, row, _)| *row)))
 }
 
-/// Returns the part of a title that distinguishes this plot from the others: the levels that only its lines share, and
-/// its number, such as "1 of 2".
+/// Returns the words in a title that distinguish this plot from the others. They are the levels that only its lines
+/// share, and the number of the plot, such as "1 of 2".
 fn which(group: &[&Line], all: &[Line], index: usize, count: usize) -> String {
     let level = |line: &Line, factor: &str| line.arm.point.get(factor).cloned();
     let own = group[0].arm.point.0.keys().filter(|factor| {

@@ -19,7 +19,8 @@ pub(super) fn trials(measured: &MetricRows, id: String, about: &str) -> Option<P
     if shown.rows.iter().all(|row| row.n() < 2) {
         return None;
     }
-    // A value that was cut off is a hollow dot at the observed value or, if that is unknown, above all other values.
+    // A value that was stopped at the time limit is a hollow dot at the observed value. If that is unknown, the dot is
+    // above all other values.
     let top = shown.limit.unwrap_or(greatest * 1.1).max(greatest);
     let stopped = shown.censored();
     let (places, series) = shown.series();

@@ -25,17 +25,17 @@ use crate::text::{cut, escape_controls, escape_controls_in_lines};
 const BEAT_NS: u64 = 1_000_000_000;
 /// Time between two lines that are not overwritten, in nanoseconds.
 const PLAIN_BEAT_NS: u64 = 5_000_000_000;
-/// The time in nanoseconds after which a log gets a line about the least time of an answer, if the first trial is still
-/// running.
+/// In a log, the time in nanoseconds after which the shortest possible time of the run is written. It is written only
+/// if the first trial is still running.
 const EARLY_NS: u64 = 4_000_000_000;
 
 /// A progress line on standard error. It is drawn at each report and at least once a second, because a single
 /// observation may take minutes. On a terminal that can't move its cursor (`TERM=dumb`), a line is printed every five
 /// seconds. If standard error is not a terminal, at most one line is printed, and only if the first trial takes long.
-/// That line has the least time that an answer needs.
+/// That line has the shortest time in which an answer is possible.
 ///
-/// A thread redraws the line. Every second it reads the state of the measuring thread and writes some hundred bytes,
-/// unless the measuring thread has drawn the line within that second.
+/// A thread redraws the line. Every second it reads the state of the measuring thread and writes some hundred bytes. It
+/// does so only if the measuring thread has not drawn the line within that second.
 pub struct Line {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -102,8 +102,8 @@ impl Line {
         Line { thread: is_wanted.then(redraw).flatten(), shared }
     }
 
-    /// Stores that an experiment is being prepared. This is drawn up to a second later, because most preparations are
-    /// shorter.
+    /// Stores that an experiment is being prepared. The line shows this up to a second later, because most preparations
+    /// are shorter.
     pub fn preparing(&self, experiment: &str) {
         let mut state = self.shared.lock();
         if !matches!(&state.status, Some(Status::Preparing(same, _)) if same == experiment) {
@@ -181,7 +181,7 @@ impl Shared {
             return;
         }
         let line = self.text(state, now_ns);
-        // Until the first trial has ended, a log gets its line as soon as the least time of an answer is known.
+        // Until the first trial has ended, a log gets its line as soon as the shortest time to an answer is known.
         let has_begun = matches!(&state.status, Some(Status::Run(progress)) if progress.trials > 0);
         let is_due_soon = self.screen == Screen::Log && line.is_empty() && !state.is_shown && !has_begun;
         state.drawn_ns = if is_due_soon { now_ns.saturating_sub(self.beat_ns - BEAT_NS) } else { now_ns };

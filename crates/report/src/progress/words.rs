@@ -26,7 +26,7 @@ const LEAST_ROOM: usize = 16;
 /// The time for which an arm must be running before the line names it, in nanoseconds.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// The current activity of a run, and for how long it has lasted, in nanoseconds; `None` if the activity is unknown.
+/// The current activity of a run, and how long it has lasted, in nanoseconds; `None` if the activity is unknown.
 pub(super) type Now<'a> = Option<(Activity<'a>, u64)>;
 
 /// A function that shortens a text to a number of columns.
@@ -84,7 +84,8 @@ fn joined(parts: &[(String, Option<Cut>)], width: usize) -> String {
 }
 
 /// Returns the time left: "18 s left", or "up to 18 s left" if an answer may come earlier. If the number of trials is
-/// limited, the time is estimated from it. Before the first trial has ended, returns "first trial" or "first pair".
+/// limited, the time is estimated from the remaining trials. Returns "first trial" or "first pair" as long as it can't
+/// be estimated.
 fn time_left(progress: &Progress, now: Now, elapsed: Duration) -> String {
     let left_s = progress.max_time.saturating_sub(elapsed).as_secs_f64();
     if is_unknown(progress) {
@@ -108,14 +109,14 @@ fn time_left(progress: &Progress, now: Now, elapsed: Duration) -> String {
     }
 }
 
-/// Returns whether the duration of the run is still unknown. This is so for a run with a single answer until its first
-/// trial has ended. Only then does such a run know whether it must extend the default time.
+/// Returns whether the duration of the run is still unknown. A run that ends with its answer decides only after its
+/// first trial whether it must extend the default time.
 fn is_unknown(progress: &Progress) -> bool {
     let is_first = progress.trials == 0 && progress.trial_ns.is_none();
     is_only(progress) && is_first && progress.least.is_some()
 }
 
-/// Returns whether the run ends as soon as it has its answer: it is a comparison, or has at most one claim.
+/// Returns whether the run ends as soon as it has its answer. This is so for a comparison, and for at most one claim.
 fn is_only(progress: &Progress) -> bool {
     progress.is_comparison || progress.claims <= 1
 }
@@ -124,10 +125,9 @@ fn noun(progress: &Progress) -> &'static str {
     if progress.is_comparison { "pair" } else { "trial" }
 }
 
-/// Returns a sentence about the least time that an answer needs, estimated during the first trial. For example: "at
-/// least 13 pairs are needed: over 52 s, judging by the first one so far". `None` if the first trial has ended, or if
-/// the limit of trials is lower than that number. Also `None` for several claims, because their arms may be measured in
-/// turn.
+/// Returns a sentence about the shortest time to an answer, estimated during the first trial. For example: "at least 13
+/// pairs are needed: over 52 s, judging by the first one so far". `None` if the first trial has ended, or if fewer
+/// trials than needed are allowed. Also `None` for several claims, because their arms may be measured in turn.
 pub(super) fn expected(progress: &Progress, now: Now) -> Option<String> {
     let least = progress.least.filter(|least| progress.most_trials.is_none_or(|most| most >= *least))?;
     let time = least_time(progress, now).filter(|_| progress.claims == 1 && is_unknown(progress))?;
@@ -152,8 +152,9 @@ fn share(progress: &Progress, elapsed: Duration) -> f64 {
     of_time.max(of_trials).min(1.0)
 }
 
-/// Returns the activity, "preparing, 4 s" or "running 4 s", and the name of the running arm. The text is empty or has
-/// no time if the activity began less than a second ago. The name is `None` if no arm is slow.
+/// Returns the activity, "preparing, 4 s" or "running 4 s", and the name of the running arm. In the first second of an
+/// activity, the text is empty or has no time. The name is `None` while preparing, and in the first second of an arm if
+/// trials are shorter than a second.
 fn activity<'a>(progress: &Progress, now: Now<'a>) -> (String, Option<&'a str>) {
     let is_slow = progress.trial_ns.is_some_and(|trial_ns| trial_ns >= PATIENCE_NS as f64);
     match now {
@@ -173,8 +174,8 @@ pub(super) fn preparing(experiment: &str, elapsed: Duration) -> String {
     words.join(" · ")
 }
 
-/// Returns the least time that an answer needs, estimated from the duration of the current trial: "over 52 s". The text
-/// is "about 52 s" if the duration of the whole trial can already be estimated. `None` if it is unknown.
+/// Returns the shortest time to an answer, estimated from the current trial: "over 52 s". If the duration of the whole
+/// trial can already be estimated, it is "about 52 s". `None` if it is unknown.
 fn least_time(progress: &Progress, now: Now) -> Option<String> {
     let Some((Activity::Measuring { trial_ns, whole_ns, .. }, _)) = now else { return None };
     let about = if whole_ns.is_some() { "about" } else { "over" };
@@ -222,9 +223,9 @@ fn estimate(progress: &Progress) -> String {
     }
 }
 
-/// Returns the state of the trials. Until an answer is possible, it is the number of the current trial: "pair 4 of
-/// 13+". During the first pair, it is the least time that all 13 pairs need. Once an answer is possible, it is the
-/// counts of trials.
+/// Returns the state of the trials. During the first pair, it is the number of pairs that an answer needs, and their
+/// least time: "13+ pairs: over 52 s". Then it is the number of the current pair: "pair 4 of 13+". Once an answer is
+/// possible, it is the counts of trials.
 fn standing(progress: &Progress, now: Now) -> String {
     let (trials, noun) = (progress.trials, noun(progress));
     match progress.least.filter(|least| trials < *least) {
@@ -386,8 +387,8 @@ mod tests {
         assert_eq!(at(&two, 39), "up to 1 min 47 s left · pair 4 of 13+");
         let several = Progress { closed: [1, 1, 0, 0, 0, 0], claims: 3, trials: 20, ..two.clone() };
         assert!(at(&several, 79).ends_with("2 of 3 decided · won 3 of 3 pairs · sleep 2"), "{}", at(&several, 79));
-        // A given number of trials does not depend on the answer. Their time can be estimated as soon as one trial has
-        // ended.
+        // A run of a given number of trials does not end earlier because of its answer. Its time can be estimated as
+        // soon as one trial has ended.
         let endless = Progress { max_time: Duration::MAX, most_trials: Some(5), ..two.clone() };
         assert_eq!(at(&endless, 79), "━━━━━━╌╌╌╌ 8 s left · pair 4 of 13+ · sleep 2");
         let first = Progress { trials: 0, trial_ns: None, ..endless };
@@ -400,8 +401,8 @@ mod tests {
         assert_eq!(at(&over, 79), "━━━━━━━━━━ last trial · pair 4 of 13+ · sleep 2");
     }
 
-    /// The time to an answer is unknown until the first trial has ended. Until then, the line does not show the time
-    /// left, because the run may extend the default time.
+    /// The time left is unknown until the first trial has ended, because the run may then extend the default time. The
+    /// line shows no time left until then.
     #[test]
     fn the_first_pair_says_what_all_take() {
         let first = Progress {

@@ -14,8 +14,8 @@ pub fn of_outcome(outcome: &Outcome) -> Vec<String> {
     of_outcome_where(outcome, |_| true)
 }
 
-/// Returns the sentences of [`of_outcome`] for a run whose claims are printed with their reasons. A failed arm is left
-/// out if the reason of a claim already names the failure.
+/// Returns the sentences of [`of_outcome`] for output that also has the reasons of claims. A failed arm is left out if
+/// the reason of a claim already describes the failure.
 pub fn unsaid(outcome: &Outcome) -> Vec<String> {
     let is_said = |left_out: &LeftOut| {
         let tells = |claim: &ClaimResult, reason: &Reason| match reason {

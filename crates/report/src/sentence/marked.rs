@@ -63,7 +63,7 @@ struct Sentence {
 }
 
 impl Sentence {
-    /// Creates a sentence for a finding that has no error probability.
+    /// Creates a sentence without an error probability.
     fn plain(finding: String) -> Sentence {
         Sentence { finding, ..Sentence::default() }
     }
@@ -162,8 +162,8 @@ fn judged(claim: &ClaimResult) -> Sentence {
     }
 }
 
-/// Returns a sentence about the conditions of the predicate that were not met: " What failed: `exit == 0` in 2 of 9
-/// trials, `wall <= 20 ms` in 5." Empty if the predicate has only one condition.
+/// Returns a sentence about the conditions of the predicate that were not met: " Failed conditions: `exit == 0` in 2 of
+/// 9 trials, `wall <= 20 ms` in 5." Empty if all were met, or if the predicate has only one condition.
 fn broken(claim: &ClaimResult) -> String {
     match (claim.broken.as_slice(), claim.asked.tests.as_slice()) {
         ([], _) => return String::new(),
@@ -194,7 +194,7 @@ fn undecided(claim: &ClaimResult) -> Sentence {
         None => format!(" whether this is true at least {}", of_the_time(claim.rate_claimed)),
     };
     let why = match claim.decided {
-        // The next sentence gives the reason why the answer was withdrawn.
+        // If the answer was withdrawn, the next sentence gives the reason.
         Some(_) => String::new(),
         None => format!(
             ". More trials are needed to decide{question} with an error of at most {}",
@@ -222,8 +222,8 @@ fn so_far(claim: &ClaimResult) -> String {
     format!("{subject} was {complement} {}{}", in_trials(claim, claim.judged(), ""), figure_clause(claim))
 }
 
-/// Returns a sentence for a claim with too few trials. First it has `early`, a text about the number of trials that are
-/// required. Then it has the results so far, which are not reliable yet.
+/// Returns a sentence for a claim with too few trials. It begins with `early`, a text about the required number of
+/// trials. The results so far follow, which are not reliable yet.
 fn too_early(claim: &ClaimResult, early: &str) -> String {
     let (question, so_far) = match (claim.asked.judging, sides(claim)) {
         (Judging::Order, Some(sides)) => (format!(" {}", sides.question()), sides.so_far()),
@@ -241,8 +241,8 @@ fn exact(claim: &ClaimResult) -> String {
 }
 
 /// Returns the number of successful trials in words: "in 17 of 18 trials", "in all 18 trials", "in none of 18 trials",
-/// "in 17 of the first 18 trials". The counts are in `of`. The word `only` is written before a number that is neither 0
-/// nor all.
+/// "in 17 of the first 18 trials". The counts are in `of`. The text `only` is put before a number that is neither 0 nor
+/// all.
 fn in_trials(claim: &ClaimResult, of: Decided, only: &str) -> String {
     let first = if of.trials < claim.trials { "the first " } else { "" };
     let seen = match (of.successes, of.trials.saturating_sub(of.ties)) {
@@ -252,7 +252,7 @@ fn in_trials(claim: &ClaimResult, of: Decided, only: &str) -> String {
         (0, n) => format!("in none of {first}{n} trials"),
         (s, n) => format!("in {only}{s} of {first}{n} trials"),
     };
-    // Unlike the other counts, the number of trials that were cut off includes those after the verdict.
+    // Unlike the other counts, the number of stopped trials includes those after the verdict.
     format!("{seen}{}", grid::left_open(claim))
 }
 
@@ -277,7 +277,7 @@ fn of_the_time(rate: f64) -> String {
     if rate == 0.5 { "half of the time".into() } else { format!("{} of the time", exact_percent(rate)) }
 }
 
-/// Returns the claim's figure if the claim is about a median, otherwise `None`.
+/// Returns the median of a claim with its interval in words; `None` for a claim that is not about a median.
 fn at_median(claim: &ClaimResult) -> Option<ClaimFigure> {
     ClaimFigure::new(claim).filter(|_| claim.rate_claimed == 0.5 && claim.asked.margin.is_none())
 }
@@ -292,8 +292,8 @@ fn figure_clause(claim: &ClaimResult) -> String {
     }
 }
 
-/// Returns a ratio below 1 in other words, after a claim about such a ratio: "0.12 times as fast" is followed by ", so
-/// it took 8.3 times as long". Empty for other claims and ratios.
+/// Returns a clause that restates a ratio below 1: after "0.12 times as fast" comes ", so it took 8.3 times as long".
+/// Empty for other ratios, and if the ratio is already in such words.
 pub(crate) fn of_whose(claim: &ClaimResult) -> String {
     let [Test::Versus { measure, scale: Effect::Ratio, .. }] = claim.asked.tests.as_slice() else {
         return String::new();
@@ -361,8 +361,8 @@ impl<'a> Sides<'a> {
         format!("{candidate} {relation} {baseline}")
     }
 
-    /// Returns an answer that was read from the interval, with its margin. Examples: "`b` is as fast as `a` within 3
-    /// %", or "`b` is not slower than `a` by more than 3 %".
+    /// Returns an answer that was derived from the interval of the ratio, with its margin. Examples: "`b` is as fast as
+    /// `a` within 3 %", or "`b` is not slower than `a` by more than 3 %".
     pub fn by_interval(&self, decision: Decision) -> String {
         let words = if decision == Decision::Same { "within" } else { "by more than" };
         self.relation(decision) + &self.wording.in_metric + &self.margin(words)
@@ -475,22 +475,22 @@ impl<'a> Sides<'a> {
             return Sentence::plain(format!("{}: {} of {pairs} were ties", self.no_difference(), claim.ties));
         }
         Sentence::plain(match claim.decided {
-            // The next sentence gives the reason why the answer was withdrawn.
+            // If the answer was withdrawn, the next sentence gives the reason.
             Some(_) => self.so_far(),
             None => format!("not yet clear {}: {}", self.question(), self.so_far()),
         })
     }
 }
 
-/// Returns whether the median ratio shows the same direction as the answer, which is `faster` or slower. The two can
-/// disagree if there are ties or if the ratios are skewed. The sentence then states only the counts.
+/// Returns whether the median ratio has the direction of the answer: above 1 if `faster`, otherwise below 1. The two
+/// can disagree if there are ties or if the ratios are skewed. The sentence then states only the counts.
 pub(crate) fn agrees(claim: &ClaimResult, faster: bool) -> bool {
     let known = if faster { claim.ratio.or(claim.ratio_low) } else { claim.ratio };
     known.is_some_and(|ratio| if faster { ratio > 1.0 } else { ratio < 1.0 })
 }
 
-/// Returns the error probability of an answer that was read from the interval. It includes the assumption of such an
-/// answer: that trials are alike.
+/// Returns the error probability of an answer that was derived from the interval of the ratio. It names the assumption
+/// of such an answer: that trials are alike.
 fn if_alike(claim: &ClaimResult) -> String {
     format!("{}, if trials are alike", certainty(claim))
 }
@@ -500,16 +500,16 @@ fn by_metric(measure: &Measure) -> String {
     Amount::new(measure).map_or_else(|| in_metric(measure), |amount| format!(" in {}", amount.noun()))
 }
 
-/// Returns the counts of pairs in `of`, with the verb `won_or_lost`: "won 41 of 43 pairs, 1 tie". If pairs were
-/// measured after the verdict: "won 20 of the first 20 pairs". A pair that was interrupted has no winner and is not
-/// counted. Another sentence mentions such pairs.
+/// Returns the counts of pairs in `of`, after the verb `won_or_lost`: "won 41 of 43 pairs, 1 tie". If pairs were
+/// measured after the verdict: "won 20 of the first 20 pairs". An interrupted pair has no winner and is not counted;
+/// another sentence mentions it.
 fn counts_of(claim: &ClaimResult, of: Decided, won_or_lost: &str) -> String {
     let number = if won_or_lost == "lost" { clause::failures(of) } else { of.successes };
     let first = if of.trials < claim.trials { "the first " } else { "" };
     let ties = if of.ties > 0 { format!(", {}", counted(of.ties, "tie")) } else { String::new() };
     let is_cut_off = |found: &&Reason| matches!(found, Reason::LeftOpen { has_met_limit: false, .. });
     let cut_off = if claim.reasons.iter().any(|found| is_cut_off(&found)) { claim.unknown } else { 0 };
-    // Unlike the other counts, the number of pairs without an outcome includes those after the verdict.
+    // Unlike the other counts, the number of pairs without a winner includes those after the verdict.
     let unknown = claim.unknown - cut_off;
     let unknown = if unknown > 0 { format!(", {unknown} left open") } else { String::new() };
     let pairs = of.trials.saturating_sub(cut_off);

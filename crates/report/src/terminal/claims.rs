@@ -22,8 +22,8 @@ const MOST_LINES: usize = 20;
 const MOST_IDS: usize = 3;
 
 /// Returns the output of `check`. A few claims, and claims that were selected by verdict, are printed as sentences.
-/// Many claims are summarised on a screen. Its last line has the command that prints all sentences, if the evidence was
-/// kept.
+/// Many claims are summarised on a screen, which ends with the commands that print the sentences. `report` is the
+/// beginning of these commands; `None` if the evidence was not kept.
 pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &Style) -> String {
     let is_asked = |claim: &&ClaimResult| shown.only.is_empty() || shown.only.contains(&claim.verdict);
     let asked: Vec<ClaimResult> = outcome.claims.iter().filter(is_asked).cloned().collect();
@@ -84,8 +84,8 @@ fn no_such(verdicts: &[Verdict]) -> String {
     format!("No claim has the verdict {}.", words.join(" or "))
 }
 
-/// Returns tables of the measurements for deferred claims, because a few trials are better than none. Arms that have
-/// more trials in another table are left out.
+/// Returns tables of the measurements for deferred claims, which have too few trials for a verdict. Arms that have more
+/// trials in another table are left out.
 fn deferred_table(outcome: &Outcome, style: &Style) -> String {
     let is_deferred = |claim: &&ClaimResult| claim.verdict == Verdict::Deferred && claim.trials > 0;
     let deferred: Vec<&ClaimResult> = outcome.claims.iter().filter(is_deferred).collect();
@@ -141,7 +141,8 @@ fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
 /// claimed value, the id, and the beginning of the statement if there is space. An id is never shortened or broken. If
 /// it does not fit, it is on the next line.
 fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
-    // On a narrow terminal, ids are on separate lines, and the claimed value gets the rest of the line.
+    // On a narrow terminal, ids are on separate lines, so the claimed value gets all the space that the measured value
+    // leaves.
     let mut lines: Vec<[String; 4]> = refuted.iter().take(MOST_LINES).map(|claim| cells(claim)).collect();
     let width =
         |lines: &[[String; 4]], column: usize| lines.iter().map(|cells| cells[column].width()).max().unwrap_or(0);
@@ -159,7 +160,7 @@ fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
     let most_claimed = most_claimed.min(MOST_CLAIMED);
     let shortened = |claimed: &str| match claimed.split_once(" times as ") {
         // The adjective after "times" is left out, because the measured value beside it has the same one. A rate after
-        // it stays.
+        // the adjective stays.
         Some((number, rest)) if claimed.width() > most_claimed => {
             let often = rest.split_once(" in ").map_or_else(String::new, |(_, rate)| format!(" in {rate}"));
             cut(&format!("{number} times{often}"), most_claimed)
@@ -201,7 +202,7 @@ fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
 const GAP: &str = "  ";
 /// The word after the ids of claims that were measured with an emulation instead of the real thing.
 const EMULATED: &str = "emulated";
-/// The smallest width for the beginning of a statement, in columns. A narrower text would say too little.
+/// The smallest width for the beginning of a statement, in columns. If there is less space, the statement is left out.
 const LEAST_ROOM: usize = 24;
 /// The width of the longest measured value, in columns; a longer one is shortened.
 const MOST_HERE: usize = 26;

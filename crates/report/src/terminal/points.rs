@@ -10,7 +10,7 @@ use crate::text::{distinct, gathered, parted, sorted};
 
 /// The largest number of rows in a table for a screen.
 const MOST_ROWS: usize = 16;
-/// Number of arms that a shortened table keeps because their medians are best, in addition to the arms of claims.
+/// Number of arms with the best medians that a shortened table keeps, in addition to the arms of claims.
 const BEST: usize = 5;
 
 /// Returns the tables of `run`, one for each experiment. A heading has the levels that all arms share, and the table

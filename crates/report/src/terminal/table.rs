@@ -73,8 +73,8 @@ impl Style {
     /// Returns the widths of the columns. Columns of prose share the width that other columns leave. Cells that are
     /// wider than their column are wrapped.
     fn widths(self, sheet: &Sheet) -> Vec<usize> {
-        /// If wrapped text is at least this many columns narrower than its share of the width, other columns get the
-        /// rest of the share.
+        /// Wrapped text may be narrower than its column's share of the width. If it is narrower by at least this many
+        /// columns, other columns get the rest of the share.
         const LEAST_LEFT: usize = 3;
         let wrapped = |column: &SheetColumn, part: usize| {
             let lines: Vec<String> = column.lines.iter().flat_map(|cell| broken(cell, part)).collect();

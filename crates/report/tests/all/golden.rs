@@ -129,8 +129,8 @@ fn ids_are_whole_at_every_width() {
     }
 }
 
-/// The 99th percentile of only a hundred values is nearly the largest one, so it is left out. A metric can itself have
-/// the name of a quantile.
+/// The 99th percentile of only a hundred values is nearly the largest one, so it is left out. A metric's own name may
+/// be that of a quantile.
 #[test]
 fn tails_are_those_of_enough_trials_and_say_so() {
     let table = |n| {
@@ -189,7 +189,7 @@ fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
     assert!(few.contains("instructions") && !few.contains("Left out"), "{few}");
 }
 
-/// All formats warn if a verdict is from so few trials that nobody can check whether they are alike.
+/// All formats warn if a verdict is from too few trials to check whether the trials are alike.
 #[test]
 fn claims_with_too_few_trials_to_see_whether_they_are_alike_say_so() {
     let mut check = common::check();

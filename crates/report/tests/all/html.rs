@@ -320,7 +320,7 @@ fn a_page_begins_with_the_answer() {
     let (headline, lead, title) = hero(&check());
     assert!(headline.contains(" claims hold") && title.starts_with(&headline), "{headline} in {title}");
     assert!(lead.contains("even one of these verdicts is wrong about its trials is at most 1 in 1,000"), "{lead}");
-    // The duration of a trial is known, so the claim may have been tried. The page must not say anything else.
+    // The text is the same whether or not the claim was tried before the time ran out, so it must not mention that.
     assert!(lead.contains("1 did not fit in the time. ") && !lead.contains("tried"), "{lead}");
     let (headline, lead, _) = hero(&run(common::slo(), &["slo"]));
     assert!(headline.starts_with("Holds: ") && lead.contains("of the time (error at most "), "{lead}");
@@ -458,7 +458,7 @@ fn claims_are_found_under_their_ids_and_the_furthest_are_named_first() {
     });
 }
 
-/// Each number is written with what it measures, so that readers know what a ratio divides, and of what 0 % is a share.
+/// Each number is written with its meaning: a ratio says what it divides, and a percentage says what it is a share of.
 #[test]
 fn the_furthest_say_what_was_claimed_and_what_came_of_it() {
     let furthest = |claim: ClaimResult| {

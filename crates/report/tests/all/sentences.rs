@@ -471,8 +471,8 @@ fn what_is_taken_beside_time_is_said_by_its_amount() {
     assert!(zeros.starts_with("`new` has fewer CPU migrations than `old`: it won all 14 pairs ("), "{zeros}");
 }
 
-/// The share in the claim is another one than the rate of successful trials: "only 1.3 % of the races: 100 %" would be
-/// confusing.
+/// The percentage in this claim is a value of the metric, not the rate of successful trials. To write the rate beside
+/// it, as in "only 1.3 % of the races: 100 %", would be confusing.
 #[test]
 fn a_figure_here_is_of_what_the_claim_speaks_of() {
     let claim = |condition: &str, median: f64, successes: u64, verdict| {
@@ -485,7 +485,7 @@ fn a_figure_here_is_of_what_the_claim_speaks_of() {
     // A count is not written in percent.
     let counted = claim("network_won >= 10", 12.0, 22, Verdict::Holds);
     assert!(says(&counted).ends_with(" Its median `network_won` was 12."), "{}", says(&counted));
-    // The same is true on a screen of many claims, where only the value is shown.
+    // On a screen of many claims, the value is that of the metric as well.
     let mut many = common::many();
     many.claims.push(claim("network_won <= 1.3 %", 0.031, 3, Verdict::Refuted));
     let screen = |width| terminal::checked(&many, &Shown::default(), None, &Style { color: false, width });

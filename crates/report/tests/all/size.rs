@@ -5,9 +5,10 @@ use ascertain_report::html;
 
 use crate::shapes::many_claims;
 
-/// The run has as many claims with chance as `check`, with as many trials as these need on a noisy machine. A claim
-/// with all its pictures needs 3.7 kB, all together 548 kB. A fifth of the claims of `check` are exact and have no
-/// picture. The 21 experiments of `check` need about 250 kB. Together this is less than 1 MB.
+/// The run has as many claims as `check` has claims that are not exact, with as many trials as these need on a noisy
+/// machine. The page may have 3.7 kB for each claim with all its pictures, together 548 kB. A fifth of the claims of
+/// `check` are exact and have no picture, and its 21 experiments need about 250 kB. So the page of `check` is below 1
+/// MB.
 #[test]
 fn a_page_of_many_claims_is_small() {
     const CLAIMS: usize = 148;

@@ -43,7 +43,8 @@ fn what_was_stopped_is_over_its_limit() {
     let half = stopped(20, |point| point.median_high = None);
     let cells = row(&half);
     assert!(cells.contains("24.56 to over 30 ms | 24.14 to over 30 ms"), "{cells}");
-    // Ctrl-C after 25 ms, and after 1.2 ms and 1.3 ms of 24: the elapsed time does not tell how long the others take.
+    // Ctrl-C stopped one trial after 25 ms, so the upper end of the interval is over 25 ms. Further below, Ctrl-C
+    // stopped trials after about 1.2 ms. This is less than the lower end, so it does not bound the upper end.
     let short = stopped(1, |point| {
         (point.median_high, point.limit, point.seen) = (None, Some(25e6), Some(25.5e6));
     });
@@ -102,8 +103,8 @@ fn ratios_of_time_outs_bound_what_they_bound() {
     );
 }
 
-/// The output says that there is no interval, but does not mention too few trials.
-/// An interval that includes 0 % has signs, and no end is written as 0 %.
+/// If there is no interval, the output says so, but does not mention too few trials. An interval that includes 0 % has
+/// signs, and no end of it is written as 0 %.
 #[test]
 fn the_size_in_a_table_agrees_with_the_answer() {
     let cells = |ratio: f64, low: Option<f64>, high: Option<f64>, decision| {

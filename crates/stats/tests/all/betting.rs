@@ -22,7 +22,7 @@ struct Fate {
 /// that the next sample exceeds, given the tally.
 fn fate(alpha: f64, samples: u64, rate: impl Fn(Tally) -> f64) -> Fate {
     let mut fate = Fate::default();
-    // The undecided numbers of exceedances, in ascending order, each with its probability.
+    // The numbers of exceedances at which the test is still undecided, in ascending order, each with its probability.
     let mut open: Vec<(u64, f64)> = vec![(0, 1.0)];
     let mut edges = Edges { alpha, reject_from: Vec::new(), futile_below: Vec::new() };
     for trials in 1..=samples {
@@ -158,9 +158,9 @@ fn arguments_that_say_nothing_are_refused() {
     assert!(betting_log_wealth(Tally { trials: 1, successes: 2 }, 0.05).is_err());
 }
 
-/// The article compares fill rates with the thresholds 0.005 and 0.01 and an error of 1e-9. Its program spends a third
-/// of the error on each threshold, and a third on the interval. No reshuffle was an exceedance, and it stopped after
-/// 2,967 reshuffles.
+/// The article on the confidence sequence method compares fill rates with the thresholds 0.005 and 0.01 and an error of
+/// 1e-9. Its program spends a third of the error on each threshold, and a third on the interval. It stopped after 2,967
+/// reshuffles, none of which was an exceedance.
 #[test]
 fn the_confidence_sequence_method_stops_after_the_sources_2967_reshuffles() {
     let share = 1e-9 / 3.0;

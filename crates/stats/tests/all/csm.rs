@@ -1,5 +1,5 @@
-//! The guarantee of the confidence sequence method, tested exactly by dynamic programming, and on the article's
-//! examples.
+//! Tests the guarantee of the confidence sequence method exactly, by dynamic programming, and the examples of the
+//! article about the method.
 
 use ascertain_stats::{Error, Tally, Verdict, csm_verdict, log_level};
 use proptest::prelude::*;

@@ -196,7 +196,7 @@ fn huge_batches_are_judged() {
     let trials = 1 << 48;
     let mut judge = Judge::new(0.5, 0.001).unwrap();
     assert_eq!(judge.observe_batch(Tally::new(trials, trials / 2).unwrap()), None);
-    // The share of successes is slightly above a half: one success in a million more.
+    // The share of successes is slightly above a half, by one more success per million trials.
     let batch = Tally::new(trials, trials / 2 + (trials >> 20)).unwrap();
     assert_eq!(judge.observe_batch(batch), Some(Verdict::Holds));
 }

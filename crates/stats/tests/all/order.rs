@@ -185,7 +185,7 @@ fn a_verdict_latches_with_its_tally() {
     assert!(!judge.sign_alone(), "only the pairs before the verdict count");
 }
 
-/// Simulates a command that is faster in some runs, and slower from then on.
+/// Simulates a command that is much faster in the first pairs, and slower in all later ones.
 #[test]
 fn the_opposite_contradicts_a_verdict() {
     let mut judge = judge();

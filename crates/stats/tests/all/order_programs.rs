@@ -20,7 +20,8 @@ const BLOCK: usize = 40;
 /// Number of pairs after which an undecided stream counts as decided.
 const MOST_PAIRS: usize = 3000;
 
-/// If signs alone have needed this many pairs in total, no more streams are drawn, once there are [`LEAST_STREAMS`].
+/// Number of pairs that signs alone need in total, after which no more streams are drawn. At least [`LEAST_STREAMS`]
+/// streams are drawn in any case.
 const ENOUGH_PAIRS: usize = 6000;
 
 const LEAST_STREAMS: u64 = 8;
@@ -28,7 +29,7 @@ const LEAST_STREAMS: u64 = 8;
 /// Error probability of each of the two verdicts.
 const ERROR: f64 = 0.0005;
 
-/// The log-ratio of a pair, and the size of its times.
+/// The log-ratio of a pair's two times, and the logarithm of their product.
 type Pair = (f64, f64);
 
 /// Returns the recorded pairs of each program, by name and machine.
@@ -87,8 +88,8 @@ fn oracle_of_signs(pairs: &[Pair]) -> f64 {
 
 /// Returns the growth of `ln e` per pair for a gambler who knows how often pairs with similar features are won.
 ///
-/// The chance of a pair comes from the pairs whose features have the nearest ranks, without the pair itself. The number
-/// of such pairs is the one with the greatest gain.
+/// The chance of winning a pair is estimated from the other pairs whose features have the nearest ranks. Several
+/// numbers of such pairs are tried, and the greatest growth is returned.
 fn oracle(pairs: &[Pair], features: &[fn(&Pair) -> f64]) -> f64 {
     let pairs: Vec<Pair> = pairs.iter().copied().filter(|pair| pair.0 != 0.0).collect();
     let mut ranks = vec![Vec::new(); pairs.len()];

@@ -19,7 +19,7 @@ impl Experiment for Named {
         &self.0
     }
 
-    /// The factor `capacity` does not apply to an arm with a single bin.
+    /// Excludes the factor `capacity` from arms with a single bin.
     fn has(&self, arm: &Arm, factor: &str) -> bool {
         factor != "capacity" || arm.point.get("bins") != Some(&Level::Integer(1))
     }

@@ -128,7 +128,7 @@ fn is_used(set: &CommandSet, parameter: &Factor) -> bool {
     })
 }
 
-/// Returns the points to check: the point of all default levels, and one point for each other level of each parameter.
+/// Returns the combinations of parameter levels to check: the default levels, and one combination for each other level.
 fn points(set: &CommandSet) -> Vec<Point> {
     let default = set.spec().default_point();
     let mut points = vec![default.clone()];

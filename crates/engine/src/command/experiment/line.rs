@@ -16,7 +16,7 @@ use super::CommandError;
 use crate::command::{CommandSet, Input, NamedCommand, Output};
 use crate::experiment::{Point, TargetError};
 
-/// The placeholder in a command line that is replaced by the recorded request of the trial.
+/// Placeholder in a command line. Each trial replaces it with a recorded request, which is an input of the command.
 pub(super) const REQUEST: &str = "{request}";
 /// Name of the environment variable that contains the request, for command lines that a shell runs.
 const VARIABLE: &str = "ASCERTAIN_REQUEST";
@@ -41,7 +41,7 @@ pub(super) struct Invocation<'t> {
     pub is_neutral: bool,
 }
 
-/// A command line whose parameters are replaced by the levels of one point.
+/// A command line with its parameters replaced by levels, ready to run.
 #[derive(Clone)]
 pub(super) struct CommandLine {
     what: &'static str,
@@ -61,7 +61,7 @@ enum RequestPlace {
 }
 
 impl CommandLine {
-    /// Returns the command line of a measured command at this point.
+    /// Returns the line of a command that is measured. `point` has the levels that replace the parameters.
     ///
     /// # Errors
     /// If the command line cannot be split into words.
@@ -271,8 +271,8 @@ impl LastOutput {
     }
 
     /// Returns the last lines of the output as a clause to append to the description of a failure. If no output was
-    /// kept, the clause advises the user to show the output. It names no option, because a claims file has another way
-    /// to show it.
+    /// kept, the clause advises the user to show the output. It does not say how, because this differs between options
+    /// and claims files.
     pub fn failure_clause(&self) -> String {
         match &*self.text {
             "" if self.is_shown => String::new(),
@@ -337,7 +337,7 @@ fn request_by_variable(script: &str) -> String {
     result
 }
 
-/// The command lines around a measured command: a set-up with its clean-up, and the lines around each observation.
+/// The lines that run around a measured command: set-up and clean-up once, the others around each observation.
 pub(super) struct HookLines {
     pub setup: Option<CommandLine>,
     pub prepare: Option<CommandLine>,
@@ -350,7 +350,7 @@ pub(super) struct HookLines {
 pub(super) type SetupKey = ([Option<String>; 2], Vec<(OsString, OsString)>);
 
 impl HookLines {
-    /// Returns the command lines around a command at a point.
+    /// Returns the lines that run before and after a command. `point` has the levels that replace the parameters.
     ///
     /// # Errors
     /// If a line cannot be split into words.

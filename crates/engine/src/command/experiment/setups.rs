@@ -15,8 +15,8 @@ use super::line::{CommandLine, HookLines, Invocation, SetupKey};
 use crate::command::Output;
 use crate::experiment::TargetError;
 
-/// The set-ups that have run and are still in use. Several arms may share a set-up, and so may several sessions at the
-/// same time. A set-up runs before its first user, and its clean-up runs after the last one.
+/// The set-ups that have run and are still in use. Several arms may share a set-up, even arms of different sessions. A
+/// set-up runs when the first of these arms is opened, and its clean-up runs when the last one is closed.
 #[derive(Default)]
 pub(super) struct Setups {
     active: Mutex<HashMap<SetupKey, ActiveSetup>>,
@@ -42,8 +42,8 @@ pub(super) struct SetupGuard<'s> {
 }
 
 impl Setups {
-    /// Runs the set-up in `hooks` for the command `line`, unless it has run for another user already. The returned
-    /// guard keeps the set-up active.
+    /// Runs the set-up in `hooks` for the command `line`, unless it is already in use by another arm. Dropping the
+    /// returned guard ends this use.
     ///
     /// # Errors
     /// If the set-up fails. Its clean-up does not run then. Also if the set-up changes a file of a command
@@ -106,7 +106,7 @@ impl Setups {
 }
 
 impl Drop for SetupGuard<'_> {
-    /// Runs the clean-up if this was the last user, even after Ctrl-C.
+    /// Ends the use of the set-up. If no other arm uses it, runs its clean-up, even after Ctrl-C.
     fn drop(&mut self) {
         let mut active = lock(&self.setups.active);
         let Some(set_up) = active.get_mut(&self.key) else { return };

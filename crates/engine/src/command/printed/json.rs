@@ -61,8 +61,8 @@ impl JsonPath {
     }
 }
 
-/// Returns the last JSON object or list that begins at the start of a line. Other text is skipped. Indented JSON is
-/// skipped too: it counts as a piece of a larger value that is incomplete or not valid.
+/// Returns the last JSON object or list that begins at the start of a line. Skips other text. Also skips indented JSON,
+/// because it belongs to a larger value, which is then incomplete or invalid.
 pub(super) fn last_value(output: &str) -> Option<Value> {
     let (mut last, mut at) = (None, 0);
     while at < output.len() {

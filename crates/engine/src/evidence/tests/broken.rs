@@ -52,7 +52,7 @@ fn a_start_that_fails_leaves_nothing() {
     assert_eq!(fs::read_dir(runs).unwrap().count(), 0);
 }
 
-/// A disk with room for a number of bytes.
+/// A simulated disk with room for `room` more bytes.
 struct Disk {
     room: usize,
     text: Vec<u8>,

@@ -56,7 +56,7 @@ fn every_trial_that_was_begun_is_recorded_in_its_lane() {
     let (writer, trials) = resume(&run, None).unwrap();
     assert_eq!(trials, 4);
     let lost = |lane, trial, variant: &str| (lane, trial, variant.to_string(), true);
-    // The arms are all arms that any of the lane's trials may have had.
+    // The journal does not show the arms of each trial, so a lost trial has all arms that any trial of its lane had.
     let expected = [
         (0, 0, "naive".to_string(), false),
         lost(0, 1, "naive"),

@@ -19,7 +19,7 @@ fn run_with(lines: &[u8]) -> (TempDir, PathBuf) {
     (runs, run)
 }
 
-/// Returns the lines of trials with two rows each, written by one flush per group.
+/// Returns the lines of trials with two rows each. Each item of `flushes` has trials that are written together.
 fn lines(flushes: &[&[u64]]) -> Vec<u8> {
     let mut rows = RowBuffer::new(RUN_ID.into(), 0);
     let arm = rows.add_arm(&spec(), 0, &arm());

@@ -68,7 +68,7 @@ fn rows_of_slow_trials_are_written_at_once() {
         writer.end_trial(trial_ns).unwrap();
         assert_eq!(rows(&run).len(), 4 * written, "trial {trial}");
     }
-    // Many fast trials do not stay in memory either.
+    // The rows of many fast trials are also written before the run ends.
     for trial in 3..3_000 {
         record_trial(&mut writer, arm, trial);
         writer.end_trial(1e3).unwrap();

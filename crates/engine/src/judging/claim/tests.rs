@@ -51,7 +51,7 @@ fn judge(rate: f64, margin: Option<f64>, look_every: u64) -> ClaimJudge {
     judge
 }
 
-/// For every rule, the soonest verdict comes after as many trials as are needed if all outcomes are equal.
+/// The smallest number of trials for a verdict is the number that a judge needs if all outcomes are equal.
 #[test]
 fn the_soonest_verdict_is_known_beforehand() {
     for (rate, margin) in [(0.5, None), (0.99, None), (0.1, None), (0.99, Some(0.005)), (0.1, Some(0.05))] {
@@ -69,8 +69,8 @@ fn the_soonest_verdict_is_known_beforehand() {
     }
 }
 
-/// The least effort for a comparison equals the number of pairs that a judge needs if one command wins all of them.
-/// This holds for signs and sizes, for an interval, and for the number at a higher error.
+/// The least effort for a comparison is the number of pairs that a judge needs if one command wins all of them. This is
+/// so without a margin, with a margin, with a gate, and for the hint at a higher error.
 #[test]
 fn what_a_comparison_takes_is_what_a_judge_takes_who_sees_one_win_all() {
     let judge = |error, margin, gate| {
@@ -103,7 +103,7 @@ fn what_a_comparison_takes_is_what_a_judge_takes_who_sees_one_win_all() {
     }
 }
 
-/// For a rate, the least effort is that of the answer that the trials support.
+/// For a claim about a rate, the least effort is that for the verdict that the trials support so far.
 #[test]
 fn what_a_rate_takes_depends_on_what_was_seen() {
     let mut judge = judge(0.99, None, 1);
@@ -124,7 +124,8 @@ fn what_a_rate_takes_depends_on_what_was_seen() {
     assert_eq!(judge.verdict(), (Verdict::Undecided, vec![]), "enough for that, and no answer yet");
 }
 
-/// A lane whose claim began unluckily is tried again before a claim with little growth takes all the time.
+/// After few trials, the expected growth is high even if they were unlucky. So the claim gets more trials, before a
+/// claim with slow growth takes all the time.
 #[test]
 fn what_few_trials_say_does_not_starve_a_claim() {
     let of = |trials: u64, share: f64| {
@@ -201,7 +202,7 @@ fn a_small_difference_is_excluded_and_a_large_one_is_not_called_small() {
     assert_eq!(difference_below(1.0, 1.0), None, "ties exclude nothing");
 }
 
-/// A rate that drifts may leave the interval, which is the intersection over all looks.
+/// The interval is the intersection of all intervals so far. A rate that drifts may therefore leave it.
 #[test]
 fn a_rate_that_left_its_interval_has_none() {
     let mut judge = judge(0.5, None, 1);
@@ -214,7 +215,7 @@ fn a_rate_that_left_its_interval_has_none() {
     };
     let even = (0..300).map(|_| (observe(0.0, 1), observe(2.0, 1)).1).last().unwrap();
     assert!(even.rate_low.is_some() && !even.has_lost_interval(true));
-    // Until the rate is outside of the interval, which is not yet empty.
+    // Continues until the rate is outside of the interval, which is not empty at that time.
     let gone = (0..2000).map(|_| observe(2.0, 1)).find(|result| result.has_lost_interval(true)).unwrap();
     assert_eq!((gone.rate_low, gone.rate_high), (None, None), "{gone:?}");
     assert_eq!(gone.unlike[0], Unlike::Left { of: Estimated::Rate });
@@ -257,7 +258,7 @@ fn an_answer_that_later_trials_contradict_is_withdrawn() {
         let withdrawn = |decision| Reason::Withdrawn { verdict: Verdict::Holds, decision, trials: then.trials };
         assert_eq!(result.reasons, [withdrawn(Some(Decision::Faster))]);
     }
-    // If the later commands were stopped, the median is known to be lower.
+    // Even if the later commands are stopped at the time limit, the median ratio is known to be lower.
     let stopped = (0..60).map(|_| (Bounds::above(60.0), Bounds::exact(30.0)));
     for gate in [None, Some(Gate::Slower)] {
         let mut judge = comparison(Some(0.05), gate, true);
@@ -350,7 +351,7 @@ fn a_gate_ends_when_its_end_is_settled() {
     assert_eq!(decision, Decision::NotSlower);
     let (undecided, more) = settled(None);
     assert!(undecided != Decision::NotSlower && more > 2 * pairs, "{undecided:?} after {more}, not {pairs}");
-    // The gate fails as soon as this is settled.
+    // If the command is slower, the gate fails as soon as this is decided.
     let mut judge = comparison(Some(0.05), Some(Gate::Slower), false);
     compare(&mut judge, (0..200).map(|_| (Bounds::exact(110.0), Bounds::exact(100.0))));
     assert_eq!(judge.result().decision, Some(Decision::Slower));

@@ -52,8 +52,8 @@ pub fn predicates(bytes: &[u8]) {
     }
 }
 
-/// A column is the same, whatever the sizes of the pieces that are read, and its numbers are finite. The first byte
-/// selects the column.
+/// Reading a column gives the same result, whatever the sizes of the pieces that are read, and only finite numbers. The
+/// first byte selects the column.
 pub fn columns(bytes: &[u8]) {
     /// Returns one byte at a time, as a pipe may.
     struct Slow<'a>(&'a [u8]);
@@ -92,8 +92,8 @@ fn read_rows(run: &Path, bytes: &[u8]) {
     }
 }
 
-/// `run.json` of a run that has rows. The parsed header is kept unchanged, and the rows are judged again, or the error
-/// has a message.
+/// Reads bytes as the `run.json` of a run that has rows. A valid header is the same after it is written and read again.
+/// Every error has a message.
 pub fn headers(bytes: &[u8]) {
     thread_local!(static RUN: TempDir = killed_run());
     RUN.with(|run| {

@@ -81,7 +81,7 @@ fn assert_whole(ran: &Ran, whole: &RecordedRun, faults: &[&str]) {
     assert_eq!(RecordedRun { faults: Vec::new(), ..read }, *whole);
 }
 
-/// The Parquet file has the rows of the run's end, whatever happened to the lines.
+/// If the JSON lines were changed after the run ended, the rows are read from the Parquet file.
 #[test]
 fn lines_that_differ_are_not_needed() {
     let ran = ran();
@@ -147,7 +147,8 @@ fn changed_lines_without_a_parquet_file() {
     broken[6] = broken[6].replace("\"unit\":\"ns\"", "\"unit\":\"furlong\"");
     put(broken.concat());
     assert_error(&ran, &["trials.jsonl:7:", "furlong", "truncate the file before line 7"]);
-    // A trial number that no other can follow, in a first line and in a line of a known form.
+    // The number of a trial must leave room for the next one. Tested in the first line, and in a later line whose arm
+    // and metric are known.
     for (line, number) in [(0, u64::MAX), (6, 9_999_999_999_999_999_999)] {
         let mut endless = lines.clone();
         endless[line] = endless[line].replace(&format!("\"trial\":{}", line / 2), &format!("\"trial\":{number}"));
@@ -157,13 +158,13 @@ fn changed_lines_without_a_parquet_file() {
             &[&format!("trials.jsonl:{}:", line + 1), &format!("the trial number {number} is too large")],
         );
     }
-    // The last trial is not marked as complete; in a run with slow trials it would be.
+    // Remove the mark that the last trial is complete, which only a run with slow trials has.
     put(broken[..4].concat() + &broken[4..6].concat().replace("} \n", "}\n"));
     let cut = read(ran.folder()).unwrap();
     assert_eq!((cut.rows, cut.has_lost_rows), (4, true), "as the error says");
 }
 
-/// A sample contains all rows, from either file, or it is an error.
+/// Reading a sample returns all rows, from either file, or an error.
 #[test]
 fn a_sample_is_read_as_the_report_reads() {
     let ran = ran();

@@ -86,7 +86,7 @@ fn without_cost(claim: &ClaimResult) -> ClaimResult {
     claim
 }
 
-/// Continues for narrow intervals, for this time.
+/// Returns a configuration that waits for narrow intervals, but at most for this time.
 fn precise_for(precision_time: Duration) -> Config {
     let (precision, median_precision, precision_time) = (Some(0.02), Some(0.02), Some(precision_time));
     Config { max_trials: Some(150), precision, median_precision, precision_time, ..Config::default() }
@@ -102,7 +102,7 @@ fn rows_say_what_the_run_said() {
         Config { exact_trials: Some(60), error: 0.01, ..Config::default() },
         Config { max_trials: Some(120), precision: Some(0.005), table_trials: Some(30), ..Config::default() },
         precise_for(Duration::from_secs(1000)),
-        // This time is over before some claims are decided.
+        // The time for narrow intervals is over before some claims are decided.
         precise_for(Duration::from_nanos(1)),
         Config { median_precision: None, ..precise_for(Duration::from_nanos(1)) },
     ]
@@ -123,7 +123,7 @@ fn rows_say_what_the_run_said() {
     }
 }
 
-/// Claims that share an arm, in several lanes, and some with arms that are unavailable.
+/// Tests claims that share an arm but are in several lanes (groups of arms). Some of the other arms are unavailable.
 #[test]
 fn lanes_are_as_they_were() {
     let names: Vec<String> = (0..40).map(|number| number.to_string()).collect();
@@ -142,7 +142,8 @@ fn lanes_are_as_they_were() {
     assert_same(&ran.read().outcome, ran.outcome());
 }
 
-/// A claim on a metric that the machine could not observe still has a lane; otherwise the rows would not fit.
+/// A claim on a metric that the machine could not observe belongs to a lane like any other. Otherwise the rows would
+/// not fit the lanes of the plan.
 #[test]
 fn what_could_not_be_shown_is_unavailable() {
     let mut experiment = Scripted { hidden: &[1], ..Scripted::new(&["slow", "fast"], uneven) };
@@ -189,7 +190,7 @@ fn experiments_may_alternate() {
     assert!(read.series[first_of_second..].iter().all(|series| series.experiment == "second"));
 }
 
-/// A run after a kill is read in the same way as a continuation reads it.
+/// Reading a killed run gives the same outcome as continuing it without new trials.
 #[test]
 fn a_run_may_be_cut_anywhere() {
     let experiment = experiment();
@@ -232,7 +233,7 @@ fn continued_without_trials(ran: &Ran, experiment: &Scripted) -> Outcome {
     Outcome { machine: ran.outcome().machine.clone(), threats: ran.outcome().threats.clone(), ..outcome }
 }
 
-/// Rows do not show that an arm failed or that an answer was wrong. This is only known while the outcome exists.
+/// Rows do not show that an arm failed or gave a wrong answer. Only a written outcome does.
 #[test]
 fn failures_are_known_from_the_outcome_alone() {
     fn breaks(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
@@ -266,8 +267,8 @@ fn failures_are_known_from_the_outcome_alone() {
     assert_eq!(read.paths, finished.paths);
 }
 
-/// A claim that reached its own time limit, or was deferred, only has the trials that it was judged by, even if later
-/// trials contain its arms.
+/// If a claim reached its own time limit or was deferred, it keeps the trials that the run judged it by. Later trials
+/// do not count, even if they contain its arms.
 #[test]
 fn a_claim_that_was_closed_has_the_trials_that_it_was_judged_by() {
     let experiment = Scripted::new(&["even", "odd", "fast"], noisy);

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::record_one;
 use crate::common::{Scripted, noisy, plan, versus, with_margin};
 
-/// A coin for each variant, or a die with ten sides.
+/// Returns random times: 1 to 10 for `ten`, 1 to 3 for `coin`. All other variants take 2.
 fn chance(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
     Ok(match variant {
         "ten" => (trial.seed % 10 + 1) as f64,
@@ -20,8 +20,8 @@ fn chance(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
     })
 }
 
-/// Checks the path against the claim's result, with an independent calculation. `rates` are the rates that are
-/// rejected, or `None` for an order; `look_every` is the number of trials per look.
+/// Checks a path against the claim's result, with an independent calculation. `rates` are the rates that "holds" and
+/// "refuted" reject; `None` for a comparison. Trials are evaluated in sets of `look_every`.
 fn assert_path(path: &ClaimPath, result: &ClaimResult, rates: Option<(f64, f64)>, look_every: u64, error: f64) {
     assert_eq!((path.trials.len(), path.successes.len()), (result.trials as usize, result.trials as usize));
     assert_eq!(path.successes.iter().filter(|success| success.is_none()).count() as u64, result.ties);
@@ -124,7 +124,8 @@ fn what_is_not_judged_by_growing_evidence_has_none() {
     assert!(exact.evidence.is_empty() && margin.evidence.is_empty());
 }
 
-/// A long path keeps the first point, the last, the one that decided, and others at increasing distances.
+/// A long path keeps the e-values of the first trial, of the last, of the deciding one, and of others at growing
+/// distances.
 #[test]
 fn a_long_path_is_thinned() {
     let experiment = Scripted::new(&["ten"], chance);

@@ -79,7 +79,7 @@ fn a_run_may_be_killed_while_it_is_continued() {
     assert_eq!(read.paths[0].trials.len(), 11);
 }
 
-/// Bytes that no continuation wrote do not make a run a continued one.
+/// If something other than a continuation appended bytes to the lines, the run still counts as finished.
 #[test]
 fn a_run_that_ended_is_never_called_killed() {
     let ran = ran();
@@ -98,12 +98,12 @@ fn a_run_that_ended_is_never_called_killed() {
     }
 }
 
-/// Without all rows, its verdicts could be different.
+/// A run with missing rows is not continued, because the missing trials could change its verdicts.
 #[test]
 fn a_run_that_lost_lines_is_not_continued() {
     let ran = ran();
     let (lines, header) = (ran.lines(), fs::read(ran.file("run.json")).unwrap());
-    // The fifth trial is not known to be complete. In a run with slow trials its end would be marked.
+    // Remove the mark that the fifth trial is complete, which only a run with slow trials has.
     let kept = lines[..8].concat() + &lines[8..10].concat().replace("} \n", "}\n");
     fs::write(ran.file("trials.jsonl"), &kept).unwrap();
     fs::rename(ran.file("trials.parquet"), ran.file("away")).unwrap();

@@ -61,8 +61,8 @@ struct Rows(Vec<Row>);
 type Sample = fn(bins: u64, capacity: u64, rng: &mut Xoshiro256PlusPlus) -> f64;
 
 impl Session for Rows {
-    /// Checks the mean of many draws, because a single draw has no right answer. It must agree with the mean fill rate
-    /// when balls are thrown, with another seed. The bins are so few and small that throwing is quick.
+    /// Checks the mean fill rate of many draws, because a single draw has no right answer. The expected mean is that of
+    /// thrown balls, with another seed. The rows are so small that throwing is quick.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         const SAMPLES: u64 = 200;
         let mean = |sample: Sample, seed| {

@@ -1,5 +1,5 @@
-//! The exact test by reshuffling: is the difference between two kinds of rows of bins due to chance? The rows are drawn
-//! once, and reshuffled in each trial.
+//! The exact test by reshuffling: is the difference between the fill rates of two kinds of rows of bins due to chance?
+//! The rows are drawn once, and reshuffled in each trial.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

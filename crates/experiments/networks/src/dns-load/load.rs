@@ -25,9 +25,10 @@ const QUESTIONS: &str = "example. NS\nmissing.example. A\n";
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Number of queries that are sent to check whether the server answers.
 const FIRST_QUESTIONS: u64 = 10;
-/// If the client sent less than this share of the queries that the rate requires, the client counts as the bottleneck.
+/// Smallest share of the required query rate that the client must reach. Below it, the client counts as the bottleneck.
 const LEAST_SENT: f64 = 0.99;
-/// If one of a hundred queries was sent at least this late, in nanoseconds, the client counts as the bottleneck.
+/// Delay behind the schedule in nanoseconds. If one of a hundred queries is sent this late or later, the client counts
+/// as the bottleneck.
 const LATE_NS: f64 = 1e7;
 
 pub struct Load {

@@ -265,7 +265,8 @@ fn what_others_have_put_there_stays() {
     }
 }
 
-/// A request that is refused because of the rate is repeated after growing pauses. The accepted one counts as the call.
+/// A change that is refused because of the rate limit is requested again after growing pauses. `call` runs before each
+/// request, so the time of the accepted request counts.
 #[test]
 fn who_asks_too_often_waits() {
     for interface in BOTH {

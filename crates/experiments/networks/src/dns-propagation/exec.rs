@@ -38,8 +38,8 @@ impl Exec {
             |why: String, is_sure| Failure { why: format!("{} {what}: {why}", self.program.display()), is_sure };
         let mut command = Command::new(&self.program);
         command.arg(what).arg(record.name.to_ascii()).arg(&record.text).stdin(Stdio::null()).stdout(Stdio::null());
-        // In its own process group the program does not receive Ctrl-C. This process must still remove the added
-        // record.
+        // The program gets its own process group, so that Ctrl-C does not stop it. It is still needed to remove the
+        // added record.
         command.process_group(0);
         let mut child = command.spawn().map_err(|error| failed(error.to_string(), true))?;
         let start = Instant::now();

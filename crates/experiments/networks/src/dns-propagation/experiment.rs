@@ -254,8 +254,8 @@ impl Experiment for DnsPropagation {
         rules::chosen(arms, are_named)
     }
 
-    /// Returns `true` if another program changes the zone. It makes a single change, so the arm can be measured only
-    /// once.
+    /// Returns `true` if another program changes the zone. That program makes a single change, so the arm can be
+    /// measured only once.
     fn happens_once(&self, arm: &Arm) -> bool {
         arm.variant == WATCH
     }

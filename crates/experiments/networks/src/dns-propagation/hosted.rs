@@ -19,13 +19,13 @@ use crate::links::wait;
 const INTERVAL: Duration = Duration::from_millis(400);
 /// Longest pause before a request is sent again after the provider has refused it temporarily.
 const MOST_WAIT: Duration = Duration::from_secs(10);
-/// A request is aborted if no data is received for this time.
+/// Time without received data after which a request is aborted.
 const SILENCE: Duration = Duration::from_secs(10);
-/// A removal of a record that fails is repeated for this time.
+/// Time for which a failed removal of a record is repeated.
 const REMOVING: Duration = Duration::from_secs(60);
-/// If the answer to a change was lost, the provider may still be working on the change for this time.
+/// Time for which the provider may still be working on a change whose answer was lost.
 const SETTLING: Duration = Duration::from_secs(10);
-/// A provider's message is cut to this number of characters in our errors.
+/// Largest number of characters of a provider's message that our errors contain.
 const MOST_CHARS: usize = 300;
 
 /// The factors and environment variables that describe a zone at a provider.
@@ -127,8 +127,8 @@ pub struct Hosted {
     endpoint: Option<String>,
     limit: Duration,
     pub settling: Duration,
-    /// The end of the latest request for a change whose result is unknown; `None` if there is no such request.
-    /// Initially the time of the start, because an earlier process may have sent such a request.
+    /// The end of the latest request for a change whose result is unknown; `None` if there is no such request. At first
+    /// this is the time when the client was created, because an earlier process may have sent such a request.
     unsure_since: Mutex<Option<Instant>>,
     // Runs in its own thread, so that connections stay open between requests.
     runtime: Runtime,
@@ -264,7 +264,7 @@ impl Hosted {
         let message = message.lines().next().unwrap_or_default().trim().trim_end_matches('.');
         let message: String = message.chars().filter(|letter| !letter.is_control()).take(MOST_CHARS).collect();
         let parts = [self.interface.name(), &code, &message].into_iter().filter(|part| !part.is_empty());
-        // A wrong clock makes every signature invalid, so the advice to set the clock comes before any other.
+        // A wrong clock makes every signature invalid, so the advice to set the clock replaces any other advice.
         let remedy = reply.clock.as_deref().filter(|_| reply.status < 500).or(self.interface.remedy(&code));
         format!("{} ({})", parts.chain(remedy).collect::<Vec<_>>().join(": "), reply.status)
     }

@@ -97,7 +97,7 @@ pub struct Times {
     pub all: Moment,
 }
 
-/// The content of an answer that shows whether the replica had the change, and which replica it was.
+/// The part of an answer that shows whether the replica had the change, and which replica it was.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     sent_ns: u64,
@@ -289,8 +289,8 @@ pub fn times<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Option<Times>
 const MOST_STEPS: u64 = 500;
 
 /// Returns the times at which the steps of a curve end, up to `end_ns` after the call. The length of a step is
-/// `gap_ns`, doubled until there are at most `MOST_STEPS` steps. So where a step of a long trial ends, a step of each
-/// shorter trial ends too, and trials can be compared.
+/// `gap_ns`, doubled until there are at most `MOST_STEPS` steps. Each step of a long trial therefore ends together with
+/// a step of any shorter trial, so that trials can be compared.
 pub fn steps(gap_ns: u64, end_ns: u64) -> impl Iterator<Item = u64> {
     let mut step_ns = gap_ns.max(1);
     while end_ns / step_ns > MOST_STEPS {
@@ -300,8 +300,8 @@ pub fn steps(gap_ns: u64, end_ns: u64) -> impl Iterator<Item = u64> {
 }
 
 /// Returns the share of new answers of a server at `time_ns` after the call. It is the sum, over the replicas, of a
-/// replica's share of the answers times the probability that it has the change. If new and old answers alternate, it is
-/// their share among the answers within `interval_ns` around the time; `None` if there are no such answers.
+/// replica's share of the answers times the probability that it has the change. If new and old answers alternate, the
+/// share is counted among the answers within `interval_ns` around the time; `None` if there are no such answers.
 pub fn share_at(server: &Server, time_ns: u64, call_ns: u64, interval_ns: u64) -> Option<f64> {
     if server.mixed.is_empty() {
         return Some(server.replicas.iter().map(|replica| replica.share * replica.had.share_at(time_ns)).sum());

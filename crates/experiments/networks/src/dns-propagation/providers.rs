@@ -109,8 +109,8 @@ impl Note {
         let mut file = loop {
             let file = File::create(&path)?;
             file.lock()?;
-            // `clean` may have removed the file before this process locked it, because an unlocked note is that of a
-            // run that has ended. Then create it again.
+            // An unlocked note looks like that of a run that has ended. `clean` may therefore have removed the file
+            // before this process locked it. In that case the file is created again.
             if is_named(&file, &path)? {
                 break file;
             }

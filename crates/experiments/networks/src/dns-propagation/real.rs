@@ -190,7 +190,7 @@ fn bind_is_told() {
     assert!(error.contains("differ by 3") && error.contains("BADTIME"), "{error}");
 }
 
-/// The named servers are queried for the alias. They do not know its target.
+/// The session queries the given servers for an alias. These servers do not know its target.
 #[test]
 fn a_name_that_is_another_name_is_said() {
     let [at] = free_addresses();

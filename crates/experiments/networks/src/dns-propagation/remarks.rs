@@ -5,7 +5,7 @@ use ascertain_stats::quantile_ranks;
 
 use super::propagation::{Moment, Server, times};
 
-/// A remark is made if the probability that a replica, one of a server's machines, was missed is above this.
+/// Probability that a replica, one of a server's machines, was missed. Above this probability a remark is made.
 pub const MUCH_MISSED: f64 = 0.01;
 /// Range in ns of delays that suggest that a server holds a NOTIFY back for about one second.
 const HELD_NS: std::ops::Range<f64> = 0.7e9..1.3e9;

@@ -130,7 +130,7 @@ fn each_replica_is_found_at_its_moment() {
 }
 
 /// Two replicas that receive the change at nearly the same time may count as one, but a single replica never counts as
-/// two. If replicas report identities, these separate them.
+/// two. Replicas that report identities are separated by them.
 #[test]
 fn there_are_never_more_replicas_than_there_are() {
     for seed in 0..SEEDS {

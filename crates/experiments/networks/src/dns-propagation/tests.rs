@@ -118,7 +118,7 @@ pub fn arm_with(variant: &str, levels: &[(&str, &str)]) -> Arm {
     Arm { point, ..arm }
 }
 
-/// Makes the session wait for each answer as long as needed, and end the first look as soon as there are answers.
+/// Makes the session wait for each answer as long as needed, and end the queries before the change once it has answers.
 pub fn patient(mut updates: Updates) -> Updates {
     for arm in &mut updates.arms {
         (arm.least_patience, arm.first_look) = (PATIENCE, Duration::ZERO);
@@ -143,14 +143,14 @@ fn measured_within(arm: &Arm, patience: Duration) -> Result<Samples, TargetError
     measured.map(|()| out)
 }
 
-/// Opens a session with its notes of records in a folder of the test.
+/// Opens a session that writes its notes about records to a folder of the test.
 fn opened(arm: &Arm, notes: &Path) -> Result<Updates, TargetError> {
     let mut updates = Updates::open(std::slice::from_ref(arm), &Setup::default())?;
     updates.arms[0].zone.notes = notes.into();
     Ok(updates)
 }
 
-/// Adds a record in the way of another program.
+/// Adds a record as another program would do.
 fn add(primary: SocketAddr, name: &str, text: &str) {
     let value = RData::try_from_str(RecordType::TXT, text).unwrap();
     let change = Change::Add { name: Name::from_ascii(name).unwrap(), ttl_s: 1, value };
@@ -178,7 +178,7 @@ fn a_record_is_waited_for_until_all_servers_have_it() {
     assert!(error.contains("after 1s ") && error.contains("are still not as expected"), "{error}");
 }
 
-/// The first look and the last answers are part of the user's time limit.
+/// The user's time limit includes the queries before the change and the wait for the last answers.
 #[test]
 fn a_watch_ends_by_its_limit() {
     let (_zone, addresses) = served(&[1]);
@@ -246,7 +246,7 @@ fn served_by(silent: usize, measure: impl FnOnce(&mut Updates)) -> Vec<SocketAdd
     })
 }
 
-/// The first look sends 20 queries per second for a second, fewer than the 40 that stay unanswered.
+/// At first the session sends 20 queries per second for a second, but the server leaves the first 40 unanswered.
 #[test]
 fn a_server_that_does_not_answer_yet_is_waited_for() {
     served_by(40, |updates| {
@@ -257,7 +257,7 @@ fn a_server_that_does_not_answer_yet_is_waited_for() {
     });
 }
 
-/// The remark about a change must have the interval that was used for that change, not the next one.
+/// The remark about a change must have the interval that was used for that change, not the interval for the next one.
 #[test]
 fn a_limit_is_said_with_the_interval_that_was_kept() {
     let (_zone, addresses) = served(&[1]);
@@ -390,7 +390,7 @@ fn what_a_killed_run_has_left_is_taken_away() {
     }
 }
 
-/// `clean` has locked a note that is still empty, and removes it like the note of a run that has ended.
+/// Simulates `clean`, which has locked a note that is still empty and removes it as if its run had ended.
 #[test]
 fn a_note_that_is_taken_away_too_early_is_made_anew() {
     let notes = tempfile::tempdir().unwrap();
@@ -401,7 +401,7 @@ fn a_note_that_is_taken_away_too_early_is_made_anew() {
     of_clean.lock().unwrap();
     thread::scope(|scope| {
         let note = scope.spawn(|| Note::new(notes.path(), "exec /bin/false", &record).unwrap());
-        // By then the process probably waits for the lock; the test does not depend on that.
+        // The other thread now probably waits for the lock; the test does not depend on that.
         thread::sleep(5 * LOOK);
         fs::remove_file(&path).unwrap();
         drop(of_clean);
@@ -453,7 +453,7 @@ fn a_program_changes_a_zone() {
     }
 }
 
-/// The error must name the remaining record even if the queries failed, and not the change.
+/// If both the queries and the removal of the record fail, the error must name the remaining record.
 #[test]
 fn what_is_left_behind_is_always_said() {
     let (_zone, addresses) = served(&[1]);
@@ -463,7 +463,7 @@ fn what_is_left_behind_is_always_said() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let levels = [("zone", "example."), ("exec", &program.to_string_lossy()), ("addresses", &addresses)];
     let mut updates = opened(&arm_with(EXEC, &levels), folder.path()).unwrap();
-    // The rhythm has a second server, which does not exist, so the prober panics.
+    // The session expects a second server, which does not exist, so the prober panics.
     updates.arms[0].rhythm.servers = 2;
     let error = updates.arms[0].observe(7, &Stop::default()).map(|_| ()).unwrap_err().to_string();
     let ends = "; before that: the prober panicked because of a bug";

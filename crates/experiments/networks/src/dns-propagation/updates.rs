@@ -25,7 +25,7 @@ use super::{
 };
 use crate::links::{facts, failed, wait, watched};
 
-/// Interval in nanoseconds between two remarks for the user about which servers have the change.
+/// Interval in nanoseconds between two messages to the user about the servers that have the change.
 const SAY_NS: u64 = 200_000_000;
 /// Shortest time to wait for an answer to a query.
 const LEAST_PATIENCE: Duration = Duration::from_millis(500);
@@ -33,7 +33,7 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(500);
 const MOST_PATIENCE: Duration = Duration::from_secs(2);
 /// Time for which servers are queried before anything is changed. It is long enough to notice a rate limit.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
-/// If a server is queried only once in this interval or less often, its queries are not slowed further.
+/// Interval between two queries to a server from which on the interval is not increased further.
 const MOST_INTERVAL: Duration = Duration::from_secs(60);
 
 pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
@@ -104,8 +104,8 @@ impl UpdateArm {
         Ok(Self { zone, rhythm, slowed, limit, least_patience, first_look, watch_end_ns, now, changes })
     }
 
-    /// Returns the longest time for querying the servers before the change, which is also the longest time for waiting
-    /// for the last answers. If another program makes the change, both are part of the time limit.
+    /// Returns the longest time for querying the servers before the change. The wait for the last answers has the same
+    /// limit. If another program makes the change, both are part of the user's time limit.
     fn most_beside(&self) -> Duration {
         if self.zone.is_watched() { self.limit / 4 } else { Duration::MAX }
     }
@@ -152,8 +152,8 @@ impl UpdateArm {
             }
             ChangedBy::Others(WatchedRecord { name, kind, expected }) => {
                 let expected = expected.clone();
-                // A text may consist of several parts, and the user gives it without quotes. The user gives a name
-                // without its final dot.
+                // The user gives a text without quotes, although it may consist of several parts, and a name without
+                // its final dot.
                 let values = [expected.clone(), format!("{expected}.")].map(|text| RData::try_from_str(*kind, &text));
                 let is_text = *kind == RecordType::TXT;
                 let is_it = move |said: &RData| {
@@ -431,8 +431,8 @@ impl UpdateArm {
         (!servers.is_empty()).then_some(Remark::Limited { servers, interval_ns })
     }
 
-    /// Adds the values of each server's metrics. The curves have a step for each query, because the ports query in turn
-    /// within an interval.
+    /// Adds the values of each server's metrics. Within an interval the ports send their queries one after the other,
+    /// so the curves have a step for each query.
     fn push_by_server(&self, observation: &Observation, of_servers: &[Server], out: &mut Samples) {
         let Observation { log, call_ns, .. } = observation;
         let end_ns = log.probes.last().map_or(0, |last| last.sent_ns.saturating_sub(*call_ns));
@@ -467,9 +467,9 @@ fn is_limited(probes: &[Probe], server: usize) -> bool {
     !truncated.is_empty() && (!whole.is_empty() || 4 * lost >= truncated.len())
 }
 
-/// Returns a name for each replica, the machines behind a server's address. It is the identity that the replica
-/// reports, or its place in the order in which the replicas had the change. The order also distinguishes replicas with
-/// the same identity.
+/// Returns a name for each of a server's replicas, the machines behind its address. A name has the identity that the
+/// replica reports, or its place in the order in which the replicas had the change. The order also distinguishes
+/// replicas with the same identity.
 fn keys(server: &str, of_server: &Server, nsids: &[Vec<u8>]) -> Vec<String> {
     let mut called: Vec<String> = Vec::new();
     let mut count: BTreeMap<Option<usize>, u64> = BTreeMap::new();

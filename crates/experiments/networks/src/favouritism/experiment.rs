@@ -101,7 +101,7 @@ impl Experiment for Favouritism {
         &SPEC
     }
 
-    /// Returns all variants, over both emulated links.
+    /// Returns each variant over the fair and over the cheating emulated link.
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |variant: &str, link| Arm { variant: variant.into(), point: SPEC.default_point().with("link", link) };
         [FAIR, CHEATING]

@@ -13,8 +13,8 @@ use super::super::{ALONE, FAIR, Favouritism};
 use super::*;
 use crate::links::{OURS, retry_until_measured};
 
-/// Counted time of the tests, shorter than the default. If a busy machine receives nothing in this time, the
-/// measurement is repeated.
+/// Measured time in milliseconds, shorter than the default. If nothing arrives in this time because the machine is
+/// busy, the measurement is repeated.
 const MEASURED_MS: u64 = 100;
 
 fn arm(variant: &str, levels: &[(&str, Level)]) -> Arm {

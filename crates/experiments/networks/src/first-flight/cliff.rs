@@ -23,7 +23,7 @@ pub struct Window {
     pub segment_bytes: u64,
 }
 
-/// The observations of one answer, which the search makes with a body of a chosen size.
+/// The answer to a request for a body of a given size, as the caller of the search has observed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub body_bytes: u64,
@@ -62,9 +62,9 @@ pub struct Search {
     /// The sizes that were predicted so far as the largest body that needs one round trip. They are kept so that no
     /// prediction is tested twice.
     expected: Vec<u64>,
-    /// A better prediction of the cliff, the largest body that needs one round trip. It takes the head and the bytes
-    /// that TLS and HTTP/2 add from the latest answer. The latest answer is nearer to the cliff in size than the first
-    /// one. `None` if this size was already predicted before.
+    /// A better prediction of the cliff, the largest body that needs one round trip. It uses the size of the head and
+    /// of the framing in the latest answer, which is nearer to the cliff than the first one. `None` if this size was
+    /// already predicted before.
     corrected: Option<u64>,
     fast_bytes: Option<u64>,
     /// The body sizes that were slow, which means that they needed another round trip, and that are above the largest
@@ -73,11 +73,11 @@ pub struct Search {
     requests: u64,
 }
 
-/// The search requests no larger body than this, in bytes. In practice, no first flight is larger.
+/// Size in bytes of the largest body that the search requests. In practice, no first flight is larger.
 pub const MOST_BYTES: u64 = 1 << 24;
 
-/// Number of times that the search corrects its prediction by one segment. After that, it tries the middle between the
-/// largest fast and the smallest slow size.
+/// Number of times that the search corrects its prediction by one segment. After that, the search tries the middle
+/// between the largest fast and the smallest slow size.
 const SEGMENTS_LOOKED: usize = 2;
 
 /// Returns the body size for the first request, which certainly fits into the window. It usually has as many digits as
@@ -145,9 +145,9 @@ impl Search {
         is_slow.then_some(Cliff { body_bytes, predicted_bytes: self.predicted_bytes, requests: self.requests })
     }
 
-    /// Returns how many bytes of a body fit in the window. The window must also hold the segments of the first answer
-    /// without any of its body, and the bytes that shared segments with its body. `grown` is the number of bytes by
-    /// which the latter have increased.
+    /// Returns the expected size of the largest body that fits into the window. The window must also hold the segments
+    /// of the first answer that have nothing of its body, and the bytes that share segments with the body. `grown` is
+    /// the number of bytes by which the shared bytes have increased.
     fn expected_of(&self, first: Answer, grown: u64) -> u64 {
         let of_body = (first.body_bytes + first.shared_bytes).div_ceil(self.window.segment_bytes);
         let segments = (self.window.segments + of_body).saturating_sub(first.segments);

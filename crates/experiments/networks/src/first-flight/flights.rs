@@ -86,10 +86,10 @@ mod tests {
         assert_eq!(flights(&[]), Flights::default());
         let one = flights(&[(30, 1_448), (31, 1_448), (40, 500)]);
         assert_eq!((one.count, one.first_bytes, one.over_bytes(), one.trim_bytes()), (1, 3_396, 0, 0));
-        // The model had predicted that nothing had to be trimmed, but HTTP/2 with 11,600 bytes took two round trips.
+        // An observed page of 11,600 bytes over HTTP/2, which took two round trips.
         let two = flights(&[(20, 11_584), (40, 362)]);
         assert_eq!((two.count, two.over_bytes(), two.trim_bytes()), (2, 362, 362));
-        // The model had predicted that 5,762 bytes had to be trimmed, but a window of 20 segments took one round trip.
+        // An observed page that took one round trip, because the window had 20 segments.
         assert_eq!(flights(&[(20, 14_480), (22, 5_762)]).trim_bytes(), 0);
         let three = flights(&[(20, 14_480), (40, 14_480), (41, 14_480), (60, 7)]);
         assert_eq!((three.count, three.first_bytes, three.over_bytes(), three.trim_bytes()), (3, 14_480, 28_967, 7));

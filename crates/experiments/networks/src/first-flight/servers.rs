@@ -17,8 +17,8 @@ use crate::url::Url;
 const FIRST_PORT: u16 = 8000;
 
 /// Returns the arm's emulated link. The experiment counts the frames that the kernel receives, so each segment must be
-/// a frame of its own. This is so on a TUN device without offloads. If this machine has no TUN, the link uses virtual
-/// Ethernet, where it is so too.
+/// a frame of its own. A TUN device without offloads ensures this. If this machine has no TUN, the link uses virtual
+/// Ethernet, which ensures it too.
 pub fn link_spec(arm: &Arm) -> Result<Link, TargetError> {
     let link = Link {
         rtt: milliseconds(arm, "rtt_ms")?,

@@ -16,11 +16,12 @@ use super::{ANSWERED, AS_MUCH, LATE, LATENCY, OVERLOADED, QUANTILES, REQUEST_CPU
 use crate::levels::milliseconds;
 use crate::links::{attended, failed};
 
-/// After twice the duration of the schedule and this additional time, the client stops waiting for answers.
+/// Additional time for which the client waits for answers, after twice the duration of the schedule.
 const GRACE: Duration = Duration::from_secs(1);
-/// If fewer answers per second arrive than this share of the rate, the trial counts as overloaded.
+/// Share of the rate. If fewer answers per second arrive, the trial counts as overloaded, except as [`BEHIND`]
+/// describes.
 const KEPT_UP: f64 = 0.95;
-/// If the last answer arrives at most this long after the end of the schedule, the trial does not count as overloaded.
+/// Time after the end of the schedule. If the last answer arrives by then, the trial does not count as overloaded.
 const BEHIND: Duration = Duration::from_millis(100);
 
 /// The schedule that decides when each small request is due.

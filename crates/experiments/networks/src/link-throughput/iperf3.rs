@@ -19,7 +19,7 @@ use crate::links::{attended, failed, wait};
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Measures with iperf3. It always runs for whole seconds, so the intervals beyond the time in `spec` are dropped.
+/// Measures with iperf3. Because iperf3 always runs for whole seconds, intervals beyond the time in `spec` are dropped.
 pub fn measure(
     spec: &TrafficSpec,
     server: &RunningProgram,

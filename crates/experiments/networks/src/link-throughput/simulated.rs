@@ -1,5 +1,6 @@
 //! Simulates downloads over the model of the experiment's links. Some links have a credit, a number of bytes that pass
-//! at the full rate. The analysis must find that it runs out, and must find nothing on links without a credit.
+//! at the full rate. The analysis must detect when the credit runs out, and must detect nothing on links without a
+//! credit.
 
 use ascertain_netlab::model::Line;
 use rand::{RngExt, SeedableRng};
@@ -14,9 +15,9 @@ use crate::simulated::{SEGMENT_BYTES, Sender, download};
 const RUNS: u64 = 1_000;
 const BUCKETS: u64 = 200;
 
-/// Simulates downloads by `streams` senders, and unrelated traffic by `others`. Returns the bytes of IP packets that
-/// arrived in each interval. Also returns when the receiver sees that the credit, the bytes at the full rate, has run
-/// out.
+/// Simulates downloads by `streams` senders. `others` has the start and the end of unrelated traffic. Returns the bytes
+/// of IP packets that arrived in each interval. Also returns the time at which the receiver sees that the credit, the
+/// bytes at the full rate, has run out; `None` if it does not.
 fn curve(
     conditions: &Conditions,
     rtt_ns: u64,

@@ -30,7 +30,7 @@ const LEAST_BYTES: u64 = HEADER_BYTES + 16;
 
 const DATAGRAMS: &str = "datagrams";
 const STREAM: &str = "stream";
-/// The level of `rate_mbit_s` that only cuts a stream into segments. With a rate, the link sends each segment as its
+/// The level of `rate_mbit_s` for streams that are only cut into segments. A link with a rate sends each segment as its
 /// own frame; this rate is so high that no segment waits.
 const CUT_MBIT_S: u64 = 100_000;
 
@@ -89,8 +89,8 @@ impl Experiment for LinkTruth {
     }
 
     /// Returns four kinds of arms: for the delay, for the rate, for a stream in large frames, and for a stream that is
-    /// cut into segments. Each kind is measured with every carrier, the way in which the link is emulated. The streams
-    /// have no rate limit that slows them.
+    /// cut into segments. Each kind is measured with every carrier, such as a TUN device. No rate limit slows the
+    /// streams.
     fn table_arms(&self) -> Vec<Arm> {
         let delay = SPEC.default_point();
         let burst = [("rate_mbit_s", 100), ("datagrams", 400), ("bytes", 1_500), ("gap_us", 0)];

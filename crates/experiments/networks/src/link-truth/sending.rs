@@ -23,8 +23,8 @@ const STREAM_PORT: u16 = 5200;
 const INTERVAL_MS: u64 = 10;
 /// Time between two checks of `stop` during long waits.
 const LOOK: Duration = Duration::from_millis(50);
-/// The trial fails if no datagram arrives for this time, in addition to the link's delay. The time is long, because the
-/// machine may be busy.
+/// Time without an arriving datagram, in addition to the link's delay, after which the trial fails. The time is long,
+/// because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Time between two of the datagrams that mark the end of a trial. They are repeated until one arrives.
 const END_GAP: Duration = Duration::from_millis(2);

@@ -35,8 +35,8 @@ fn nothing_is_early_or_out_of_order() {
 
 #[test]
 fn a_queue_holds_no_more_than_it_should() {
-    // Each datagram takes 12 ms on the link. One is being sent and two wait in the queue; while the others arrive,
-    // little more fits into the queue.
+    // Each datagram takes 12 ms on the link. The link sends one while two wait in the queue. The others arrive at the
+    // queue meanwhile, and almost none of them fit.
     let levels = [("rate_mbit_s", 1), ("queue_bytes", 3_000), ("datagrams", 60), ("bytes", 1_500), ("gap_us", 0)];
     for variant in [TUN_OFFLOADS, TUN, VETH] {
         let Some(seen) = measured(variant, DATAGRAMS, &levels) else { continue };

@@ -76,7 +76,7 @@ ASCERTAIN(each, uint64_t, uint8_t) {
 "#;
 
 /// Returns the C or C++ function of the variant with this name. The function writes the text of each value to the front
-/// of the output, over the one before.
+/// of the output, over the previous text.
 ///
 /// # Errors
 /// Returns what this machine lacks for the peer.

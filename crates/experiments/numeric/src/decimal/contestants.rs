@@ -11,7 +11,7 @@ use ascertain_numeric::decimal::{VARIANTS, append_column, historical, write};
 
 use super::compiled;
 
-/// A function that writes the values as text, either each over the one before or as a column. It returns the total
+/// A function that writes the values as text, either as a column or each over the previous one. It returns the total
 /// number of bytes without delimiters.
 pub type Each = Box<dyn FnMut(&[u64]) -> usize>;
 /// A function that appends the text of each value and a line feed. It is not timed; the appended texts are only
@@ -101,7 +101,7 @@ pub fn contestant(variant: &str) -> Result<Contestant, Unavailable> {
     Ok(Contestant { code_bytes: historical::code_bytes(&variant.replace('-', "_")), ..contestant })
 }
 
-/// Creates a contestant whose method writes each value to the front of one buffer, over the value before.
+/// Creates a contestant whose method writes each value to the front of one buffer, over the previous value.
 fn to_the_front<const ROOM: usize>(each: impl FnMut(&[u64], &mut [u8; ROOM]) -> usize + Clone + 'static) -> Contestant {
     let (mut timed, mut told) = (each.clone(), each);
     let (mut buffer, mut another) = ([0; ROOM], [0; ROOM]);
@@ -194,8 +194,8 @@ fn of_ready(each: Each) -> Contestant {
     Contestant { each, lines: Some(lines), code_bytes: None }
 }
 
-/// Creates a contestant that only stores texts made in advance, each to the same bytes. It shows the speed limit of all
-/// methods that do so.
+/// Creates a contestant that only stores texts made in advance, each over the previous one. It shows the speed limit of
+/// all methods that write to the front of a buffer.
 fn stored() -> Contestant {
     let (mut ready, mut buffer) = (ready(), [0; LONGEST]);
     of_ready(Box::new(move |values| store(&ready(values), &mut buffer) - values.len()))

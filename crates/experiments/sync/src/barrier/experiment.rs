@@ -147,8 +147,8 @@ impl BarrierSession {
 }
 
 impl Session for BarrierSession {
-    /// Runs the store-buffering test, in which two sides write and then read the other's write. No round may end with
-    /// both sides missing the other's write. The test can detect a failure only for quick methods, such as expedited
+    /// Runs the store-buffering test, in which two threads each write a value and then read the other's. In no round
+    /// may both threads miss the other's write. The test can detect a failure only for quick methods, such as expedited
     /// membarrier. It proves nothing about methods that take longer than about a microsecond.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         self.load.set(false);

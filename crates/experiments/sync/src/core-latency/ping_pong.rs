@@ -25,8 +25,8 @@ const ROUND_TRIPS: u64 = 50;
 /// Number of windows, the units that are timed, for each pair of CPUs. The median is right if fewer than half of the
 /// windows are interrupted.
 const WINDOWS: usize = 201;
-/// Time after which [`LEAST_WINDOWS`] windows suffice. A measurement takes longer only if the CPUs are so busy that
-/// both threads rarely run at once.
+/// Time after which a measurement ends once it has [`LEAST_WINDOWS`] windows. It takes longer only if the CPUs are so
+/// busy that both threads rarely run at once.
 const LIMIT: Duration = Duration::from_secs(1);
 /// The smallest number of windows, the units that are timed, for each pair of CPUs.
 const LEAST_WINDOWS: usize = 11;
@@ -81,8 +81,8 @@ struct MessagePath<'a> {
 }
 
 impl MessagePath<'_> {
-    /// Sends the messages and measures their time. The two times are one-way latencies in nanoseconds, in the shortest
-    /// and in the median window. The number is that of the round trips.
+    /// Sends the messages and measures their time. Returns the one-way latencies in nanoseconds, in the shortest and in
+    /// the median window, and the number of round trips.
     fn ping(&self) -> ([f64; 2], u64) {
         let start_ns = clock::now_ns();
         let mut windows_ns = Vec::with_capacity(WINDOWS);

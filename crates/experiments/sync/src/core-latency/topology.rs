@@ -14,7 +14,7 @@ const SHARED: [&str; 6] = [
     "topology/package_cpus_list",
 ];
 
-/// If a latency is more than this many times the next smaller one, a new distance level begins.
+/// Ratio of a latency to the next smaller one, above which a new distance level begins.
 const GAP: f64 = 1.25;
 /// Smallest number of pairs of CPUs in a distance level, a group of pairs with similar latencies. A single pair may
 /// have been disturbed, so there must be at least two.

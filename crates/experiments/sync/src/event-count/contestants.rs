@@ -74,7 +74,7 @@ pub const VARIANTS: &[Variant] = &[
     },
 ];
 
-/// An event count of `sync` that only threads can wait for.
+/// Returns the variant of an event count of `sync` that only threads can wait for.
 const fn counted<E: EventCount + Default + 'static>(name: &'static str, about: &'static str) -> Variant {
     let signal = || Arc::new(CountedSignal(E::default())) as Arc<dyn Signal>;
     Variant { name, about, signal, ring: Some(indexed::<E>), tasks: None }

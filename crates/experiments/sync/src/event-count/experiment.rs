@@ -114,7 +114,7 @@ fn publications(signal: &dyn Signal) -> Timed<'_> {
     batch::timed(|| signal.publish(ITEMS))
 }
 
-/// Returns the time in nanoseconds for pushing the items of that many rounds. The time for popping them again does not
+/// Returns the time in nanoseconds for filling the ring `rounds` times. The time for draining it in between does not
 /// count.
 fn pushes(ring: &mut dyn Ring, rounds: u64) -> u64 {
     let mut elapsed_ns = 0;

@@ -1,5 +1,5 @@
-//! Measures how often interruptions of threads abort restartable sequences. Also measures how many interruptions a null
-//! selector in the register GS shows.
+//! Measures how often the kernel aborts restartable sequences because it interrupts their thread. Also measures how
+//! many interruptions change a null selector in the register GS, and can thus be detected.
 
 use std::fs;
 use std::io;
@@ -90,10 +90,9 @@ pub fn seen_by_null_gs() -> Result<ShownShares, TargetError> {
     seen.map_err(|error: io::Error| TargetError::Failed(error.to_string()))
 }
 
-/// Returns the number of interrupts that GS showed, per timer tick during the thread's own CPU time. The kernel counts
-/// the ticks of a CPU for all threads. The thread's ticks are assumed to be proportional to its share of the time.
-/// Other interrupts, for wake-ups or changed mappings, are not counted, because they concern the threads that caused
-/// them.
+/// Returns how many interrupts changed GS, per timer tick during the thread's own CPU time. The kernel counts the ticks
+/// of a CPU for all threads. The thread's ticks are assumed to be proportional to its share of the time. Other
+/// interrupts, for wake-ups or changed mappings, are not counted, because they concern the threads that caused them.
 fn share_of_interrupts(cpu: usize) -> io::Result<Option<f64>> {
     let Some(before) = ticks(cpu) else { return Ok(None) };
     let (start_ns, start_cpu_ns) = (clock::now_ns(), clock::thread_cpu_ns());

@@ -85,7 +85,7 @@ impl<P: Fn() -> crossbeam_epoch::Guard> Reclaimer for CrossbeamEpoch<P> {
         self.stalled = None;
     }
 
-    /// Defers the drop of a new object that no one reads. It waits as long as a replaced object would.
+    /// Defers the drop of a new object that is never read. The new object waits as long as a replaced object would.
     fn replace(&mut self) {
         self.defer();
     }

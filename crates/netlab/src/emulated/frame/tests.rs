@@ -72,7 +72,7 @@ impl Sent {
         [addresses, &[0, self.protocol()], &(transport_bytes as u16).to_be_bytes()].concat()
     }
 
-    /// Returns the frame as the kernel hands it out.
+    /// Returns the uncut frame, in the form in which a device receives it from the kernel.
     fn frame(&self) -> Vec<u8> {
         let mut transport = self.transport_header(0, self.payload.len(), self.flags);
         let header_bytes = transport.len();
@@ -94,7 +94,7 @@ impl Sent {
             .concat()
     }
 
-    /// Returns the packets that the frame becomes, each built from scratch with a full checksum.
+    /// Returns the packets into which the frame should be cut, each built from scratch with a full checksum.
     fn packets(&self) -> Vec<Vec<u8>> {
         let chunks: Vec<_> = self.payload.chunks(self.segment_bytes).collect();
         let packet = |(index, chunk): (usize, &&[u8])| {
@@ -129,7 +129,7 @@ fn complete(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Returns what a device sends for a frame of one segment: it computes the checksum that was left out.
+/// Returns the packet that a device would send for a frame of one segment, after it has completed the checksum.
 fn sent_by_a_device(frame: &[u8], link_header_bytes: usize) -> Vec<u8> {
     assert_eq!((frame[0], frame[1], &frame[4..6]), (NEEDS_CHECKSUM, 0, &[0, 0][..]));
     let half = |at: usize| usize::from(u16::from_ne_bytes([frame[at], frame[at + 1]]));
@@ -291,14 +291,14 @@ impl Router {
     }
 }
 
-/// Checks that the reference in these tests cuts as the kernel does.
+/// Checks that the kernel cuts a frame into the same packets that [`Sent::packets`] returns.
 #[test]
 fn the_kernel_cuts_it_into_the_same() {
     let Some(router) = or_left_out(Router::new().map_err(|error| format!("TUN: {error}"))) else { return };
     let router = std::cell::RefCell::new(router);
     let mut runner = proptest::test_runner::TestRunner::default();
     let result = runner.run(&sent(), |sent| {
-        // The kernel takes at most 128 datagrams at once.
+        // The kernel cuts a frame into at most 128 UDP datagrams, so the segments must not be too small.
         let segment_bytes = sent.segment_bytes.max(sent.payload.len().div_ceil(100));
         let sent = Sent { link_header_bytes: 0, segment_bytes, ..sent };
         let packets = Sent { hops: 63, ..sent.clone() }.packets();

@@ -91,7 +91,7 @@ fn what_is_not_whole_is_asked_for_by_a_connection() {
     assert_eq!(prober.is_new_since_ns(), Some(3));
 }
 
-/// The state follows the latest answers. The text is that of the latest answer that did not show the change.
+/// `is_new` follows the latest answer. The text is that of the latest answer that did not show the change.
 #[test]
 fn what_a_server_says_instead_is_known() {
     let mut prober = prober();
@@ -189,7 +189,7 @@ fn each_flow_asks_each_server_once_an_interval() {
     assert_eq!(of_interval.len(), 15);
 }
 
-/// Returns whether an answer is possible if the replicas had the change from these times on.
+/// Returns whether an answer is possible if the replicas had the change from the times in `truth` on.
 fn is_true(asked: &Probe, truth: &[ReplicaUpdate]) -> bool {
     let of_server = || truth.iter().filter(|had| had.server == asked.server);
     match &asked.answer {
@@ -234,7 +234,8 @@ fn a_zone_is_asked_until_all_of_it_is_new() {
     change.accept(&exchange(&mut stream, &change.bytes).unwrap()).unwrap();
 }
 
-/// All ports that query a slowed server take turns, spread over as many rounds. Other servers are queried as before.
+/// With a factor of 4, each flow queries the slowed server only in one of four rounds, and the flows take turns. Other
+/// servers are queried as before.
 #[test]
 fn only_the_server_with_a_limit_is_asked_less_often() {
     let rhythm = Rhythm { servers: 2, flows: 8, interval: Duration::from_millis(30) };
@@ -247,7 +248,7 @@ fn only_the_server_with_a_limit_is_asked_less_often() {
         asked[server][flow] += u64::from(prober.is_due(server, flow, rhythm.round(number)));
     }
     assert_eq!(asked, [[12; 8], [3; 8]]);
-    // Two of the eight ports query the slowed server in each round.
+    // Two of the eight flows query the slowed server in each round.
     let of_round = |round| (0..8).filter(|flow| prober.is_due(1, *flow, round)).count();
     assert!((0..8).all(|round| of_round(round) == 2));
 }

@@ -8,8 +8,8 @@ use ascertain_netlab::dns::{
     Change, Key, Name, Prober, QueryMix, Question, Recipient, RecordType, Simulation, SimulationSpec, update,
 };
 
-/// A message either is an answer or counts as strange, with the same result when it comes again. Updates refuse the
-/// message because it is not signed, and servers accept any bytes.
+/// Any message is an answer to a query or counts as strange, with the same result when it comes again. It does not
+/// confirm an update, because it is not signed. A server answers it or ignores it.
 pub fn answers(bytes: &[u8]) {
     let server: SocketAddr = ([192, 0, 2, 53], 53).into();
     let name = |text: &str| Name::from_ascii(text).expect("a name");

@@ -173,14 +173,14 @@ fn a_bucket_has_its_burst_its_rate_and_its_moment() {
         Fate::Due(due_ns) => due_ns,
         Fate::Dropped(why) => panic!("{why:?}"),
     };
-    // A segment takes 8 µs on the wire and 80 µs of refilling. The segment with the index n begins at 8n µs if 1,000 +
-    // 0.1n segments have been paid for by then, which is true up to 1,110.
+    // Sending a segment takes 8 µs, and refilling its tokens takes 80 µs. By 8n µs there have been tokens for 1,000 +
+    // 0.1n segments. That suffices for the segment with the index n if n ≤ 1,110.
     let arrived: Vec<u64> = (0..3_000).map(|_| due(&mut line, 0)).collect();
     let gaps: Vec<u64> = arrived.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps[..1_110].iter().all(|gap_ns| *gap_ns == 8_000));
     assert!(gaps[1_110..].iter().all(|gap_ns| *gap_ns == 80_000));
-    // Tokens for 500 segments accumulate in 40 ms. Then n segments get through fast if n ≤ 500 + 0.1n. This is true for
-    // 555 segments, with 554 gaps between them.
+    // In 40 ms, tokens for 500 segments accumulate. While n segments are sent, tokens for 0.1n more arrive. So n
+    // segments are sent without a pause if n ≤ 500 + 0.1n, which is true for 555 segments with 554 gaps between them.
     let rested_ns = arrived[2_999] - 8_000 + 40_000_000;
     let again: Vec<u64> = (0..1_000).map(|_| due(&mut line, rested_ns)).collect();
     let fast = again.windows(2).take_while(|pair| pair[1] - pair[0] == 8_000).count();
@@ -202,7 +202,7 @@ fn a_queue_drops_what_does_not_fit_and_nothing_else() {
     assert_eq!(offer(0, 51), Err(Why::QueueFull));
     assert_eq!(offer(0, 50), Ok(1_250));
     assert_eq!(offer(999, 1), Err(Why::QueueFull));
-    // Now it is sent, and the queue has room.
+    // By now the first segment has been sent, and the queue has room.
     assert_eq!(offer(1_000, 200), Ok(1_450));
     assert_eq!(offer(1_000, 1), Err(Why::QueueFull));
     let counts = line.counts();

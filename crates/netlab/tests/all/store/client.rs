@@ -162,7 +162,7 @@ impl Client {
         ask
     }
 
-    /// Signs a request in its URL. The signature is valid for some seconds from the request's time on.
+    /// Signs a request in its URL. The signature is valid for `expires_s` seconds from the request's time on.
     pub fn presigned(&self, ask: &Ask, expires_s: u64) -> Ask {
         let mut ask = ask.clone();
         let (date, scope) = (basic_date(ask.moment), scope(&ask, "us-east-1").replace('/', "%2F"));

@@ -148,11 +148,11 @@ fn connections_are_as_slow_as_they_are_to_be() {
     let (_store, client) = started(Store { bytes_per_s: Some(1_000_000), ..Store::s3() });
     let start = Instant::now();
     assert_eq!(put(&client, "key", &bytes(100_000)).unwrap().status, 200);
-    // The answer is not complete before the rate limit allows all of it, however busy the machine is.
+    // The answer comes only when the rate limit has allowed the whole upload, however busy the machine is.
     assert!(start.elapsed() >= Duration::from_millis(100), "{:?}", start.elapsed());
     let start = Instant::now();
     assert_eq!(client.s3(&new_request("GET", "/bucket/key")).unwrap().body, bytes(100_000));
-    // The first hundredth of a second is not limited.
+    // The first burst, which takes 10 ms at the rate limit, is not delayed.
     assert!(start.elapsed() >= Duration::from_millis(85), "{:?}", start.elapsed());
 }
 
@@ -160,7 +160,7 @@ fn connections_are_as_slow_as_they_are_to_be() {
 fn answers_are_as_late_as_they_are_to_be() {
     let (_store, client) = started(Store { latency: Duration::from_millis(50), ..Store::azure() });
     let start = Instant::now();
-    // Connecting takes as long as the answer. An answer about a missing object is delayed, too.
+    // The latency delays the connection and then the answer, even the answer about a missing object.
     assert_eq!(client.azure(&new_request("HEAD", "/ascertain/bucket/none")).unwrap().status, 404);
     assert!(start.elapsed() >= Duration::from_millis(100), "{:?}", start.elapsed());
 }

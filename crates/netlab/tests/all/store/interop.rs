@@ -10,7 +10,7 @@ use super::s3::bytes;
 use super::started;
 
 const LENGTH: usize = PARTS << 23;
-/// Number of parts, each of 8 MiB.
+/// Number of parts of the file that the tests transfer. Each part has 8 MiB.
 const PARTS: usize = 3;
 
 /// Runs a client without the user's environment. Returns `None` if it is not installed.

@@ -12,8 +12,8 @@ const ADDITIONS_BEFORE_CARRY: u32 = 1 << 30;
 /// Number of stored fraction bits of a double.
 const FRACTION_BITS: usize = 52;
 
-/// If the last digit reaches this limit, with either sign, the sum counts as overflown. The limit corresponds to 2^108
-/// times the largest double. A digit of twice the limit still fits, which leaves room until
+/// Limit of the last digit, with either sign, at which the sum counts as overflown. It corresponds to 2^108 times the
+/// largest double. A digit of twice the limit still fits, which leaves room until
 /// [`overflow`](LongAccumulator::overflow) is checked.
 pub const TOP_LIMIT: i64 = 1 << 62;
 

@@ -3,8 +3,8 @@
 use super::window::Exponents;
 use crate::standard;
 
-/// Exponent of the unit that is tried first. A unit is a power of two, of which all numbers of a block are whole
-/// multiples. This one fits numbers from 2^−25 to 2^15.
+/// Exponent of the unit that is tried first. A unit is a power of two, and each number of a block must be a whole
+/// multiple of it. This unit fits numbers from 2^−25 to 2^15.
 pub const FIRST_UNIT: i32 = -48;
 
 /// Exponent of the smallest unit, the power of two whose multiples are counted. The factor that converts numbers to

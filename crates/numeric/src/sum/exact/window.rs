@@ -6,7 +6,7 @@ use crate::sum::element::Element;
 use crate::sum::method::Subtract;
 use crate::sum::vector::Vector;
 
-/// Largest number of numbers in a block, whose sum is exact in a few doubles.
+/// Largest number of elements in a block. The sum of a block is exact in a few doubles.
 pub const BLOCK: usize = 1 << BLOCK_BITS;
 const BLOCK_BITS: i32 = 12;
 
@@ -81,22 +81,21 @@ pub unsafe fn add_blocks<V: Vector<Part = V>, T: Element, const N: usize>(sum: &
         if block.len() < LEAST {
             block.iter().for_each(|&x| sum.add(x.into()));
         } else {
-            // SAFETY: the same contract.
+            // SAFETY: the caller guarantees the same conditions.
             unsafe { add_block::<V, T, N>(sum, block, &mut unit) }
         }
     }
 }
 
-/// Adds a block in the first way that fits its exponents. The ways are: as integers in `unit`, which fitted the block
-/// before; as integers in a unit of its own; and as doubles. Then stores in `unit` which unit to try for the next
-/// block.
+/// Adds a block in the first of three ways that fits its exponents: as integers in `unit`, which fitted the previous
+/// block; as integers in another unit; or as doubles. Then stores in `unit` the unit to try for the next block.
 #[inline(always)]
 unsafe fn add_block<V: Vector<Part = V>, T: Element, const N: usize>(
     sum: &mut Exact,
     block: &[T],
     unit: &mut Option<i32>,
 ) {
-    // SAFETY: the same contract.
+    // SAFETY: the caller guarantees the same conditions.
     unsafe {
         let mut found = None;
         if let Some(unit) = *unit {
@@ -141,7 +140,7 @@ unsafe fn add_split<V: Vector<Part = V>, T: Element, const N: usize>(
         block.iter().for_each(|&x| sum.add(x.into()));
         return;
     };
-    // SAFETY: the same contract.
+    // SAFETY: the caller guarantees the same conditions.
     let parts = unsafe {
         match levels {
             1 => split::<V, T, N, 1>(block, offsets),
@@ -244,7 +243,7 @@ unsafe fn split<V: Vector<Part = V>, T: Element, const N: usize, const L: usize>
 /// The CPU has the instructions of `V`.
 #[inline(always)]
 unsafe fn total<V: Vector<Part = V>, const N: usize>(registers: &[V; N], offset: f64) -> f64 {
-    // SAFETY: the same contract.
+    // SAFETY: the caller guarantees the same conditions.
     unsafe {
         let offset = V::splat(offset);
         registers.iter().fold(V::splat(0.0), |all, register| all.add(register.sub(offset))).sum_lanes()

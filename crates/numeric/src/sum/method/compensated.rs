@@ -15,7 +15,7 @@ use crate::sum::vector::Vector;
 /// The CPU has the instructions of `V`.
 #[inline(always)]
 pub unsafe fn two_sum<V: Vector>(a: V, b: V) -> (V, V) {
-    // SAFETY: the same contract.
+    // SAFETY: the caller guarantees the same conditions.
     unsafe {
         let sum = a.add(b);
         let b_used = sum.sub(a);
@@ -33,7 +33,7 @@ pub unsafe fn two_sum<V: Vector>(a: V, b: V) -> (V, V) {
 /// The CPU has the instructions of `V`.
 #[inline(always)]
 pub unsafe fn total<V: Vector, T: Element>(sum: V, correction: V, xs: &[T]) -> f64 {
-    // SAFETY: the same contract.
+    // SAFETY: the caller guarantees the same conditions.
     let total = unsafe { lanes_total(sum, correction) };
     if total.is_finite() { total } else { exact(xs) }
 }
@@ -45,11 +45,11 @@ pub unsafe fn total<V: Vector, T: Element>(sum: V, correction: V, xs: &[T]) -> f
 /// The CPU has the instructions of `V`.
 #[inline(always)]
 pub unsafe fn lanes_total<V: Vector>(sum: V, correction: V) -> f64 {
-    // SAFETY: the same contract.
+    // SAFETY: the caller guarantees the same conditions.
     unsafe {
         let mut sums = sum.to_lanes();
         let mut corrections = correction.to_lanes();
-        // The halving is written out because the compiler would keep a loop, and with it the lanes in memory.
+        // The halving is unrolled by hand. The compiler would keep a loop, and the loop would keep the lanes in memory.
         if V::LANES > 4 {
             halve::<4>(&mut sums, &mut corrections);
         }
@@ -79,7 +79,7 @@ fn halve<const HALF: usize>(sums: &mut [f64; MAX_LANES], corrections: &mut [f64;
 
 /// A way of subtracting. The result is always the same, but the ways use different execution units of the CPU.
 pub trait Subtract<V: Register>: Copy {
-    /// Prepares for subtractions.
+    /// Creates the constants that the subtractions need.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
@@ -104,7 +104,7 @@ impl<V: Register> Subtract<V> for OnAdders {
 
     #[inline(always)]
     unsafe fn minus(self, a: V, b: V) -> V {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { a.sub(b) }
     }
 }
@@ -117,7 +117,7 @@ pub struct Kahan;
 impl<V: Vector> Method<V> for Kahan {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { accumulate::<KahanSum<V, OnAdders>, V, T, N>(xs).total(xs) }
     }
 }
@@ -137,7 +137,7 @@ impl<V: Vector, S> KahanSum<V, S> {
     /// The CPU has the instructions of `V`.
     #[inline(always)]
     pub unsafe fn total<T: Element>(self, xs: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { total(self.sum, V::splat(0.0).sub(self.excess), xs) }
     }
 }
@@ -145,13 +145,13 @@ impl<V: Vector, S> KahanSum<V, S> {
 impl<V: Vector, S: Subtract<V>> Accumulator<V> for KahanSum<V, S> {
     #[inline(always)]
     unsafe fn new() -> Self {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { KahanSum { sum: V::splat(-0.0), excess: V::splat(0.0), subtract: S::new() } }
     }
 
     #[inline(always)]
     unsafe fn push(&mut self, terms: V) {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe {
             let wanted = self.subtract.minus(terms, self.excess);
             let sum = self.sum.add(wanted);
@@ -162,7 +162,7 @@ impl<V: Vector, S: Subtract<V>> Accumulator<V> for KahanSum<V, S> {
 
     #[inline(always)]
     unsafe fn merge(self, other: Self) -> Self {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe {
             let (sum, error) = two_sum(self.sum, other.sum);
             KahanSum { sum, excess: self.excess.add(other.excess).sub(error), ..self }
@@ -178,7 +178,7 @@ pub struct Neumaier;
 impl<V: Vector> Method<V> for Neumaier {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe {
             let NeumaierSum { sum, correction } = accumulate::<NeumaierSum<V>, V, T, N>(xs);
             total(sum, correction, xs)
@@ -196,13 +196,13 @@ struct NeumaierSum<V> {
 impl<V: Vector> Accumulator<V> for NeumaierSum<V> {
     #[inline(always)]
     unsafe fn new() -> Self {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { NeumaierSum { sum: V::splat(-0.0), correction: V::splat(0.0) } }
     }
 
     #[inline(always)]
     unsafe fn push(&mut self, terms: V) {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe {
             let (larger, smaller) = self.sum.by_magnitude(terms);
             self.sum = self.sum.add(terms);
@@ -213,7 +213,7 @@ impl<V: Vector> Accumulator<V> for NeumaierSum<V> {
 
     #[inline(always)]
     unsafe fn merge(self, other: Self) -> Self {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe {
             let (sum, error) = two_sum(self.sum, other.sum);
             NeumaierSum { sum, correction: self.correction.add(other.correction).add(error) }
@@ -233,7 +233,7 @@ pub struct Babuska;
 impl<V: Vector> Method<V> for Babuska {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { blocks::<BabuskaSum<V, OnAdders>, V, T, N>(xs).total(xs) }
     }
 }
@@ -253,7 +253,7 @@ impl<V: Vector, S> BabuskaSum<V, S> {
     /// The CPU has the instructions of `V`.
     #[inline(always)]
     pub unsafe fn total<T: Element>(self, xs: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { total(self.sum, self.correction, xs) }
     }
 }
@@ -261,13 +261,13 @@ impl<V: Vector, S> BabuskaSum<V, S> {
 impl<V: Vector, S: Subtract<V>> Accumulator<V> for BabuskaSum<V, S> {
     #[inline(always)]
     unsafe fn new() -> Self {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { BabuskaSum { sum: V::splat(-0.0), correction: V::splat(0.0), subtract: S::new() } }
     }
 
     #[inline(always)]
     unsafe fn push(&mut self, terms: V) {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe {
             let sum = self.sum.add(terms);
             let used = self.subtract.minus(sum, self.sum);
@@ -278,7 +278,7 @@ impl<V: Vector, S: Subtract<V>> Accumulator<V> for BabuskaSum<V, S> {
 
     #[inline(always)]
     unsafe fn merge(self, other: Self) -> Self {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe {
             let (sum, error) = two_sum(self.sum, other.sum);
             BabuskaSum { sum, correction: self.correction.add(other.correction).add(error), ..self }

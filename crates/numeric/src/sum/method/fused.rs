@@ -18,27 +18,27 @@ pub struct KahanFma;
 impl<V: Fma> Method<V> for KahanFma {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { accumulate::<KahanSum<V, OnMultipliers<V>>, V, T, N>(xs).total(xs) }
     }
 }
 
 /// Subtraction as a·1 − b, which gives the same bits as a − b. Some CPUs have separate ports for additions and for
-/// multiply-add (AMD since Zen). They then have twice as many ports for all operations together. The factor 1 is hidden
-/// from the compiler, which would otherwise turn it back into subtractions.
+/// multiply-add (AMD since Zen), and using both kinds doubles the number of ports. The factor 1 is hidden from the
+/// compiler, which would otherwise turn the operation back into a subtraction.
 #[derive(Clone, Copy)]
 pub struct OnMultipliers<V>(V);
 
 impl<V: Fma> Subtract<V> for OnMultipliers<V> {
     #[inline(always)]
     unsafe fn new() -> Self {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         OnMultipliers(unsafe { V::splat(black_box(1.0)) })
     }
 
     #[inline(always)]
     unsafe fn minus(self, a: V, b: V) -> V {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { a.mul_sub(self.0, b) }
     }
 }
@@ -49,7 +49,7 @@ pub struct BabuskaFma;
 impl<V: Fma> Method<V> for BabuskaFma {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { blocks::<BabuskaSum<V, OnMultipliers<V>>, V, T, N>(xs).total(xs) }
     }
 }
@@ -60,7 +60,7 @@ pub struct BlockTwoSumFma;
 impl<V: Vector> Method<V> for BlockTwoSumFma {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { blocks::<Pair<V, V::Subtraction>, V, T, N>(xs).total(xs) }
     }
 }

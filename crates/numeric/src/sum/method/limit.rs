@@ -16,13 +16,13 @@ pub struct Limit<const K: usize>;
 impl<V: Fma, const K: usize> Method<V> for Limit<K> {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         black_box(unsafe { accumulate::<Work<V, K>, V, T, N>(xs) });
         0.0
     }
 }
 
-/// The running state of [`Limit`], whose operations only keep the CPU busy: their result for all registers so far.
+/// The running state of [`Limit`]: the result of its operations so far, which only keep the CPU busy.
 #[derive(Clone, Copy)]
 pub struct Work<V, const K: usize> {
     sum: V,
@@ -32,13 +32,13 @@ pub struct Work<V, const K: usize> {
 impl<V: Fma, const K: usize> Accumulator<V> for Work<V, K> {
     #[inline(always)]
     unsafe fn new() -> Self {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { Work { sum: V::splat(0.0), one: V::splat(black_box(1.0)) } }
     }
 
     #[inline(always)]
     unsafe fn push(&mut self, mut terms: V) {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe {
             for i in 1..K {
                 terms = if i % 2 == 0 { terms.add(self.one) } else { terms.mul_sub(self.one, self.one) };
@@ -49,7 +49,7 @@ impl<V: Fma, const K: usize> Accumulator<V> for Work<V, K> {
 
     #[inline(always)]
     unsafe fn merge(self, other: Self) -> Self {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { Work { sum: self.sum.add(other.sum), ..self } }
     }
 }
@@ -66,7 +66,8 @@ impl<V: Words> Method<V> for LoadOnly {
         // the buffer; the caller guarantees the instructions.
         let lanes = unsafe {
             let bytes = core::slice::from_raw_parts(xs.as_ptr().cast::<u8>(), size_of_val(xs));
-            // Starts where registers cross no cache line, unless that would split words.
+            // Starts at an aligned address, so that no load crosses a cache line. If that would split words, starts at
+            // the beginning.
             let unaligned = bytes.as_ptr().align_offset(width);
             let (head, body) = bytes.split_at(if unaligned % 8 == 0 { unaligned.min(bytes.len()) } else { 0 });
             let mut seen = [V::splat(0.0); N];

@@ -1,4 +1,4 @@
-//! The trait of all methods, and the methods without compensation: one addition after the other, in a tree, or exact.
+//! The trait of all methods, and the methods without compensation: a plain loop, a balanced tree, and the exact sum.
 
 use crate::sum::Exact;
 use crate::sum::accumulate::{Accumulator, accumulate, accumulate_part};
@@ -16,14 +16,14 @@ pub trait Method<V: Vector> {
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64;
 }
 
-/// Adds in the order of the slice. With one accumulator in one lane this is the usual loop. For n numbers the error is
-/// at most n·u·Σ|x|, where u = 2⁻⁵³.
+/// The method that adds in the order of the slice. With one accumulator in one lane this is the usual loop. For n
+/// numbers the error is at most n·u·Σ|x|, where u = 2⁻⁵³.
 pub struct Naive;
 
 impl<V: Vector> Method<V> for Naive {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { accumulate::<Plain<V>, V, T, N>(xs).total() }
     }
 }
@@ -39,7 +39,7 @@ impl<V: Vector> Plain<V> {
     /// The CPU has the instructions of `V`.
     #[inline(always)]
     pub unsafe fn total(self) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { self.0.sum_lanes() }
     }
 }
@@ -47,19 +47,19 @@ impl<V: Vector> Plain<V> {
 impl<V: Vector> Accumulator<V> for Plain<V> {
     #[inline(always)]
     unsafe fn new() -> Self {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { Plain(V::splat(-0.0)) }
     }
 
     #[inline(always)]
     unsafe fn push(&mut self, terms: V) {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { self.0 = self.0.add(terms) }
     }
 
     #[inline(always)]
     unsafe fn merge(self, other: Self) -> Self {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { Plain(self.0.add(other.0)) }
     }
 }
@@ -80,7 +80,7 @@ impl<V: Vector> Method<V> for Pairwise {
     /// `pending[level]` waits for another sum of equally many (2^level) blocks, like a digit of a binary counter.
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe {
             let mut pending = [V::splat(-0.0); LEVELS];
             let mut blocks = 0_usize;
@@ -113,7 +113,7 @@ impl<V: Vector<Part = V>> Method<V> for ExactSum {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
         let mut sum = Exact::new();
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { add_blocks::<V, T, N>(&mut sum, xs) };
         sum.round()
     }

@@ -29,13 +29,13 @@ pub struct BlockTwoSum;
 impl<V: Vector> Method<V> for BlockTwoSum {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { blocks::<Pair<V, OnAdders>, V, T, N>(xs).total(xs) }
     }
 }
 
-/// Adds up as [`accumulate`] does, but each push is the sum of a block, and the slice is loaded from its beginning. The
-/// position in memory must not decide which numbers form a block.
+/// Adds up as [`accumulate`] does, but pushes sums of blocks instead of single registers. The slice is loaded from its
+/// beginning, so that its address does not decide which numbers form a block.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -72,7 +72,8 @@ pub unsafe fn blocks<A: Accumulator<V>, V: Vector, T: Element, const N: usize>(x
 /// The CPU has the instructions of `V`, and `BLOCK` × `LANES` numbers are readable.
 #[inline(always)]
 unsafe fn block_sum<V: Vector, T: Element>(from: *const T) -> V {
-    // SAFETY: the same contract; equal parts of two adjacent registers are one register length apart.
+    // SAFETY: the caller guarantees the same conditions; equal parts of two adjacent registers are one register length
+    // apart.
     unsafe {
         let mut sum = V::splat(-0.0);
         for (part, sum) in sum.parts().iter_mut().enumerate() {
@@ -110,22 +111,23 @@ impl<V: Vector, S> Pair<V, S> {
     /// The CPU has the instructions of `V`.
     #[inline(always)]
     pub unsafe fn total<T: Element>(self, xs: &[T]) -> f64 {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { total(self.sum, self.correction, xs) }
     }
 }
 
 impl<V: Vector, S: Subtract<V::Part>> Pair<V, S> {
     /// Adds one number to each lane of a part, as [`two_sum`] does. A part is one of the CPU registers of `V`, and
-    /// `part` is its index. Each call makes seven additions and subtractions: the accumulators of even `turn` do three
-    /// of them on the units of `S`, and the others four. Both kinds of unit then have the same work.
+    /// `part` is its index. Each call makes seven additions and subtractions. The accumulators of even `turn` make
+    /// three of them on the execution units that `S` selects, the others four. Both kinds of unit then have the same
+    /// work.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
     #[inline(always)]
     pub unsafe fn push_part(&mut self, turn: usize, part: usize, terms: V::Part) {
         let (old, correction) = (&mut self.sum.parts()[part], &mut self.correction.parts()[part]);
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe {
             let sum = old.add(terms);
             let used = self.subtract.minus(sum, *old);
@@ -141,20 +143,20 @@ impl<V: Vector, S: Subtract<V::Part>> Pair<V, S> {
 impl<V: Vector, S: Subtract<V::Part>> Accumulator<V> for Pair<V, S> {
     #[inline(always)]
     unsafe fn new() -> Self {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { Pair { sum: V::splat(-0.0), correction: V::splat(0.0), subtract: S::new() } }
     }
 
     #[inline(always)]
     unsafe fn push(&mut self, terms: V) {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { self.push_in_turn(0, terms) }
     }
 
     #[inline(always)]
     unsafe fn push_in_turn(&mut self, turn: usize, mut terms: V) {
         for (part, &mut terms) in terms.parts().iter_mut().enumerate() {
-            // SAFETY: the same contract.
+            // SAFETY: the caller guarantees the same conditions.
             unsafe { self.push_part(turn + part, part, terms) }
         }
     }
@@ -174,7 +176,7 @@ impl<V: Vector, S: Subtract<V::Part>> Accumulator<V> for Pair<V, S> {
                 for round in tile.chunks_exact(width) {
                     for (i, pair) in of_part.iter_mut().enumerate() {
                         let from = i * V::LANES + part * V::Part::LANES;
-                        // SAFETY: the same contract; a round has N × LANES numbers.
+                        // SAFETY: the caller guarantees the same conditions; a round has N × LANES numbers.
                         unsafe { pair.push_in_turn(i, T::load(round.as_ptr().add(from))) }
                     }
                 }
@@ -188,7 +190,7 @@ impl<V: Vector, S: Subtract<V::Part>> Accumulator<V> for Pair<V, S> {
 
     #[inline(always)]
     unsafe fn merge(self, other: Self) -> Self {
-        // SAFETY: the same contract.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe {
             let (sum, error) = two_sum(self.sum, other.sum);
             Pair { sum, correction: self.correction.add(other.correction).add(error), ..self }

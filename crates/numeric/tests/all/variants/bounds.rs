@@ -75,7 +75,7 @@ proptest! {
                 bits_equal(&singles, &chains)?;
             }
         }
-        // Kahan adds the −0.0 of a partial register, which moves a carry from one part to another.
+        // Adding the −0.0 of an unused lane in Kahan's method may move a part of its compensation to the sum.
         let mut aligned = vec![0.0; singles.len() + 16];
         let start = aligned.as_ptr().align_offset(64);
         let whole = &mut aligned[start..][..singles.len() / 8 * 8];
@@ -174,7 +174,7 @@ fn kahan_keeps_what_the_accumulators_lost() {
         let mut xs = vec![0.0; chains + 1];
         (xs[0], xs[1], xs[chains]) = (1.0, -1.0, 1e-20);
         assert_eq!(function(&xs), 1e-20, "{what}: in one accumulator");
-        // The first accumulator is merged with the middle one before the second is.
+        // The first accumulator is merged with the middle one, and only then with the second.
         (xs[0], xs[chains / 2], xs[1], xs[chains]) = (1.0, 1e-20, -1.0, 0.0);
         assert_eq!(function(&xs), 1e-20, "{what}: in merging two accumulators");
     }

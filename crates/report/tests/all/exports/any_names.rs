@@ -1,4 +1,4 @@
-//! With any names of experiments, variants and claims, each export format can be parsed, has the original names, and is
+//! For any names of experiments, variants and claims, each export format can be parsed, has the original names, and is
 //! harmless to display.
 
 use std::collections::BTreeMap;
@@ -45,8 +45,9 @@ prop_compose! {
     }
 }
 
-/// Returns the violation of `junit-10.xsd`, the schema of Jenkins's xUnit plugin, by an element. It may be the element
-/// itself, its position, an unknown or missing attribute, or a time in another format. `None` if there is no violation.
+/// Returns a text about an element that violates `junit-10.xsd`, the schema of Jenkins's xUnit plugin. The violation
+/// may be the element itself, its position, an unknown or missing attribute, or a time in another format. `None` if
+/// there is none.
 fn unknown_to_jenkins(node: roxmltree::Node) -> Option<String> {
     const SUITE: &[&str] = &["name", "tests", "failures", "errors", "time", "skipped", "timestamp", "hostname", "file"];
     // An element, its allowed parents, its allowed attributes, and how many of the first attributes are required.

@@ -29,18 +29,18 @@ fn values_that_were_cut_off_are_where_they_were() {
     let run = read(&shape);
     let pictures = all(&run);
     let quantiles = &with_id(&pictures, "example-time-quantiles").plot;
-    // A quarter of the trials of `hangs` were cut off.
+    // A quarter of the trials of `hangs` were stopped at the time limit.
     let hangs = lines(quantiles)[1];
     assert!(hangs.iter().all(|point| point[1].is_finite() == (point[0] < 0.745)), "{hangs:?}");
     let trials = &with_id(&pictures, "example-time-trials").plot;
     assert_eq!(trials.title, "Time trial by trial");
     assert!(trials.alt.ends_with("23 values were cut off: the true values are higher than drawn."), "{}", trials.alt);
-    // Values that were cut off are hollow dots at the limit.
+    // Values that were stopped are hollow dots at the limit.
     assert_eq!(dots(trials).iter().map(|points| points.len()).collect::<Vec<_>>(), [90, 67, 23]);
     let (_, top, label) = rules(trials)[0];
     assert_eq!((label, top), ("hollow: stopped (23)", 20e6));
     assert!(dots(trials)[2].iter().all(|point| point[1] == top));
-    // The ratio to a value that was cut off is known to be beyond the ratio to the observed value, and is drawn there.
+    // The ratio to a stopped value is beyond the ratio to the observed value, and the dot is drawn at the latter.
     let ratios = &with_id(&pictures, "censored-steady-ratios").plot;
     assert!(!ratios.title.contains("not drawn"), "{}", ratios.title);
     let highest = dots(ratios)[0].iter().map(|point| point[1]).fold(0.0, f64::max);
@@ -53,7 +53,7 @@ fn a_sweep_marks_where_the_caches_end() {
     let run = read(&shape);
     let pictures = pictures::of_experiment(&run, "example");
     let plot = &with_id(&pictures, "example-time-elements-sweep").plot;
-    // Series of colours and shapes that no row has are without a name.
+    // A series without rows has no name. Such series are combinations of a colour and a shape that no row uses.
     let named: Vec<&String> = plot.series.iter().filter(|name| !name.is_empty()).collect();
     assert_eq!(named, ["naive", "kahan", "kahan-avx512"]);
     assert_eq!(plot.x.scale, Scale::Log);
@@ -163,7 +163,7 @@ fn quantiles_of_many_arms_are_drawn_by_level() {
     assert_eq!(idle.series, variants);
 }
 
-/// Five lines for each of two widths are two plots. A plot whose values are all zero is replaced by a sentence.
+/// There are five lines for each of two widths, in two plots. A sentence replaces the plot whose values are all zero.
 #[test]
 fn a_sweep_that_is_the_same_everywhere_is_said() {
     let variants = ["a", "b", "c", "d", "e"];

@@ -64,7 +64,7 @@ fn pictures_of_runs_without_values() {
         let shape = SHAPES[position]();
         assert!(matches!(shape.name, "nothing-yet" | "all-censored"));
         let pictures = all(&read(&shape));
-        // If all values were cut off, only the e-values and the rate are drawn.
+        // If all values were stopped at the time limit, only the e-values and the rate are drawn.
         assert_eq!(pictures.len(), expected, "{:?}", ids(&pictures));
     }
     let run = read(&SHAPES[2]());

@@ -1,4 +1,4 @@
-//! The order of set-ups, preparations, commands and clean-ups; recorded requests; and the results of a command's end.
+//! Tests of the order of set-ups, preparations, commands and clean-ups, of recorded requests, and of failures.
 
 use std::time::Duration;
 
@@ -250,7 +250,7 @@ fn what_is_counted_is_observed_where_it_is_asked_for() {
         let seen = samples.iter().find(|sample| sample.metric == index);
         let shown = experiment.shows(&arm, index, &Machine::default());
         assert!(seen.is_none() || shown.is_ok(), "{}: {shown:?}", metric.name);
-        // A counter of the CPU is missing from a trial in which other programs used it for a part of the time.
+        // Hardware counters are missing in a trial if other programs also used them during the trial.
         if metric.name == "page_faults" {
             assert_eq!(seen.is_some(), shown.is_ok(), "{shown:?}");
         }
@@ -384,7 +384,7 @@ fn less_work_is_told_from_noise() {
     for (null, neutral, is_other) in [
         (work(1, Some(79)), work(1, Some(100)), true),
         (work(1, Some(81)), work(1, Some(100)), false),
-        // More is read by chance, such as a configuration file that the first run wrote.
+        // With `/dev/null` the command read more by chance, so it did not do less work.
         (work(1, Some(100)), work(1, Some(50)), false),
         // The CPU time of a short command varies.
         (work(1, Some(100)), work(5, Some(100)), false),
@@ -467,8 +467,8 @@ fn outputs_may_differ() {
     assert_eq!(fs::read_to_string(log.path("b")).unwrap(), "");
 }
 
-/// A set-up that changes the file of another one is found even if the other belongs to a session that has measured
-/// trials.
+/// A set-up that changes the file of another command is found, even if that command belongs to another session and has
+/// been measured.
 #[test]
 fn a_set_up_that_changes_what_another_left_spoils_both() {
     let log = Log::new();

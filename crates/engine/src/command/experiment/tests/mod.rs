@@ -15,7 +15,7 @@ fn command(line: &str) -> NamedCommand {
     NamedCommand { line: line.into(), ..NamedCommand::default() }
 }
 
-/// Lines that are split into words.
+/// Returns a set of command lines that run without a shell.
 fn plain(lines: &[&str]) -> CommandSet {
     CommandSet {
         id: "compare".into(),
@@ -24,12 +24,12 @@ fn plain(lines: &[&str]) -> CommandSet {
     }
 }
 
-/// Lines that a shell runs.
+/// Returns a set of commands whose lines a shell runs.
 fn shell(commands: Vec<NamedCommand>) -> CommandSet {
     CommandSet { commands, shell: Some("sh".into()), ..plain(&[]) }
 }
 
-/// All commands at the default point.
+/// Returns one arm per command, with the default parameters.
 fn arms(experiment: &CommandExperiment) -> Vec<Arm> {
     let variants = experiment.spec().variants.iter();
     variants.map(|variant| Arm { variant: variant.name.clone(), point: Point::default() }).collect()

@@ -105,8 +105,8 @@ fn is_refused(bits: [u8; 2], says: &str) {
             measured_within(&arm, patience).map(drop).unwrap_err().to_string()
         };
         let error = failed(arm_with(EXEC, &[("zone", "example."), ("exec", "/bin/true"), ("addresses", &address)]));
-        // If another program makes the change, the run waits until such a server answers correctly, but it always
-        // refuses a resolver.
+        // If another program makes the change, the run waits until its time limit for a correct answer of such a
+        // server. A resolver is refused at once even then.
         let is_resolver = bits == [0x80, 0x80];
         let limit_s = if is_resolver { "240" } else { "1" };
         let levels = [("record", "a.example."), ("expect", "x"), ("addresses", &address), ("limit_s", limit_s)];
