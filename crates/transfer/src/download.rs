@@ -12,18 +12,21 @@ use ascertain_sys::files::{self, Draft, Lasting};
 use tokio::time::Instant;
 
 use crate::BoxFuture;
-use crate::buffers::TargetFile;
+use crate::buffers::{RangeWriter, TargetFile};
+use crate::crc64::crc64;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, JournalContents, JournalHeader, Part, PartList, Side, Temporary};
 use crate::location::Location;
 use crate::manager::{Resume, TransferManager};
-use crate::model::Planner;
+use crate::model::{Planner, WHOLE_BYTES};
 use crate::names::{beneath, shown};
 use crate::part::{Fetcher, Sink};
-use crate::result::{TransferResult, TransferStatus};
+use crate::plan::{Listing, PlannedFile};
+use crate::pool::Wanted;
+use crate::result::{RequestStats, RequestSummary, TransferResult, TransferStatus};
 use crate::scheduler::Scheduler;
 use crate::source::Source;
-use crate::store::{Failure, Kind, Limits, ObjectMeta, StoreLocation, check_room};
+use crate::store::{Attempt, Failure, Kind, Limits, ObjectMeta, StoreLocation, check_room};
 use crate::verify::DOWNLOAD_WORDS;
 
 /// The limits on the parts of a download. Ranges may have any size and number.
@@ -36,6 +39,8 @@ pub(crate) struct ObjectDownload<'a> {
     pub from: &'a Location,
     meta: ObjectMeta,
     latency_s: f64,
+    /// `true` if `meta` is from a list, which contains no checksums.
+    is_listed: bool,
     pub began: Instant,
     pub result: TransferResult,
 }
@@ -67,12 +72,18 @@ impl TransferManager {
         })
     }
 
-    /// Writes an object to the file `name` below the folder `root`. The store chooses `name`, so it must not lead out
+    /// Writes an object to a planned file below the folder `root`. The store chooses the name, so it must not lead out
     /// of the folder. Links below the folder are therefore not followed.
-    pub(crate) async fn get_beneath(&self, from: &Location, root: &Root, name: &str) -> Result<TransferResult> {
+    pub(crate) async fn get_beneath(&self, from: &Location, root: &Root, file: &PlannedFile) -> Result<TransferResult> {
+        let name = &file.relative;
         let path = beneath(&root.path, name)?;
         from.check_differs_from(&path)?;
-        let download = ObjectDownload::new(self, from, &path).await?;
+        let download = match &file.listing {
+            Listing::There(listed) if listed.bytes <= WHOLE_BYTES && self.is_listed_enough(listed, &path) => {
+                ObjectDownload::listed(self, from, &path, listed.clone())
+            }
+            _ => ObjectDownload::new(self, from, &path).await?,
+        };
         let within = Path::new(name).parent().unwrap_or(Path::new(""));
         let folder = files::make_folder_beneath(&root.folder, within).map_err(|error| {
             let place = root.path.join(within);
@@ -134,6 +145,14 @@ impl TransferManager {
         Planner::new(bytes, constraints, Some(latency_s), self.settings.seed)
     }
 
+    /// Returns whether a list describes an object well enough to download it. If not, the store must be asked for the
+    /// object's checksum, which decides whether the file at `path` has the same content.
+    fn is_listed_enough(&self, listed: &ObjectMeta, path: &Path) -> bool {
+        let there =
+            fs::symlink_metadata(path).ok().filter(|_| self.settings.skip_unchanged && !self.settings.no_clobber);
+        there.is_none_or(|there| there.len() != listed.bytes || there.modified().ok() == listed.modified)
+    }
+
     /// Returns the reason to skip a download to the file `path`; `None` if the object must be fetched.
     pub(crate) async fn reason_to_skip_get(&self, meta: &ObjectMeta, path: &Path) -> Result<Option<TransferStatus>> {
         let Ok(there) = fs::symlink_metadata(path) else { return Ok(None) };
@@ -167,7 +186,13 @@ impl<'a> ObjectDownload<'a> {
         manager.check_memory(0, from)?;
         let (meta, latency_s) = manager.find(from).await?;
         let result = TransferResult::new(path, from, meta.size().unwrap_or(0), TransferStatus::Transferred);
-        Ok(Self { manager, from, meta, latency_s, began, result })
+        Ok(Self { manager, from, meta, latency_s, is_listed: false, began, result })
+    }
+
+    /// Creates the state of the download of an object that a list describes.
+    fn listed(manager: &'a TransferManager, from: &'a Location, path: &Path, meta: ObjectMeta) -> Self {
+        let result = TransferResult::new(path, from, meta.bytes, TransferStatus::Transferred);
+        Self { manager, from, meta, latency_s: 0.0, is_listed: true, began: Instant::now(), result }
     }
 
     async fn write_file(mut self, target: &TargetPath) -> Result<TransferResult> {
@@ -176,6 +201,9 @@ impl<'a> ObjectDownload<'a> {
         }
         if self.meta.size().is_none() {
             return self.write_unsized_file(target).await;
+        }
+        if self.is_listed {
+            return self.write_whole(target).await;
         }
         let resume = self.manager.settings.resume;
         match self.try_parts(target, resume).await {
@@ -186,6 +214,55 @@ impl<'a> ObjectDownload<'a> {
             done => done?,
         }
         Ok(self.result)
+    }
+
+    /// Fetches a whole object to a file with one request.
+    async fn write_whole(mut self, target: &TargetPath) -> Result<TransferResult> {
+        let (manager, from, path, bytes) = (self.manager, self.from, &target.path, self.meta.bytes);
+        let permission = match &manager.permits {
+            Some(permits) => Some(manager.or_stopped(Arc::clone(permits).permit(Wanted::whole(bytes))).await?),
+            None => None,
+        };
+        let cant_write = |error| Error::file("can't write", path)(error);
+        let draft = Draft::create_in(&target.folder, &target.name).map_err(cant_write)?;
+        let mut stats = RequestStats::default();
+        if bytes > 0 {
+            let _memory = manager.gate.admit(bytes).await?;
+            let file = Arc::new(TargetFile::new(draft.file().try_clone().map_err(cant_write)?, path.clone()));
+            let request = || async {
+                let mut attempt = Attempt::default();
+                let into = RangeWriter::in_file(&file, 0..bytes).with_crc32c(true);
+                let fetched = from.store.get_whole(&self.meta, into, &mut attempt).await;
+                (fetched.and_then(|(into, meta)| self.check_whole(into, meta)), attempt)
+            };
+            let fetching = manager.gate.retry.run(bytes, Kind::Transient(None), request);
+            let fetched = manager.or_stopped(manager.gently(from, fetching)).await?;
+            let ((crc64, meta), fetched) = fetched.map_err(|failure| file.error(failure))?;
+            (self.result.crc64, self.meta, stats) = (Some(crc64), meta, fetched);
+        } else {
+            self.result.crc64 = Some(crc64(&[]));
+        }
+        permission.into_iter().for_each(|permission| permission.complete(&stats));
+        (self.result.parts, self.result.requests) = (u64::from(bytes > 0), RequestSummary::new(&[stats]));
+        self.result.elapsed_s = self.began.elapsed().as_secs_f64();
+        manager.verify(from, &self.meta, &mut self.result, DOWNLOAD_WORDS).await?;
+        publish(draft, path, &self.meta, manager.settings.no_clobber)?;
+        Ok(self.result)
+    }
+
+    /// Compares the checksums of a whole object with those in the answer. Returns the CRC-64 of the bytes, and the
+    /// description of the object. If they differ, the object is fetched again.
+    fn check_whole(&self, into: RangeWriter, meta: ObjectMeta) -> Result<(u64, ObjectMeta), Failure> {
+        let into = into.whole()?;
+        let (crc64, crc32c) = (into.crc64(), into.crc32c());
+        let is_same = meta.crc64.is_none_or(|theirs| theirs == crc64)
+            && meta.crc32c.zip(crc32c).is_none_or(|(theirs, ours)| theirs == ours);
+        if is_same {
+            return Ok((crc64, meta));
+        }
+        let message =
+            format!("{}: the checksum of the stored object differs from that of the download", self.from.address);
+        Err(Failure::new(Kind::Corrupted, message))
     }
 
     async fn write_to(mut self, out: &mut (dyn Write + Send)) -> Result<TransferResult> {

@@ -12,9 +12,9 @@ use tokio::time::{Instant, sleep};
 use crate::error::{Error, Result};
 use crate::gentle::{CongestionControl, part_bytes, slice_s};
 use crate::location::Location;
-use crate::model::{self, Constraints, Forecast, Planner};
+use crate::model::{self, Constraints, Planner};
 use crate::part::PartGate;
-use crate::pool::{FileRequests, Pool};
+use crate::pool::FileRequests;
 use crate::rate_limit::RateLimit;
 use crate::result::Observer;
 use crate::retry::{RetryPolicy, request};
@@ -196,18 +196,6 @@ impl TransferManager {
             }
             None => Arc::new(FileRequests::alone(planner(), began)),
         }
-    }
-
-    /// Adapts a forecast for `bytes` bytes to the bandwidth limit, which determines the earliest start of the last part.
-    /// After this start, the last part and the commit still take their time. The new interval reaches as far above the
-    /// expected duration as the old interval is long, or further.
-    pub(crate) fn limited(&self, forecast: &Forecast, bytes: u64) -> Forecast {
-        let Some(limit) = self.settings.limit_bytes_per_s else { return *forecast };
-        let (Forecast { shape, link, .. }, min_s) = (forecast, bytes as f64 / limit as f64);
-        let last_s = link.fixed_s + link.latency_s + shape.part_bytes as f64 / link.bytes_per_s;
-        let expected_s = forecast.expected_s.max(min_s + last_s);
-        let high_s = forecast.high_s.max(expected_s + forecast.high_s - forecast.low_s);
-        Forecast { expected_s, low_s: forecast.low_s.max(min_s), high_s, ..*forecast }
     }
 
     /// Checks that the memory limit has room for a part of `part_bytes` bytes. The error names `object`.

@@ -14,6 +14,9 @@ use crate::retry::request;
 use crate::store::{Kind, ObjectMeta};
 use crate::walk::{Entry, Links, Walk};
 
+/// Smallest number of files for which the store is listed, instead of asking for each object.
+const LISTED_FILES: usize = 4;
+
 /// Selects which files of a folder, or which objects under a prefix, are transferred.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
@@ -21,6 +24,18 @@ pub struct Selection {
     pub filter: Filter,
     /// Treatment of symbolic links in a folder of this machine.
     pub links: Links,
+}
+
+/// The knowledge about an object from a list of the store.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Listing {
+    /// The store was not listed.
+    #[default]
+    Unknown,
+    /// The store has no such object.
+    Missing,
+    /// The store has this object. Lists contain no checksums.
+    There(ObjectMeta),
 }
 
 /// A planned transfer: a file and an object, one of which is copied to the other.
@@ -32,6 +47,7 @@ pub(crate) struct PlannedFile {
     /// Name of the object that is the source or the target.
     pub object: String,
     pub bytes: u64,
+    pub listing: Listing,
     /// `true` if the user named this file; `false` if it was found in a folder that the user named.
     pub is_named: bool,
     /// The reason why the file can't be transferred, if that is known before the transfer.
@@ -104,6 +120,25 @@ impl TransferManager {
         Ok(files)
     }
 
+    /// Asks the store once which objects exist, instead of once for each file, if files that exist are skipped. Leaves
+    /// [`Listing::Unknown`] if the store can't be listed, or if there are few files.
+    pub(crate) async fn list_targets(&self, files: &mut [PlannedFile], to: &Location) -> Result<()> {
+        let is_needed = self.settings.no_clobber || self.settings.skip_unchanged;
+        if !is_needed || files.len() < LISTED_FILES || to.store.local_path(&to.name).is_some() {
+            return Ok(());
+        }
+        let request = request!(attempt, to.store.list(&to.name, &mut attempt));
+        let listing = self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request);
+        // These credentials may permit only writing. Then each file is sent, or looked up on its own.
+        let Ok((objects, _)) = self.or_stopped(listing).await? else { return Ok(()) };
+        let mut objects: BTreeMap<String, ObjectMeta> =
+            objects.into_iter().map(|meta| (meta.name.clone(), meta)).collect();
+        for file in files {
+            file.listing = objects.remove(&file.object).map_or(Listing::Missing, Listing::There);
+        }
+        Ok(())
+    }
+
     /// Determines the file below a folder that each object becomes. If an object's name can't be a path, its entry
     /// contains the problem.
     pub(crate) async fn plan_get(
@@ -150,13 +185,14 @@ impl TransferManager {
         let request = request!(attempt, from.store.list(&from.name, &mut attempt));
         // The timeout is long, because listing takes an unknown number of requests, one after the other.
         let (objects, _) = self.or_stopped(self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request)).await??;
-        for ObjectMeta { name, bytes, .. } in objects {
-            let relative = name.strip_prefix(&from.name).unwrap_or(&name).to_string();
+        for meta in objects {
+            let (name, bytes) = (&meta.name, meta.bytes);
+            let relative = name.strip_prefix(&from.name).unwrap_or(name).to_string();
             let shown = relative.trim_start_matches('/');
             // Some tools mark each folder by an empty object whose name ends with a slash.
             let is_marker = (shown.is_empty() || shown.ends_with('/')) && bytes == 0;
             if !is_marker && selection.filter.takes(shown) {
-                files.push(PlannedFile { relative, bytes, ..PlannedFile::default() });
+                files.push(PlannedFile { relative, bytes, listing: Listing::There(meta), ..PlannedFile::default() });
             }
         }
         Ok(files)

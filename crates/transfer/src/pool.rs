@@ -71,6 +71,11 @@ impl Pool {
         self.file(bytes)
     }
 
+    /// Returns whether files of up to [`WHOLE_BYTES`](crate::model::WHOLE_BYTES) are not split.
+    pub fn sends_whole(&self) -> bool {
+        self.planner().sends_whole()
+    }
+
     /// Returns the latest forecast.
     pub fn forecast(&self) -> Option<Forecast> {
         self.planner().forecast().copied()

@@ -1,6 +1,6 @@
-//! Carries out a request: opens the source and the store, and transfers the files. Large files are transferred one
-//! after the other, and small files in parallel.
+//! Carries out a request: opens the source and the store, and transfers the files side by side.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -12,26 +12,24 @@ use ascertain_sys::interrupt::Stop;
 use ascertain_sys::standard;
 use serde::Serialize;
 use tokio::runtime::Builder;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::download::Root;
+use crate::download::{RANGES, Root};
 use crate::error::{Error, Result};
 use crate::location::{Location, local_path};
 use crate::manager::{Settings, TransferManager};
-use crate::model::Forecast;
+use crate::model::{Planner, WHOLE_BYTES};
 use crate::names::Filter;
 use crate::plan::{PlannedFile, Selection, list_sources};
+use crate::pool::Pool;
 use crate::result::{Observer, Progress, TransferResult, TransferStatus};
 use crate::source::Source;
 use crate::store::Options;
 
 /// The argument `-`, which means standard input as a source, and standard output as a destination.
 pub const STANDARD: &str = "-";
-
-/// Smallest size in bytes of a large file. Large files are transferred one after the other, each with many parts in
-/// flight. Smaller files are transferred in parallel.
-const LARGE_FILE_BYTES: u64 = 8 << 20;
 
 /// The direction of a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -123,8 +121,7 @@ async fn put(request: &TransferRequest, manager: &TransferManager) -> Result<Vec
         }
         _ => {}
     }
-    let files = manager.plan_put(files, &to)?;
-    Ok(manager.transfer_all(Direction::Put, &to, files, None).await)
+    manager.put_listed(files, &to).await
 }
 
 async fn put_standard_input(request: &TransferRequest, manager: &TransferManager) -> Result<Vec<TransferResult>> {
@@ -225,7 +222,13 @@ impl TransferManager {
         to: &Location,
         selection: &Selection,
     ) -> Result<Vec<TransferResult>> {
-        let files = self.plan_put(list_sources(from, selection), to)?;
+        self.put_listed(list_sources(from, selection), to).await
+    }
+
+    /// Stores the files that were found at the sources.
+    async fn put_listed(&self, files: Vec<PlannedFile>, to: &Location) -> Result<Vec<TransferResult>> {
+        let mut files = self.plan_put(files, to)?;
+        self.list_targets(&mut files, to).await?;
         Ok(self.transfer_all(Direction::Put, to, files, None).await)
     }
 
@@ -243,8 +246,8 @@ impl TransferManager {
         Ok(self.transfer_all(Direction::Get, from, files, root).await)
     }
 
-    /// Transfers the planned files, and returns their results sorted by address. Downloads go below the folder `root`,
-    /// which is `None` for uploads.
+    /// Transfers the planned files side by side, and returns their results sorted by address. Downloads go below the
+    /// folder `root`, which is `None` for uploads.
     async fn transfer_all(
         &self,
         direction: Direction,
@@ -252,46 +255,48 @@ impl TransferManager {
         files: Vec<PlannedFile>,
         root: Option<Arc<Root>>,
     ) -> Vec<TransferResult> {
-        let (mut results, mut large, mut small) = (Vec::new(), Vec::new(), Vec::new());
-        let total = Arc::new(TotalProgress::new(&files, Arc::clone(&self.observer)));
-        for mut file in files {
-            if let Some(problem) = file.problem.take() {
-                let (object, status) = (location.named(&file.object), TransferStatus::Failed(problem));
-                results.push(TransferResult::new(&file.path, &object, file.bytes, status));
-            } else if file.bytes >= LARGE_FILE_BYTES && !self.settings.dry_run {
-                large.push(file);
-            } else {
-                small.push(file);
-            }
+        let (mut results, mut files) = (Vec::new(), files);
+        for file in files.extract_if(.., |file| file.problem.is_some()) {
+            let status = TransferStatus::Failed(file.problem.unwrap_or(Error::Stopped));
+            results.push(TransferResult::new(&file.path, &location.named(&file.object), file.bytes, status));
         }
-        let manager = Self { observer: Arc::clone(&total) as Arc<dyn Observer>, ..self.clone() };
-        for (files, most) in [(large, 1), (small, self.settings.max_concurrency)] {
-            let mut tasks = JoinSet::new();
-            for file in files {
-                if tasks.len() >= most {
-                    results.extend(tasks.join_next().await.and_then(Result::ok));
-                }
-                let (manager, total) = (manager.clone(), Arc::clone(&total));
-                let (object, root) = (location.named(&file.object), root.clone());
-                tasks.spawn(async move {
-                    let result = match root {
-                        _ if manager.settings.dry_run => {
-                            manager.preview(direction, &file.path, &object, file.bytes).await
-                        }
-                        Some(root) => manager.get_beneath(&object, &root, &file.relative).await,
-                        None => manager.put_file(&file.path, &object).await,
-                    };
-                    let result = result.unwrap_or_else(|error| {
-                        TransferResult::new(&file.path, &object, file.bytes, TransferStatus::Failed(error))
-                    });
-                    total.complete(&file, &result);
-                    result
-                });
-            }
-            while let Some(joined) = tasks.join_next().await {
+        // Large files come first. If they came last, few connections would be busy at the end.
+        files.sort_by_key(|file| Reverse(if file.bytes > WHOLE_BYTES { file.bytes } else { 0 }));
+        let limits = if direction == Direction::Put { location.store.limits() } else { RANGES };
+        let constraints = self.constraints(limits);
+        let bytes = files.iter().map(|file| file.bytes).sum();
+        let planner = Planner::for_files(bytes, files.len(), constraints, self.settings.seed);
+        let pool = Pool::new(planner, Instant::now());
+        let total = Arc::new(TotalProgress::new(&files, self, Arc::clone(&pool)));
+        let most = 2 * constraints.max_concurrency;
+        let (turns, mut tasks) = (Arc::new(Semaphore::new(most)), JoinSet::new());
+        for file in files {
+            // A large file takes many turns, because its parts can use many connections. So few large files are
+            // transferred at a time, and an interruption leaves few incomplete ones.
+            let weight = file.bytes.div_ceil(WHOLE_BYTES).clamp(1, most as u64 / 2);
+            let turn = Arc::clone(&turns).acquire_many_owned(weight as u32).await;
+            while let Some(joined) = tasks.try_join_next() {
                 results.extend(joined.ok());
             }
+            let (total, root) = (Arc::clone(&total), root.clone());
+            let (object, permits) = (location.named(&file.object), Arc::new(pool.file(file.bytes)));
+            let observer = Arc::clone(&total) as Arc<dyn Observer>;
+            let manager = Self { observer, permits: Some(permits), ..self.clone() };
+            tasks.spawn(async move {
+                let result = match root {
+                    _ if manager.settings.dry_run => manager.preview(direction, &file.path, &object, file.bytes).await,
+                    Some(root) => manager.get_beneath(&object, &root, &file).await,
+                    None => manager.put_planned(&file.path, &object, &file.listing).await,
+                };
+                let result = result.unwrap_or_else(|error| {
+                    TransferResult::new(&file.path, &object, file.bytes, TransferStatus::Failed(error))
+                });
+                total.complete(&file, &result);
+                drop(turn);
+                result
+            });
         }
+        results.extend(tasks.join_all().await);
         results.sort_by(|one: &TransferResult, other| one.address.cmp(&other.address));
         results
     }
@@ -348,6 +353,8 @@ fn not_standard(place: &str) -> Error {
 /// Combines the progress of all files into one total.
 struct TotalProgress {
     observer: Arc<dyn Observer>,
+    pool: Arc<Pool>,
+    limit_bytes_per_s: Option<u64>,
     began: Instant,
     files: u64,
     state: Mutex<TotalState>,
@@ -365,17 +372,18 @@ struct TotalState {
 }
 
 impl TotalProgress {
-    fn new(files: &[PlannedFile], observer: Arc<dyn Observer>) -> Self {
-        let planned = || files.iter().filter(|file| file.problem.is_none());
-        let bytes = planned().map(|file| file.bytes).sum();
+    fn new(files: &[PlannedFile], manager: &TransferManager, pool: Arc<Pool>) -> Self {
+        let bytes = files.iter().map(|file| file.bytes).sum();
         let state = Mutex::new(TotalState { bytes, ..TotalState::default() });
-        Self { observer, began: Instant::now(), files: planned().count() as u64, state }
+        let limit_bytes_per_s = manager.settings.limit_bytes_per_s;
+        let (observer, files) = (Arc::clone(&manager.observer), files.len() as u64);
+        Self { observer, pool, limit_bytes_per_s, began: Instant::now(), files, state }
     }
 
     /// Counts a file whose transfer has ended. If it was skipped or has failed, its size is removed from the total.
     fn complete(&self, file: &PlannedFile, result: &TransferResult) {
         let transferred_bytes = if result.is_transferred() { result.bytes } else { 0 };
-        self.report(&file.object, None, |state| {
+        self.report(&file.object, |state| {
             state.in_transfer.remove(&file.object);
             state.complete_files += 1;
             state.complete_bytes += transferred_bytes;
@@ -383,15 +391,16 @@ impl TotalProgress {
         });
     }
 
-    fn report(&self, name: &str, forecast: Option<&Forecast>, change: impl FnOnce(&mut TotalState)) {
+    fn report(&self, name: &str, change: impl FnOnce(&mut TotalState)) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut state);
+        let forecast = self.pool.forecast().map(|forecast| forecast.limited(self.limit_bytes_per_s, state.bytes));
         self.observer.progress(&Progress {
             name,
             done_bytes: state.complete_bytes + state.in_transfer.values().sum::<u64>(),
             bytes: Some(state.bytes),
             elapsed_s: self.began.elapsed().as_secs_f64(),
-            forecast,
+            forecast: forecast.as_ref(),
             files: Some([state.complete_files, self.files]),
         });
     }
@@ -399,7 +408,7 @@ impl TotalProgress {
 
 impl Observer for TotalProgress {
     fn progress(&self, progress: &Progress<'_>) {
-        self.report(progress.name, progress.forecast, |state| {
+        self.report(progress.name, |state| {
             state.in_transfer.insert(progress.name.into(), progress.done_bytes);
         });
     }

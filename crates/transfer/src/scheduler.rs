@@ -10,6 +10,7 @@ use crate::BoxFuture;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Part, PartList};
 use crate::manager::TransferManager;
+use crate::model::Forecast;
 use crate::part::PartWork;
 use crate::pool::{FileRequests, Permission, Wanted};
 use crate::result::{Observer, Progress, RequestStats, RequestSummary, TransferResult};
@@ -125,9 +126,10 @@ impl<'a> Scheduler<'a> {
         [_, result.forecast] = self.forecasts();
     }
 
-    fn forecasts(&self) -> [Option<crate::model::Forecast>; 2] {
-        let bytes = self.bytes - self.resumed_bytes;
-        self.permits.forecasts().map(|forecast| forecast.map(|forecast| self.manager.limited(&forecast, bytes)))
+    /// Returns the latest forecast, and the first one.
+    fn forecasts(&self) -> [Option<Forecast>; 2] {
+        let (limit, bytes) = (self.manager.settings.limit_bytes_per_s, self.bytes - self.resumed_bytes);
+        self.permits.forecasts().map(|forecast| forecast.map(|forecast| forecast.limited(limit, bytes)))
     }
 
     /// Returns the request that the file needs next; `None` if all its parts were started.

@@ -78,6 +78,17 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// outlives the future could overwrite bytes of the next attempt.
     async fn get_range(&self, of: &ObjectMeta, into: RangeWriter, attempt: &mut Attempt) -> Result<RangeWriter>;
 
+    /// Reads a whole object with one request, and adds its bytes to `into` in order. Returns the description of the
+    /// object with the checksums that the answer contains. Fails if the object has changed since `of` was read.
+    async fn get_whole(
+        &self,
+        of: &ObjectMeta,
+        into: RangeWriter,
+        attempt: &mut Attempt,
+    ) -> Result<(RangeWriter, ObjectMeta)> {
+        Ok((self.get_range(of, into, attempt).await?, of.clone()))
+    }
+
     /// Requests a whole object whose length is known only at its end ([`Kind::Unsized`]). Returns the object's
     /// metadata, and a stream of its bytes.
     async fn open_stream(&self, name: &str, _attempt: &mut Attempt) -> Result<(ObjectMeta, Box<dyn ByteStream>)> {

@@ -75,7 +75,7 @@ impl TransferManager {
             let first = self.read(stream, first_bytes).await?;
             let bytes = first.bytes.len() as u64;
             let meta = if bytes < first_bytes && bytes <= to.store.limits().max_put_bytes {
-                upload.put_single(first).await?
+                upload.put_single(first).await?.0
             } else {
                 upload.put_stream((first, permit), stream).await?
             };

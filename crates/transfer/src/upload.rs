@@ -11,9 +11,11 @@ use crate::BoxFuture;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, JournalContents, JournalHeader, PartList, Side};
 use crate::location::Location;
-use crate::manager::{Resume, TransferManager};
-use crate::model::{self, Planner, Shape};
+use crate::manager::{Resume, Settings, TransferManager};
+use crate::model::{self, Planner, Shape, WHOLE_BYTES};
 use crate::part::{PartGate, Sender};
+use crate::plan::Listing;
+use crate::pool::Wanted;
 use crate::result::{RequestStats, RequestSummary, RetryCounts, TransferResult, TransferStatus};
 use crate::retry::request;
 use crate::scheduler::Scheduler;
@@ -65,6 +67,16 @@ impl TransferManager {
     /// Fails if the file is the object itself, if it can't be read, or if it changes during the transfer. Also fails if
     /// the store refuses the object, or if an earlier attempt can't be resumed although the settings require it.
     pub fn put_file<'a>(&'a self, path: &'a Path, to: &'a Location) -> BoxFuture<'a, Result<TransferResult>> {
+        self.put_planned(path, to, &Listing::Unknown)
+    }
+
+    /// Stores a file like [`Self::put_file`]. `listing` is the knowledge about the object that has the name.
+    pub(crate) fn put_planned<'a>(
+        &'a self,
+        path: &'a Path,
+        to: &'a Location,
+        listing: &'a Listing,
+    ) -> BoxFuture<'a, Result<TransferResult>> {
         Box::pin(async move {
             let began = Instant::now();
             to.check_differs_from(path)?;
@@ -74,28 +86,58 @@ impl TransferManager {
             }
             let source = Source::open(path)?;
             self.check_memory_for(source.bytes, to)?;
-            let head = tokio::select! {
-                head = self.head(to) => head?,
-                never = self.connect_ahead(source.bytes, to) => match never {},
+            let is_single = source.bytes <= self.single_bytes(to);
+            let head = match self.known_target(&source, listing, is_single) {
+                Some(there) => (there, 0.0),
+                None => tokio::select! {
+                    head = self.head(to) => head?,
+                    never = self.connect_ahead(source.bytes, to) => match never {},
+                },
             };
             let mut upload = ObjectUpload::new(self, path, to, head, began);
             upload.result.bytes = source.bytes;
             if let Some(status) = self.reason_to_skip_put(&source, upload.before.as_ref()).await? {
                 return Ok(upload.skip(status));
             }
-            let limits = to.store.limits();
-            let single_bytes =
-                SINGLE_BYTES.min(self.settings.memory_bytes).max(limits.min_part_bytes).min(limits.max_put_bytes);
-            let meta = if source.bytes <= single_bytes {
-                let _permit = upload.gate.admit(source.bytes).await?;
-                let body = source.read(0, source.bytes, &self.gate.buffers).await?;
-                source.check()?;
-                upload.put_single(body).await?
+            let meta = if is_single {
+                match upload.put_whole(&source).await {
+                    // The request was sent only on the condition that there is no such object.
+                    Err(Error::Store(Failure { kind: Kind::Changed, .. })) if self.settings.no_clobber => {
+                        return Ok(upload.skip(TransferStatus::Exists));
+                    }
+                    meta => meta?,
+                }
             } else {
                 upload.put_parts(&source).await?
             };
             upload.finish(&meta).await
         })
+    }
+
+    /// Returns the largest size in bytes of a file that is sent with one request.
+    fn single_bytes(&self, to: &Location) -> u64 {
+        let limits = to.store.limits();
+        let bytes = if self.permits.as_ref().is_some_and(|permits| permits.pool().sends_whole()) {
+            WHOLE_BYTES
+        } else {
+            SINGLE_BYTES.max(limits.min_part_bytes)
+        };
+        // A larger file would need more memory than the limit permits, unless the store accepts no smaller parts.
+        let memory_bytes = self.settings.memory_bytes.max(limits.min_part_bytes);
+        bytes.min(memory_bytes).min(limits.max_put_bytes)
+    }
+
+    /// Returns the description of the object that a file replaces, without asking the store. The inner value is `None`
+    /// if there is no such object, or if it does not matter. Returns `None` if the store must be asked.
+    fn known_target(&self, source: &Source, listing: &Listing, is_single: bool) -> Option<Option<ObjectMeta>> {
+        let Settings { no_clobber, skip_unchanged, .. } = self.settings;
+        match listing {
+            Listing::There(there) if no_clobber => Some(Some(there.clone())),
+            _ if !is_single => None,
+            Listing::There(there) => (!skip_unchanged || there.bytes != source.bytes).then(|| Some(there.clone())),
+            Listing::Missing => Some(None),
+            Listing::Unknown => (!skip_unchanged).then_some(None),
+        }
     }
 
     /// Opens the connections for the parts while the first request, which describes the object, waits for its answer.
@@ -192,8 +234,24 @@ impl<'a> ObjectUpload<'a> {
         Ok(self.result)
     }
 
-    /// Stores the object with a single request, whose body is the whole file.
-    pub async fn put_single(&mut self, body: PartBody) -> Result<ObjectMeta> {
+    /// Sends a whole file with a single request.
+    async fn put_whole(&mut self, source: &Source) -> Result<ObjectMeta> {
+        let manager = self.manager;
+        let permission = match &manager.permits {
+            Some(permits) => Some(manager.or_stopped(Arc::clone(permits).permit(Wanted::whole(source.bytes))).await?),
+            None => None,
+        };
+        let memory = self.gate.admit(source.bytes).await?;
+        let body = source.read(0, source.bytes, &manager.gate.buffers).await?;
+        source.check()?;
+        let (meta, stats) = self.put_single(body).await?;
+        drop(memory);
+        permission.into_iter().for_each(|permission| permission.complete(&stats));
+        Ok(meta)
+    }
+
+    /// Stores the object with a single request, whose body is the whole object.
+    pub async fn put_single(&mut self, body: PartBody) -> Result<(ObjectMeta, RequestStats)> {
         let (manager, to, gate) = (self.manager, self.to, &self.gate);
         let options = manager.put_options(&to.name);
         let content = Content { bytes: body.bytes.len() as u64, crc64: body.crc64 };
@@ -203,7 +261,8 @@ impl<'a> ObjectUpload<'a> {
         let meta = manager.gently(to, self.commit_with_recovery(content, false, &mut requests, put)).await?;
         (self.result.bytes, self.result.parts, self.result.crc64) = (content.bytes, 1, Some(content.crc64));
         self.result.requests = RequestSummary::new(&requests);
-        Ok(meta)
+        let answered = requests.last().copied().unwrap_or_default();
+        Ok((meta, if requests.len() == 1 { answered } else { RequestStats { first_try: None, ..answered } }))
     }
 
     /// Sends a file in parts. Resumes an earlier attempt if possible and permitted.

@@ -15,6 +15,7 @@ mod planner;
 mod probe;
 
 use fit::Observation;
+pub(crate) use planner::WHOLE_BYTES;
 pub use planner::{Planner, Ticket};
 
 use std::cmp::Reverse;
@@ -68,6 +69,20 @@ pub struct Forecast {
     /// The estimated properties of the link, on which the forecast is based.
     #[serde(flatten)]
     pub link: Link,
+}
+
+impl Forecast {
+    /// Adapts the forecast for `bytes` bytes to a bandwidth limit, which determines the earliest start of the last
+    /// part. The last part and the commit take additional time. The new upper bound is at least the new expected
+    /// duration, plus the length of the old interval.
+    pub(crate) fn limited(&self, limit_bytes_per_s: Option<u64>, bytes: u64) -> Self {
+        let Some(limit) = limit_bytes_per_s else { return *self };
+        let (Self { shape, link, .. }, min_s) = (self, bytes as f64 / limit as f64);
+        let last_s = link.fixed_s + link.latency_s + shape.part_bytes as f64 / link.bytes_per_s;
+        let expected_s = self.expected_s.max(min_s + last_s);
+        let high_s = self.high_s.max(expected_s + self.high_s - self.low_s);
+        Self { expected_s, low_s: self.low_s.max(min_s), high_s, ..*self }
+    }
 }
 
 /// The limits on the size and the number of parts.

@@ -188,16 +188,20 @@ impl Planner {
             ProbeStep::Part { bytes, is_one_of_few } => (bytes, is_one_of_few),
             ProbeStep::Wait => return None,
             ProbeStep::Forecast if self.under_way.len() >= self.shape.concurrency => return None,
-            // While there are at least as many files as connections, splitting a file would only cost requests.
-            ProbeStep::Forecast if self.is_folder && self.files_left >= self.shape.concurrency => {
-                (self.shape.part_bytes.max(WHOLE_BYTES), false)
-            }
+            ProbeStep::Forecast if self.sends_whole() => (self.shape.part_bytes.max(WHOLE_BYTES), false),
             ProbeStep::Forecast => (self.shape.part_bytes, false),
         };
         let bytes = part_bytes.max(least_bytes).min(file_bytes);
         (self.left, self.blocks) = (self.left.saturating_sub(bytes), self.blocks + 1);
         self.files_left = self.files_left.saturating_sub(usize::from(bytes == file_bytes));
         Some(self.hand_out(bytes, is_one_of_few, now_s))
+    }
+
+    /// Returns whether files of up to [`WHOLE_BYTES`] are not split. While there are at least as many files as
+    /// connections, splitting a file would only cost requests.
+    #[must_use]
+    pub fn sends_whole(&self) -> bool {
+        self.is_folder && self.files_left >= self.shape.concurrency
     }
 
     /// Removes `bytes` bytes and `files` files that were not handed out, and need not be transferred.
@@ -519,7 +523,8 @@ fn first_round(bytes: u64, constraints: &Constraints, latency_s: Option<f64>) ->
     let (most, is_near) = (constraints.max_concurrency, is_near(latency_s));
     if is_near && constraints.limits.min_part_bytes <= NEAR_BYTES {
         return (
-            constraints.fitting(constraints.limits.least_part_bytes(bytes, constraints.limits.max_parts).max(NEAR_BYTES), 1),
+            constraints
+                .fitting(constraints.limits.least_part_bytes(bytes, constraints.limits.max_parts).max(NEAR_BYTES), 1),
             NEAR_BLOCKS,
         );
     }

@@ -218,6 +218,14 @@ impl Client {
         Ok(Some((response, meta)))
     }
 
+    /// Requests the whole object that `of` describes. Fails if the object has changed since `of` was read.
+    pub async fn get(&self, of: &ObjectMeta, mut headers: Headers, attempt: &mut Attempt) -> Result<Response> {
+        headers.extend(of.etag.clone().map(|etag| ("if-match", etag)));
+        let response = self.send(Call { name: &of.name, headers, ..Call::default() }, attempt).await?;
+        response.check_unchanged(of)?;
+        Ok(response)
+    }
+
     /// Requests a range of the object that `of` describes. Fails if the object has changed since `of` was read.
     pub async fn get_range(
         &self,
@@ -230,9 +238,7 @@ impl Client {
             return Err(self.failure(&of.name, Kind::Fatal, "can't request an empty range"));
         }
         headers.push(("range", format!("bytes={}-{}", range.start, range.end - 1)));
-        headers.extend(of.etag.clone().map(|etag| ("if-match", etag)));
-        let response = self.send(Call { name: &of.name, headers, ..Call::default() }, attempt).await?;
-        response.check_unchanged(of)?;
+        let response = self.get(of, headers, attempt).await?;
         let expected = format!("bytes {}-{}/", range.start, range.end - 1);
         let problem = match response.header("content-range") {
             // If the header `Content-Range` is missing, the answer is the whole object. This is correct if the whole

@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use super::Result;
-use super::client::{Call, Client, Headers, NO_STORE};
+use super::client::{Call, Client, Headers, NO_STORE, Response};
 use super::dialect::{CRC64, Dialect, Token, decoded, decoded_crc32c};
 use super::refusal;
 use crate::{
@@ -37,6 +37,21 @@ impl Bucket {
         let changed =
             || self.client.failure(name, Kind::Corrupted, "the bytes to send differ from those that were read");
         self.dialect.sum(body).ok_or_else(changed)
+    }
+
+    /// Returns the headers that ask for the checksum of an object.
+    fn with_checksums(&self) -> Headers {
+        (self.dialect == Dialect::S3).then(|| ("x-amz-checksum-mode", "ENABLED".into())).into_iter().collect()
+    }
+
+    /// Adds the checksums of the whole object, as far as the answer contains them, to its description.
+    fn add_checksums(&self, response: &Response, meta: ObjectMeta) -> ObjectMeta {
+        // A composite checksum is computed from the checksums of the parts. It can't be compared with the checksum of
+        // the whole object.
+        let is_whole = response.header("x-amz-checksum-type").is_none_or(|kind| kind == "FULL_OBJECT");
+        let crc64 = response.header(CRC64).filter(|_| is_whole).and_then(decoded);
+        let hash = if self.dialect == Dialect::Google { self.dialect.sum_in(response) } else { None };
+        ObjectMeta { crc64, crc32c: hash.as_deref().and_then(decoded_crc32c), ..meta }
     }
 
     /// Checks that an answer contains the checksum `sum` of our bytes, or no checksum. The error names the object
@@ -78,20 +93,24 @@ impl Store for Bucket {
     }
 
     async fn head(&self, name: &str, attempt: &mut Attempt) -> Result<Option<ObjectMeta>> {
-        let headers = (self.dialect == Dialect::S3).then(|| ("x-amz-checksum-mode", "ENABLED".into()));
-        let headers = headers.into_iter().collect();
-        Ok(self.client.head(name, headers, attempt).await?.map(|(response, meta)| {
-            // A composite checksum is computed from the checksums of the parts. It can't be compared with the checksum
-            // of the whole object.
-            let is_whole = response.header("x-amz-checksum-type").is_none_or(|kind| kind == "FULL_OBJECT");
-            let crc64 = response.header(CRC64).filter(|_| is_whole).and_then(decoded);
-            let hash = if self.dialect == Dialect::Google { self.dialect.sum_in(&response) } else { None };
-            ObjectMeta { crc64, crc32c: hash.as_deref().and_then(decoded_crc32c), ..meta }
-        }))
+        let described = self.client.head(name, self.with_checksums(), attempt).await?;
+        Ok(described.map(|(response, meta)| self.add_checksums(&response, meta)))
     }
 
     async fn get_range(&self, of: &ObjectMeta, into: RangeWriter, attempt: &mut Attempt) -> Result<RangeWriter> {
         self.client.get_range(of, &into.range(), Headers::new(), attempt).await?.fill(into, attempt).await
+    }
+
+    async fn get_whole(
+        &self,
+        of: &ObjectMeta,
+        into: RangeWriter,
+        attempt: &mut Attempt,
+    ) -> Result<(RangeWriter, ObjectMeta)> {
+        // The answer to a request for a range contains no checksum, so this request names none.
+        let mut response = self.client.get(of, self.with_checksums(), attempt).await?;
+        let meta = self.add_checksums(&response, response.meta(&of.name, of.bytes));
+        Ok((response.fill(into, attempt).await?, meta))
     }
 
     async fn put(&self, name: &str, body: PartBody, options: &PutOptions, attempt: &mut Attempt) -> Result<ObjectMeta> {
