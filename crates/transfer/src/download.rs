@@ -235,10 +235,17 @@ impl<'a> ObjectDownload<'a> {
                 let fetched = from.store.get_whole(&self.meta, into, &mut attempt).await;
                 (fetched.and_then(|(into, meta)| self.check_whole(into, meta)), attempt)
             };
-            let fetching = manager.gate.retry.run(bytes, Kind::Transient(None), request);
-            let fetched = manager.or_stopped(manager.gently(from, fetching)).await?;
-            let ((crc64, meta), fetched) = fetched.map_err(|failure| file.error(failure))?;
-            (self.result.crc64, self.meta, stats) = (Some(crc64), meta, fetched);
+            let fetch = || manager.gate.retry.run(bytes, Kind::Transient(None), request);
+            let fetched = async {
+                match &permission {
+                    Some(permission) => permission.hedge(fetch(), fetch()).await,
+                    None => fetch().await.map(|fetched| (fetched, false)),
+                }
+            };
+            let fetched = manager.or_stopped(manager.gently(from, fetched)).await?;
+            let (((crc64, meta), fetched), is_hedged) = fetched.map_err(|failure| file.error(failure))?;
+            stats = if is_hedged { fetched.hedged() } else { fetched };
+            (self.result.crc64, self.meta) = (Some(crc64), meta);
         } else {
             self.result.crc64 = Some(crc64(&[]));
         }

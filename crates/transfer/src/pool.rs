@@ -1,13 +1,19 @@
 //! The requests in flight of a command. All its transfers share one planner, which decides when the next request may
 //! start, and how many bytes it carries.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::model::{Forecast, Planner, Ticket};
 use crate::result::RequestStats;
+
+/// Bounds of the time between two checks whether a request is late.
+const LATE_CHECK: Duration = Duration::from_millis(50);
+const MAX_LATE_CHECK: Duration = Duration::from_secs(1);
 
 /// The planner of a command, and the queue of the transfers that wait for their next request.
 #[derive(Debug)]
@@ -158,6 +164,47 @@ impl Drop for FileRequests {
 }
 
 impl Permission {
+    /// Sends a request, and sends it a second time if it is late. Returns the first answer, and drops the other request.
+    /// Fails if both fail.
+    ///
+    /// A single slow connection or disk of the store would otherwise delay the end of the whole command. A request that
+    /// modifies an object must give the same result if it is carried out twice.
+    pub async fn hedge<T, E>(
+        &self,
+        first: impl Future<Output = Result<T, E>>,
+        second: impl Future<Output = Result<T, E>>,
+    ) -> Result<(T, bool), E> {
+        let (mut first, second) = (pin!(first), pin!(second));
+        let _second_permission = tokio::select! {
+            biased;
+            answer = &mut first => return answer.map(|answer| (answer, false)),
+            permission = self.late() => permission,
+        };
+        let mut second = second;
+        tokio::select! {
+            answer = &mut first => match answer {
+                Ok(answer) => Ok((answer, true)),
+                Err(_) => second.await.map(|answer| (answer, true)),
+            },
+            answer = &mut second => match answer {
+                Ok(answer) => Ok((answer, true)),
+                Err(_) => first.await.map(|answer| (answer, true)),
+            },
+        }
+    }
+
+    /// Waits until the planner permits a second request, because this one is late.
+    async fn late(&self) -> Self {
+        loop {
+            let usual_s = self.pool.planner().usual_s(self.ticket.bytes);
+            sleep(Duration::from_secs_f64(usual_s.unwrap_or(0.0) / 4.0).clamp(LATE_CHECK, MAX_LATE_CHECK)).await;
+            let (now_s, mut planner) = (self.pool.now_s(), self.pool.planner());
+            if let Some(ticket) = planner.repeat_late(&self.ticket, now_s) {
+                return Self { pool: Arc::clone(&self.pool), ticket, is_complete: false };
+            }
+        }
+    }
+
     /// Returns the size of the request in bytes.
     pub fn bytes(&self) -> u64 {
         self.ticket.bytes

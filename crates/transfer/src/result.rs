@@ -111,6 +111,8 @@ pub struct RequestSummary {
     /// Number of failed attempts, by reason.
     #[serde(rename = "retried")]
     pub retries: RetryCounts,
+    /// Number of requests that were sent a second time because the first one was late.
+    pub hedged: u64,
 }
 
 /// The median and the maximum of several durations.
@@ -158,16 +160,28 @@ pub(crate) struct RequestStats {
     pub phases_s: [Option<f64>; 3],
     /// Number of failed attempts, by reason.
     pub retries: RetryCounts,
+    /// `true` if the request was sent a second time because the first one was late.
+    pub is_hedged: bool,
 }
 
 impl RequestStats {
+    /// Marks a request that was sent a second time. Its duration does not measure the link.
+    pub fn hedged(self) -> Self {
+        Self { first_try: None, is_hedged: true, ..self }
+    }
+
     /// Creates the record of a request whose last attempt succeeded.
     pub fn new(last: &Attempt, retries: RetryCounts) -> Self {
         let between =
             |from: Option<Instant>, to: Option<Instant>| Some(to?.saturating_duration_since(from?).as_secs_f64());
         let sent = last.secured.or(last.connected).or(last.began);
         let phases_s = [last.connecting_s(), between(sent, last.header), between(last.header, last.last_byte)];
-        Self { first_try: (retries == RetryCounts::default()).then(|| last.connecting_s()), phases_s, retries }
+        Self {
+            first_try: (retries == RetryCounts::default()).then(|| last.connecting_s()),
+            phases_s,
+            retries,
+            is_hedged: false,
+        }
     }
 }
 
@@ -182,7 +196,8 @@ impl RequestSummary {
             retries.silent += silent;
             retries.broken += broken;
         }
-        Self { connect_s: spread(0), header_s: spread(1), transfer_s: spread(2), retries }
+        let hedged = requests.iter().filter(|stats| stats.is_hedged).count() as u64;
+        Self { connect_s: spread(0), header_s: spread(1), transfer_s: spread(2), retries, hedged }
     }
 }
 

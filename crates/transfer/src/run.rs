@@ -70,6 +70,8 @@ pub fn run(request: &TransferRequest, observer: Box<dyn Observer>, stop: Stop) -
     let runtime = Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Request(format!("could not start the async runtime: {error}")))?;
     let manager = TransferManager::new(request.settings.clone(), stop, observer);
+    let store = Options { max_connections: Some(request.settings.max_concurrency.max(1)), ..request.store.clone() };
+    let request = &TransferRequest { store, ..request.clone() };
     let results = match request.direction {
         Direction::Put => runtime.block_on(put(request, &manager)),
         Direction::Get => runtime.block_on(get(request, &manager)),

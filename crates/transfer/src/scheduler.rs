@@ -89,12 +89,16 @@ impl<'a> Scheduler<'a> {
                     let part = self.next_part(permission.bytes());
                     self.journal.start_part(part)?;
                     self.parts.start(part);
-                    let transfer = work.start(part);
-                    tasks.spawn(async move { (part, permission, transfer.await) });
+                    let (first, second) = (work.start(part), work.start(part));
+                    tasks.spawn(async move {
+                        let done = permission.hedge(first, second).await;
+                        (part, permission, done)
+                    });
                     continue;
                 }
             };
-            let (receipt, stats, held) = done?;
+            let ((receipt, stats, held), is_hedged) = done?;
+            let stats = if is_hedged { stats.hedged() } else { stats };
             self.journal.complete_part(part.index, &receipt)?;
             self.parts.complete(part.index, receipt);
             work.deliver(part.index, held)?;

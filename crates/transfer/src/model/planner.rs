@@ -15,6 +15,12 @@ const KEPT: usize = 512;
 /// Initial number of connections to a low-latency store that does not accept small parts, and for the first files of a
 /// folder.
 const FEW: usize = 4;
+/// A request is late if it has taken this multiple of the median duration of requests of similar size.
+const LATE: f64 = 1.5;
+/// Smallest number of complete requests that a late one is compared with.
+const COMPARED: usize = 3;
+/// Largest share of all bytes that is requested a second time because the first request is late.
+const EXTRA: f64 = 0.05;
 /// Number of requests after which the first plan for the files of a folder is made.
 const FIRST_FILES: usize = 8;
 /// Size in bytes up to which a file is not split while at least as many files as connections are left. A larger part
@@ -70,6 +76,8 @@ pub struct Planner {
     /// `true` if there was more than one file at the start.
     is_folder: bool,
     back_bytes: u64,
+    /// Number of bytes that were requested a second time because the first request was late.
+    extra_bytes: u64,
     /// Start of the first part, in seconds since the start of the transfer.
     began_s: f64,
     blocks: usize,
@@ -135,6 +143,7 @@ impl Planner {
             files_left: files,
             is_folder: files > 1,
             back_bytes: 0,
+            extra_bytes: 0,
             began_s: 0.0,
             first_round,
             blocks: 0,
@@ -195,6 +204,29 @@ impl Planner {
         (self.left, self.blocks) = (self.left.saturating_sub(bytes), self.blocks + 1);
         self.files_left = self.files_left.saturating_sub(usize::from(bytes == file_bytes));
         Some(self.hand_out(bytes, is_one_of_few, now_s))
+    }
+
+    /// Permits a second request for the part of `ticket`, if the first one is late at the time `now_s`, every other part
+    /// was handed out, and there is an unused connection. The second requests together carry at most [`EXTRA`] of all
+    /// bytes, but always at least one part.
+    pub fn repeat_late(&mut self, ticket: &Ticket, now_s: f64) -> Option<Ticket> {
+        let is_in_budget =
+            self.extra_bytes == 0 || (self.extra_bytes + ticket.bytes) as f64 <= EXTRA * self.bytes as f64;
+        let is_at_end = self.left == 0 && self.under_way.len() < self.constraints.max_concurrency;
+        let is_late = self.usual_s(ticket.bytes).is_some_and(|usual_s| now_s - ticket.began_s >= LATE * usual_s);
+        if !is_in_budget || !is_at_end || !is_late {
+            return None;
+        }
+        self.extra_bytes += ticket.bytes;
+        Some(self.hand_out(ticket.bytes, false, now_s))
+    }
+
+    /// Returns the median duration in seconds of the requests for about `bytes` bytes. `None` if there were too few.
+    #[must_use]
+    pub fn usual_s(&self, bytes: u64) -> Option<f64> {
+        let alike = |one: &&Observation| one.bytes / 2 <= bytes && bytes / 2 <= one.bytes;
+        let times: Vec<f64> = self.seen.iter().filter(alike).map(|one| one.seconds).collect();
+        if times.len() >= COMPARED { median(times) } else { None }
     }
 
     /// Returns whether files of up to [`WHOLE_BYTES`] are not split. While there are at least as many files as

@@ -21,6 +21,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody, HttpResponse, HttpService,
 };
 use serde::Deserialize;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::Result;
 use super::address::{Address, encoded_name, encoded_query};
@@ -295,7 +296,8 @@ pub struct Response {
     pub host: String,
     pub request: RequestInfo,
     body: Incoming,
-    connection: Option<(Transport, Endpoint, SendRequest<SlicedBody>)>,
+    /// The connection, and the permit for the request that it carries.
+    connection: Option<(Transport, Endpoint, SendRequest<SlicedBody>, OwnedSemaphorePermit)>,
     progress: Arc<Progress>,
 }
 
@@ -311,7 +313,7 @@ impl Transport {
         *attempt = Attempt { began: Some(Instant::now()), rate_limit: attempt.rate_limit.take(), ..Attempt::default() };
         let endpoint = Endpoint::from_uri(request.uri()).map_err(about)?;
         let proxy = self.0.proxy(&endpoint).map_err(about)?;
-        let mut sender = self.0.get(&endpoint, proxy.as_ref(), attempt).await.map_err(about)?;
+        let (mut sender, permit) = self.0.get(&endpoint, proxy.as_ref(), attempt).await.map_err(about)?;
         let (mut head, body) = request.into_parts();
         let host = head.uri.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default());
         let host = HeaderValue::try_from(host.unwrap_or_default());
@@ -341,7 +343,7 @@ impl Transport {
         attempt.status = Some(answer.status().as_u16());
         let (head, body) = answer.into_parts();
         let (status, headers, host) = (head.status, head.headers, endpoint.to_string());
-        let connection = Some((self.clone(), endpoint, sender));
+        let connection = Some((self.clone(), endpoint, sender, permit));
         Ok(Response { status, headers, host, request: info, body, connection, progress })
     }
 }
@@ -369,7 +371,8 @@ impl Response {
         attempt.last_byte.get_or_insert_with(Instant::now);
         // If the server answered before the whole request was sent, the connection can't be reused. The server would
         // read the rest of the request as the next request.
-        if let Some((transport, endpoint, sender)) = self.connection.take().filter(|_| self.progress.is_sent()) {
+        if let Some((transport, endpoint, sender, _permit)) = self.connection.take().filter(|_| self.progress.is_sent())
+        {
             transport.0.keep(endpoint, sender, false);
         }
         Ok(None)

@@ -17,6 +17,7 @@ use hyper_util::rt::TokioIo;
 use percent_encoding::percent_decode_str;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -59,6 +60,9 @@ pub struct Connections {
     environment: Environment,
     sockets: Option<Sockets>,
     idle: Mutex<HashMap<Endpoint, Vec<IdleConnection>>>,
+    /// Permits for requests. There is a new connection only if a request finds no unused one, so this also limits the
+    /// number of open connections to a server.
+    permits: Arc<Semaphore>,
     /// Time without progress after which a request fails.
     pub timeout: Duration,
 }
@@ -118,6 +122,7 @@ impl Connections {
             environment: environment.clone(),
             sockets: options.sockets.clone(),
             idle: Mutex::default(),
+            permits: Arc::new(Semaphore::new(options.max_connections.unwrap_or(Semaphore::MAX_PERMITS))),
             timeout: options.timeout.unwrap_or(TIMEOUT),
         })
     }
@@ -140,13 +145,16 @@ impl Connections {
         })
     }
 
-    /// Takes an unused connection to the server, or opens a new one.
+    /// Takes an unused connection to the server, or opens a new one. Waits first while as many requests as permitted are
+    /// in flight. The connection must be dropped, or given back to [`Self::keep`], before the permit.
     pub async fn get(
         &self,
         endpoint: &Endpoint,
         proxy: Option<&Proxy>,
         attempt: &mut Attempt,
-    ) -> Result<SendRequest<SlicedBody>> {
+    ) -> Result<(SendRequest<SlicedBody>, OwnedSemaphorePermit)> {
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let permit = permit.map_err(|error| Failure::fatal(error.to_string()))?;
         while let Some(mut idle) = self.take_idle(endpoint) {
             // The server may have closed this connection. No part of the current request was sent over it yet, so the
             // loop can try another one.
@@ -154,10 +162,10 @@ impl Connections {
                 // The congestion window is still small for the first request of a connection. So this request counts as
                 // if it had opened the connection.
                 attempt.connected = attempt.began.filter(|_| idle.is_new);
-                return Ok(idle.sender);
+                return Ok((idle.sender, permit));
             }
         }
-        self.connect(endpoint, proxy, attempt).await
+        Ok((self.connect(endpoint, proxy, attempt).await?, permit))
     }
 
     fn take_idle(&self, endpoint: &Endpoint) -> Option<IdleConnection> {

@@ -86,6 +86,8 @@ pub struct Options {
     pub requester_pays: bool,
     /// Time without progress after which a request fails; one minute by default.
     pub timeout: Option<Duration>,
+    /// Maximum number of connections that are open at the same time; unlimited by default.
+    pub max_connections: Option<usize>,
     /// A function that creates the sockets of all connections, for example in another network namespace. By default,
     /// they are ordinary sockets.
     pub sockets: Option<Sockets>,

@@ -173,7 +173,6 @@ fn nobody_waits_for_the_rest_of_what_was_refused() {
     };
     let server = std::thread::spawn(move || {
         let mut first = listener.accept().unwrap().0;
-        hears(&mut first, &answer("404 Not Found", "", b""));
         hears(&mut first, &answer("503 Slow Down", "", b""));
         // The server reads until the client closes the connection.
         let (mut rest, mut some) = (0, [0; 4096]);
