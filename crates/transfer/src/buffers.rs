@@ -15,7 +15,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
 use crate::crc64::{digest, digest_of_crc32c};
-use crate::error::{Error, file_failure};
+use crate::error::{Error, copy, file_failure};
 use crate::store::{Failure, Kind, PartBody};
 
 /// Number of bytes that are read in one step and then hashed. A step is small enough to be still in the processor's
@@ -233,11 +233,7 @@ impl TargetFile {
     /// was the cause.
     pub fn error(&self, failure: Failure) -> Error {
         match self.error.get() {
-            // `io::Error` can't be cloned, but its error code can be copied.
-            Some(error) => {
-                let source = error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
-                Error::file("can't write", &self.path)(source)
-            }
+            Some(error) => Error::file("can't write", &self.path)(copy(error)),
             None => failure.into(),
         }
     }

@@ -253,7 +253,8 @@ impl<'a> ObjectDownload<'a> {
         (self.result.parts, self.result.requests) = (u64::from(bytes > 0), RequestSummary::new(&[stats]));
         self.result.elapsed_s = self.began.elapsed().as_secs_f64();
         manager.verify(from, &self.meta, &mut self.result, DOWNLOAD_WORDS).await?;
-        publish(draft, path, &self.meta, manager.settings.no_clobber)?;
+        set_modified(&draft, &self.meta).map_err(cant_write)?;
+        manager.publisher.publish(draft, manager.settings.no_clobber).await.map_err(cant_write)?;
         Ok(self.result)
     }
 
@@ -390,15 +391,18 @@ impl<'a> ObjectDownload<'a> {
 /// if this name already exists.
 pub(crate) fn publish(draft: Draft, path: &Path, meta: &ObjectMeta, no_clobber: bool) -> Result<()> {
     let publish = || {
-        if let Some(modified) = meta.modified {
-            draft.file().set_modified(modified)?;
-        }
+        set_modified(&draft, meta)?;
         match no_clobber {
             true => draft.publish_new(Lasting::ThroughCrash),
             false => draft.publish(Lasting::ThroughCrash),
         }
     };
     publish().map(drop).map_err(Error::file("can't write", path))
+}
+
+/// Gives a file the modification time of the object.
+fn set_modified(draft: &Draft, meta: &ObjectMeta) -> io::Result<()> {
+    meta.modified.map_or(Ok(()), |modified| draft.file().set_modified(modified))
 }
 
 /// The target folder of a download. The store chooses the names of the files below it, and no name may lead out of it.

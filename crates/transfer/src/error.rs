@@ -137,6 +137,11 @@ impl Error {
     }
 }
 
+/// Copies an error, because [`io::Error`] can't be cloned.
+pub(crate) fn copy(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+}
+
 /// Converts an I/O error on a file to a failure of the local store that the file is in.
 pub(crate) fn file_failure(action: &str, path: &Path, error: &io::Error) -> Failure {
     let kind = match error.kind() {

@@ -31,6 +31,8 @@ mod plan;
 #[cfg(feature = "stores")]
 mod pool;
 #[cfg(feature = "stores")]
+mod publisher;
+#[cfg(feature = "stores")]
 mod rate_limit;
 #[cfg(feature = "stores")]
 mod result;

@@ -15,6 +15,7 @@ use crate::location::Location;
 use crate::model::{self, Constraints, Planner};
 use crate::part::PartGate;
 use crate::pool::FileRequests;
+use crate::publisher::Publisher;
 use crate::rate_limit::RateLimit;
 use crate::result::Observer;
 use crate::retry::{RetryPolicy, request};
@@ -106,6 +107,7 @@ pub struct TransferManager {
     pub(crate) gate: PartGate,
     pub(crate) gentle: Option<Arc<Mutex<CongestionControl>>>,
     pub(crate) began: Instant,
+    pub(crate) publisher: Arc<Publisher>,
     /// The requests of the file that this clone of the manager transfers, if the file is one of several.
     pub(crate) permits: Option<Arc<FileRequests>>,
 }
@@ -147,6 +149,7 @@ impl TransferManager {
             gate: PartGate::new(settings.memory_bytes, rate_limit, retry),
             gentle: gentle.map(|gentle| Arc::new(Mutex::new(gentle))),
             began: Instant::now(),
+            publisher: Arc::default(),
             permits: None,
             settings,
         }

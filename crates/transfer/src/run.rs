@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::download::{RANGES, Root};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, copy};
 use crate::location::{Location, local_path};
 use crate::manager::{Settings, TransferManager};
 use crate::model::{Planner, WHOLE_BYTES};
@@ -30,6 +30,10 @@ use crate::store::Options;
 
 /// The argument `-`, which means standard input as a source, and standard output as a destination.
 pub const STANDARD: &str = "-";
+
+/// Limit on the number of files of a command that are open at the same time, unless more requests are permitted. It is
+/// larger than the usual number of requests, because complete files wait until the next batch is on the disk.
+const MAX_ACTIVE: usize = 256;
 
 /// The direction of a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -270,12 +274,15 @@ impl TransferManager {
         let planner = Planner::for_files(bytes, files.len(), constraints, self.settings.seed);
         let pool = Pool::new(planner, Instant::now());
         let total = Arc::new(TotalProgress::new(&files, self, Arc::clone(&pool)));
-        let most = 2 * constraints.max_concurrency;
+        let most = MAX_ACTIVE.max(constraints.max_concurrency);
         let (turns, mut tasks) = (Arc::new(Semaphore::new(most)), JoinSet::new());
         for file in files {
             // A large file takes many turns, because its parts can use many connections. So few large files are
             // transferred at a time, and an interruption leaves few incomplete ones.
-            let weight = file.bytes.div_ceil(WHOLE_BYTES).clamp(1, most as u64 / 2);
+            let weight = match file.bytes.div_ceil(WHOLE_BYTES) {
+                ..=1 => 1,
+                parts => (parts * most as u64 / constraints.max_concurrency as u64).clamp(1, most.div_ceil(2) as u64),
+            };
             let turn = Arc::clone(&turns).acquire_many_owned(weight as u32).await;
             while let Some(joined) = tasks.try_join_next() {
                 results.extend(joined.ok());
@@ -299,6 +306,13 @@ impl TransferManager {
             });
         }
         results.extend(tasks.join_all().await);
+        if let Err(error) = self.publisher.finish().await {
+            // The names of these files may be lost if the machine crashes now.
+            let not_on_disk = |error: &io::Error| Error::file("can't write", Path::new(&location.address))(copy(error));
+            for result in results.iter_mut().filter(|result| direction == Direction::Get && result.is_transferred()) {
+                result.status = TransferStatus::Failed(not_on_disk(&error));
+            }
+        }
         results.sort_by(|one: &TransferResult, other| one.address.cmp(&other.address));
         results
     }

@@ -1,0 +1,197 @@
+//! Gives complete downloads their final names, in batches. One request to the kernel writes all files of a batch to the
+//! disk; a request for each file would take most of the time of a folder of small files.
+//!
+//! If the machine loses power, each file is either complete under its final name, or has no final name, because a batch
+//! is on the disk before its first file is named. When the command ends successfully, the names are on the disk too.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ascertain_sys::files::{Draft, Lasting};
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
+
+use crate::error::copy;
+
+/// The complete files of a command that wait for their names.
+#[derive(Debug, Default)]
+pub(crate) struct Publisher {
+    waiting: Mutex<Vec<CompleteFile>>,
+    /// The lock of the transfer that publishes a batch. Files that become complete meanwhile form the next batch.
+    turn: tokio::sync::Mutex<()>,
+    /// An open file on each file system with published files, by the number of the file system.
+    written: Mutex<BTreeMap<u64, File>>,
+}
+
+#[derive(Debug)]
+struct CompleteFile {
+    draft: Draft,
+    /// `true` to fail if the name already exists.
+    is_new: bool,
+    published: oneshot::Sender<io::Result<()>>,
+}
+
+impl Publisher {
+    /// Writes a file to the disk, together with all other files that wait, and gives it its final name. If `is_new`,
+    /// fails if the name already exists.
+    pub async fn publish(&self, draft: Draft, is_new: bool) -> io::Result<()> {
+        let (published, mut result) = oneshot::channel();
+        lock(&self.waiting).push(CompleteFile { draft, is_new, published });
+        let turn = self.turn.lock().await;
+        let batch = std::mem::take(&mut *lock(&self.waiting));
+        if !batch.is_empty() {
+            let systems = spawn_blocking(move || publish_batch(batch, sync)).await.map_err(io::Error::other)?;
+            lock(&self.written).extend(systems);
+        }
+        drop(turn);
+        // The file was in this batch, or in the batch of the transfer that had the turn before.
+        result.try_recv().unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+
+    /// Writes the names of all published files to the disk.
+    pub async fn finish(&self) -> io::Result<()> {
+        let systems = std::mem::take(&mut *lock(&self.written));
+        let synced = spawn_blocking(move || systems.values().try_for_each(sync));
+        synced.await.unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+}
+
+/// Publishes a batch of files. Returns an open file on each of their file systems.
+fn publish_batch(batch: Vec<CompleteFile>, sync: impl Fn(&File) -> io::Result<()>) -> BTreeMap<u64, File> {
+    let mut systems = BTreeMap::<u64, Vec<CompleteFile>>::new();
+    for file in batch {
+        let system = file.draft.file().metadata().map_or(0, |metadata| metadata.dev());
+        systems.entry(system).or_default().push(file);
+    }
+    let mut written = BTreeMap::new();
+    for (system, files) in systems {
+        let synced = files.first().map_or(Ok(()), |first| sync(first.draft.file()));
+        for CompleteFile { draft, is_new, published } in files {
+            let result = match &synced {
+                Ok(()) if is_new => draft.publish_new(Lasting::WhileRunning),
+                Ok(()) => draft.publish(Lasting::WhileRunning),
+                Err(error) => Err(copy(error)),
+            };
+            let result = result.map(|file| {
+                written.entry(system).or_insert(file);
+            });
+            // The receiver is gone if the transfer was cancelled.
+            let _ = published.send(result);
+        }
+    }
+    written
+}
+
+/// Writes all files of the file system that contains `file` to the disk.
+#[cfg(target_os = "linux")]
+fn sync(file: &File) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(file)?)
+}
+
+/// Writes all files of all file systems to the disk.
+#[cfg(not(target_os = "linux"))]
+fn sync(_file: &File) -> io::Result<()> {
+    rustix::fs::sync();
+    Ok(())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::fs;
+    use std::io::Write;
+
+    use super::*;
+
+    fn complete(folder: &tempfile::TempDir, name: &str) -> (CompleteFile, oneshot::Receiver<io::Result<()>>) {
+        let draft = Draft::create(&folder.path().join(name)).unwrap();
+        draft.file().write_all(name.as_bytes()).unwrap();
+        let (published, result) = oneshot::channel();
+        (CompleteFile { draft, is_new: name.starts_with("new"), published }, result)
+    }
+
+    /// Simulates a loss of power at every moment: the disk has the contents of the last sync, and any of the names that
+    /// were given so far.
+    #[test]
+    fn after_a_loss_of_power_a_name_has_the_whole_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (batch, results): (Vec<_>, Vec<_>) =
+            ["a", "b", "new c"].map(|name| complete(&folder, name)).into_iter().unzip();
+        let names = || fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap()).collect::<Vec<_>>();
+        let on_disk = RefCell::new(BTreeMap::new());
+        publish_batch(batch, |_| {
+            for entry in names() {
+                assert!(entry.file_name().as_encoded_bytes().starts_with(b"."), "{entry:?} is named before the sync");
+                on_disk.borrow_mut().insert(entry.metadata()?.ino(), fs::read(entry.path())?);
+            }
+            Ok(())
+        });
+        for mut result in results {
+            result.try_recv().unwrap().unwrap();
+        }
+        for name in ["a", "b", "new c"] {
+            let inode = fs::metadata(folder.path().join(name)).unwrap().ino();
+            assert_eq!(on_disk.borrow()[&inode], name.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_failed_sync_publishes_nothing_and_a_name_that_exists_fails_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("new"), "before").unwrap();
+        let (file, mut result) = complete(&folder, "a");
+        publish_batch(vec![file], |_| Err(io::Error::from_raw_os_error(28)));
+        assert_eq!(result.try_recv().unwrap().unwrap_err().raw_os_error(), Some(28));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the incomplete file was removed");
+        let (batch, mut results): (Vec<_>, Vec<_>) =
+            ["new", "b"].map(|name| complete(&folder, name)).into_iter().unzip();
+        publish_batch(batch, |_| Ok(()));
+        let mut result = |index: usize| results[index].try_recv().unwrap();
+        assert_eq!(result(0).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        result(1).unwrap();
+        assert_eq!(fs::read(folder.path().join("new")).unwrap(), b"before");
+    }
+
+    #[test]
+    fn many_files_are_published_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let publisher = Publisher::default();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let files = (0..100).map(|number| {
+            let draft = Draft::create(&folder.path().join(number.to_string())).unwrap();
+            publisher.publish(draft, false)
+        });
+        let published = runtime.block_on(async {
+            let published = futures_all(files).await;
+            publisher.finish().await.unwrap();
+            published
+        });
+        assert!(published.iter().all(Result::is_ok));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 100);
+    }
+
+    /// Runs futures on one task, and returns their results in order.
+    async fn futures_all<T>(futures: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+        let mut running: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
+        std::future::poll_fn(|context| {
+            for (future, done) in running.iter_mut().filter(|(_, done)| done.is_none()) {
+                if let std::task::Poll::Ready(value) = future.as_mut().poll(context) {
+                    *done = Some(value);
+                }
+            }
+            match running.iter().all(|(_, done)| done.is_some()) {
+                true => std::task::Poll::Ready(()),
+                false => std::task::Poll::Pending,
+            }
+        })
+        .await;
+        running.into_iter().filter_map(|(_, done)| done).collect()
+    }
+}
