@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
-use crate::model::{Forecast, Planner, Ticket};
+use crate::model::{Forecast, Planner, RAMP_S, Ticket};
 use crate::result::RequestStats;
 
 /// Bounds of the time between two checks whether a request is late.
@@ -128,7 +128,8 @@ impl FileRequests {
                 }
                 return permission;
             }
-            self.pool.changed.notified().await;
+            // At the start, the planner may permit more requests only because time has passed.
+            let _ = timeout(Duration::from_secs_f64(RAMP_S / 2.0), self.pool.changed.notified()).await;
         }
     }
 

@@ -15,8 +15,8 @@ mod planner;
 mod probe;
 
 use fit::Observation;
-pub(crate) use planner::WHOLE_BYTES;
 pub use planner::{Planner, Ticket};
+pub(crate) use planner::{RAMP_S, WHOLE_BYTES};
 
 use std::cmp::Reverse;
 

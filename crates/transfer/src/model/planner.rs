@@ -15,6 +15,8 @@ const KEPT: usize = 512;
 /// Initial number of connections to a low-latency store that does not accept small parts, and for the first files of a
 /// folder.
 const FEW: usize = 4;
+/// Time in seconds without a transferred part, after which the number of connections is doubled at the start.
+pub(crate) const RAMP_S: f64 = 0.1;
 /// A request is late if it has taken this multiple of the median duration of requests of similar size.
 const LATE: f64 = 1.5;
 /// Smallest number of complete requests that a late one is compared with.
@@ -93,6 +95,8 @@ pub struct Planner {
     /// The size in bytes and the start in seconds of each part in flight.
     under_way: Vec<(u64, f64)>,
     most_under_way: usize,
+    /// Time of the latest call of [`Self::ramp_up`] that doubled the number of connections, in seconds.
+    ramped_s: f64,
     /// Integral of the number of parts in flight over the time until `at_s`. It gives the average number over any
     /// period.
     area: f64,
@@ -155,6 +159,7 @@ impl Planner {
             fixed_s: 0.0,
             under_way: Vec::new(),
             most_under_way: 0,
+            ramped_s: f64::NEG_INFINITY,
             area: 0.0,
             at_s: 0.0,
             slowed_s: f64::NEG_INFINITY,
@@ -196,7 +201,9 @@ impl Planner {
         let (part_bytes, is_one_of_few) = match next {
             ProbeStep::Part { bytes, is_one_of_few } => (bytes, is_one_of_few),
             ProbeStep::Wait => return None,
-            ProbeStep::Forecast if self.under_way.len() >= self.shape.concurrency => return None,
+            ProbeStep::Forecast if self.under_way.len() >= self.shape.concurrency && !self.ramp_up(now_s) => {
+                return None;
+            }
             ProbeStep::Forecast if self.sends_whole() => (self.shape.part_bytes.max(WHOLE_BYTES), false),
             ProbeStep::Forecast => (self.shape.part_bytes, false),
         };
@@ -204,6 +211,18 @@ impl Planner {
         (self.left, self.blocks) = (self.left.saturating_sub(bytes), self.blocks + 1);
         self.files_left = self.files_left.saturating_sub(usize::from(bytes == file_bytes));
         Some(self.hand_out(bytes, is_one_of_few, now_s))
+    }
+
+    /// Doubles the number of connections if it began small and no part has been transferred for [`RAMP_S`]. Returns
+    /// whether another part may start now. The connections of such a store may be slow although its latency is low.
+    fn ramp_up(&mut self, now_s: f64) -> bool {
+        let began_small = self.is_near() || self.is_folder;
+        if !began_small || self.count > 0 || now_s - self.ramped_s.max(self.began_s) < RAMP_S {
+            return false;
+        }
+        self.shape = self.constraints.fitting(self.shape.part_bytes, 2 * self.shape.concurrency);
+        self.ramped_s = now_s;
+        self.under_way.len() < self.shape.concurrency
     }
 
     /// Permits a second request for the part of `ticket`, if the first one is late at the time `now_s`, every other part

@@ -68,6 +68,9 @@ pub struct World {
     random: Xoshiro256PlusPlus,
 }
 
+/// Largest time in seconds between two questions to the planner for another part.
+const PLANNER_CHECK_S: f64 = 0.05;
+
 impl World {
     pub fn new(link: Link, seed: u64) -> Self {
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -168,7 +171,9 @@ impl World {
         if has_burst && flowing > self.link.sum_bytes_per_s {
             next_s = next_s.min(self.now_s + self.burst_bytes / (flowing - self.link.sum_bytes_per_s));
         }
-        let (passed_s, now_s) = (next_s - self.now_s, next_s);
+        // A planner may hand out a part only because time has passed.
+        let now_s = next_s.min(self.now_s + PLANNER_CHECK_S);
+        let passed_s = now_s - self.now_s;
         self.now_s = now_s;
         self.burst_bytes += (self.link.sum_bytes_per_s - flowing) * passed_s;
         self.burst_bytes = self.burst_bytes.min(self.link.burst_bytes);
