@@ -1,4 +1,4 @@
-//! The allocations of a call, counted by the program's allocator.
+//! Counts the memory allocations during a call of a function, by the program's allocator.
 //!
 //! ```
 //! use ascertain_sys::allocations::{CountingAllocator, count};
@@ -41,12 +41,13 @@ impl<A> CountingAllocator<A> {
 pub struct Allocations {
     /// Number of requests to the allocator: allocations and reallocations.
     pub allocations: u64,
-    /// Number of requested bytes. A reallocation counts with the bytes that it adds to the size.
+    /// Number of requested bytes. A reallocation counts only the bytes by which the allocation grows.
     pub bytes: u64,
 }
 
 /// Calls `f` and returns the number and size of the allocations during the call, on all threads of the program. Drops
-/// the result of `f` after counting has ended. Only one thread may count at a time.
+/// the result of `f` after counting has ended. Only one thread may call this at a time: another call would change the
+/// counts.
 pub fn count<T>(f: impl FnOnce() -> T) -> Allocations {
     let read = || [ALLOCATIONS.load(Relaxed), BYTES.load(Relaxed)];
     let before = read();

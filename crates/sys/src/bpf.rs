@@ -158,7 +158,7 @@ impl Map {
     /// `EPERM` if this process lacks the privilege; `EINVAL` from kernels before 5.5; `ENOSYS` without bpf(2).
     pub fn new(bytes: usize) -> io::Result<Self> {
         let [key_bytes, bytes, entries] = [4, u32::try_from(bytes).map_err(io::Error::other)?, 1];
-        // SAFETY: numbers only.
+        // SAFETY: the attributes are only numbers.
         unsafe { bpf_descriptor(MAP_CREATE, &mut [MAP_TYPE_ARRAY, key_bytes, bytes, entries, MMAPABLE, 0]) }.map(Self)
     }
 
@@ -168,7 +168,7 @@ impl Map {
     /// # Errors
     /// The kernel's error.
     pub fn freeze(&self) -> io::Result<()> {
-        // SAFETY: a number only.
+        // SAFETY: the attribute is only a number.
         unsafe { bpf(MAP_FREEZE, &mut (self.0.as_raw_fd() as u32)) }.map(drop)
     }
 }

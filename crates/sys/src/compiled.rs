@@ -258,8 +258,8 @@ impl Library {
         Ok(NonNull::new(unsafe { libc::dlsym(self.0.handle.as_ptr(), text.as_ptr()) }))
     }
 
-    /// Returns the path of the shared object, for tools that read machine code, also in other processes. The file has
-    /// lost its name. On Linux this path (in `/proc`) is valid as long as the library is loaded.
+    /// Returns a path by which tools can read the machine code of the shared object, also from other processes. The
+    /// file itself has no name any more. On Linux this path (in `/proc`) is valid as long as the library is loaded.
     pub fn object(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.object.as_raw_fd()).into()
     }

@@ -55,7 +55,7 @@ struct DraftLocation {
     is_kept: bool,
 }
 
-/// Defines whether a published file, one that got its final name, must survive a crash of the machine.
+/// The durability of a published file, one that got its final name, in a crash of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lasting {
     /// A crash of the machine soon after publishing may lose the file.
@@ -332,7 +332,7 @@ pub fn open_folder(path: &Path) -> io::Result<OwnedFd> {
 
 #[cfg(target_os = "linux")]
 fn folder_flags() -> OFlags {
-    // `PATH` is enough; the folder need not be readable.
+    // The flag `O_PATH` is enough, so the folder need not be readable.
     OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
@@ -341,8 +341,8 @@ fn folder_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
-/// Opens a folder below another one, and creates it if it is missing. Follows no symbolic link on the way, so that
-/// names from elsewhere cannot lead out of the folder.
+/// Opens a folder below another one, and creates it if it is missing. Follows no symbolic link in `path`, so that a
+/// name that another user or host chose cannot lead out of `folder`.
 ///
 /// # Errors
 /// If a component of the path is a link, a file, or `..`.
@@ -386,7 +386,7 @@ fn sync_folder(folder: BorrowedFd<'_>) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match kernel::openat(folder, ".", flags, Mode::empty()) {
         Ok(folder) => File::from(folder).sync_all(),
-        // A folder that is writable but not readable cannot be opened to be synchronised.
+        // A folder that is not readable cannot be opened, so it is not synchronised.
         Err(Errno::ACCESS) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -397,7 +397,7 @@ fn sync_folder(folder: BorrowedFd<'_>) -> io::Result<()> {
 fn temporary_name(name: &OsStr) -> OsString {
     /// Maximum length of a name, in bytes, that nearly all file systems allow.
     const NAME_BYTES: usize = 255;
-    // The keys of `RandomState` are random.
+    // The hash of no data depends only on the keys of `RandomState`, which are random.
     let random = RandomState::new().build_hasher().finish();
     let ending = format!(".{random:016x}-{}{UNFINISHED}", std::process::id());
     let mut end = name.len().min(NAME_BYTES - ending.len() - 1);
@@ -505,7 +505,7 @@ mod tests {
         assert!(write(&path("circle"), "").is_err() && write(&path("sub"), "").is_err());
     }
 
-    /// A user who may write into the folder can create links if they know the names of the files.
+    /// Another user who may write into the folder can create links, if that user knows the names of the files.
     #[test]
     fn a_link_in_the_place_of_a_name_from_elsewhere_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
@@ -555,7 +555,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         pipe(&path);
-        // Opening for both reading and writing does not block.
+        // Opening a pipe for both reading and writing does not block.
         let mut open = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let draft = Draft::create(&path).unwrap();
         assert_eq!(names(folder.path()), ["pipe"], "it has no temporary name");

@@ -72,7 +72,7 @@ mod imp {
             return known;
         }
         // SAFETY: the handler only stores to an atomic, which is allowed in a child. Registering it twice does no harm.
-        // If it cannot be registered, the number is right nevertheless where the kernel wipes the page.
+        // If it cannot be registered, the number is still right on kernels that wipe the page.
         unsafe { libc::pthread_atfork(None, None, Some(wipe)) };
         let new = wiped().unwrap_or((&raw const NOT_WIPED).cast_mut());
         match PAGE.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {

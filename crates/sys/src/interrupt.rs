@@ -8,8 +8,8 @@ use std::{mem, ptr};
 
 use crate::{Error, clock};
 
-/// A stop token. Code that holds the token or a clone of it should end soon after a stop is requested. Waiting for a
-/// command ends too.
+/// A stop token. Code that holds the token or a clone of it should end soon after a stop is requested. A wait for a
+/// command that uses the token ends too.
 ///
 /// The default token is the token of the signals: only a signal can request a stop through it, after the program has
 /// called [`install`].

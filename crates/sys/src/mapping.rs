@@ -148,11 +148,11 @@ impl Shootdown {
 fn is_fixed(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<bool> {
     let stat = fs::fstat(fd)?;
     if stat.st_mode & libc::S_IFMT == 0 {
-        // An object without a size is not a file. If it has less than `bytes`, mapping it fails. Memory that is mapped
-        // stays.
+        // This is not a file but a kernel object, such as the map of a BPF program, whose memory cannot shrink. Its
+        // size is not known here, but mapping it fails if it has fewer than `bytes` bytes.
         return Ok(true);
     }
-    // Reading the seals of an object that cannot be sealed returns an error.
+    // Reading the seals of an object that cannot be sealed returns an error, so such an object is refused.
     Ok(fs::fcntl_get_seals(fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK))
         && u64::try_from(stat.st_size).is_ok_and(|size| size >= bytes as u64))
 }

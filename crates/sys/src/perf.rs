@@ -126,7 +126,7 @@ fn open(events: &[Event], pid: Option<Pid>) -> Vec<Result<OwnedFd, Error>> {
     let open = |event: &Event| {
         let opened = open_event(*event, pid.map_or(0, Pid::as_raw_pid), leader.filter(|_| event.is_own_code));
         if let (Ok(fd), true) = (&opened, event.is_own_code) {
-            // The descriptor lives as long as the vector that it is moved to.
+            // The number stays valid, because the descriptor is moved to the returned vector and stays open.
             leader.get_or_insert(fd.as_raw_fd());
         }
         opened.map_err(refused)
@@ -134,7 +134,7 @@ fn open(events: &[Event], pid: Option<Pid>) -> Vec<Result<OwnedFd, Error>> {
     events.iter().map(open).collect()
 }
 
-/// Converts an error of perf_event_open(2) into an error that says what it means and how to avoid it.
+/// Converts an error of perf_event_open(2) into an error with an explanation and a remedy.
 fn refused(source: io::Error) -> Error {
     let what = match source.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO) => return Error::NoCounter,
@@ -212,7 +212,7 @@ mod tests {
     use crate::testing::or_left_out;
 
     const PAGE_FAULTS: Event = Event { counter: Counter::PageFaults, kind: SOFTWARE, config: 2, is_own_code: true };
-    /// Time on CPUs, in nanoseconds. The counter is called `Cycles` here, but any other would do.
+    /// Time on CPUs, in nanoseconds. The tests store it as `Cycles`; any other counter would do.
     const TASK_CLOCK: Event = Event { counter: Counter::Cycles, kind: SOFTWARE, config: 1, is_own_code: true };
 
     fn counted(events: &'static [Event], command: &Command, runs: usize) -> Vec<Counts> {

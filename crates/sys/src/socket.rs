@@ -54,7 +54,7 @@ pub struct Peer {
 /// Sends one byte, and with it these descriptors, without blocking.
 ///
 /// # Errors
-/// The kernel's error: `EPIPE` if the other side is closed, `EAGAIN` if it has not read earlier messages.
+/// The kernel's error: `EPIPE` if the other side is closed, `EAGAIN` if it has left too many messages unread.
 ///
 /// # Panics
 /// If there are more than [`DESCRIPTORS_MAX`] descriptors.

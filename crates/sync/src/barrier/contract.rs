@@ -1,4 +1,4 @@
-//! The guarantee of a barrier, heavy sides that are in progress, and the barrier that every machine supports.
+//! The trait of all barriers, the ticket for a heavy side that has begun, and the barrier that every machine supports.
 
 use std::sync::Arc;
 
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_heavy_side_is_waited_for() {
         let barrier = Scripted::default();
-        // The panic shows that `heavy` waited for the end.
+        // The scripted heavy side panics when it ends. So a panic shows that `heavy` waited for this end.
         barrier.end_with(Some(Err(1)));
         assert!(catch_unwind(AssertUnwindSafe(|| barrier.heavy())).is_err());
     }

@@ -61,7 +61,8 @@ pub enum Error {
     Gone,
     /// The timestamp is from the client of another daemon.
     OtherDaemon,
-    /// The deadline passed before the timestamp. The daemon may be suspended, or a CPU may be unreachable.
+    /// The deadline was reached before the timestamp had passed on each CPU. The daemon may be suspended, or a CPU may
+    /// be unreachable.
     Late {
         /// The index of a CPU that was not interrupted after the timestamp.
         cpu: u32,

@@ -27,8 +27,8 @@
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"barrierd");
 /// The version of the layout that this module describes.
 pub const VERSION: u32 = 1;
-/// In the place of the virtual time at [`page::offline`], this marks a CPU that was offline when the daemon started. It
-/// counts as offline until it has had an interrupt.
+/// The value at [`page::offline`] of a CPU that was offline when the daemon started. The CPU counts as offline until it
+/// has had an interrupt.
 pub const ABSENT: u64 = u64::MAX;
 /// Maximum number of CPUs: the limit of Linux.
 pub const CPUS_MAX: u32 = 8_192;
@@ -103,8 +103,8 @@ pub trait Words {
 /// Returns whether the CPU ran no program of a user at some moment after the virtual time `since`.
 ///
 /// A CPU that is idle now counts: it enters and leaves the idle state through the scheduler, which is a barrier. A CPU
-/// that was offline at the start and has recorded nothing yet counts too, because it records the event of coming
-/// online.
+/// that was offline when the daemon started counts too, until it records something. It records that it comes online
+/// before it runs a program.
 #[must_use]
 pub fn has_passed(words: &impl Words, cpu: u32, since: u64) -> bool {
     let offline = words.page(page::offline(cpu));

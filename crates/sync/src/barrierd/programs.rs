@@ -1,4 +1,4 @@
-//! The programs that the kernel runs, with a description in plain Rust.
+//! The BPF programs by which the kernel records interrupts and idle CPUs, with a description in plain Rust.
 
 use std::os::fd::BorrowedFd;
 
@@ -7,8 +7,8 @@ use ascertain_sys::bpf::{Helper, Instruction};
 
 use super::file::map;
 
-/// Returns the program for interrupts. It advances the virtual time by one, and records the virtual time, the clock and
-/// one more interrupt for the CPU.
+/// Returns the BPF program that the kernel runs at each interrupt. It advances the virtual time by one, and records the
+/// virtual time, the clock and one more interrupt for the CPU.
 ///
 /// In plain Rust:
 ///
@@ -22,8 +22,8 @@ use super::file::map;
 /// ```
 ///
 /// At some moment when the virtual time was `seen`, this CPU ran no program of a user. A thread that read a smaller
-/// virtual time did so before that moment. So no clock is needed: the order of the changes of one word is enough. The
-/// program uses no argument of the event, because it is also run without an event.
+/// virtual time did so before that moment. So clients need no clock: the order of the changes of one word is enough.
+/// The program uses no argument of the event, because it is also run without an event.
 pub fn interrupt(map: BorrowedFd<'_>, cpus: u32) -> Vec<Instruction> {
     const NOTE: [Instruction; 10] = [
         Instruction::set(R1, 1),
@@ -40,7 +40,8 @@ pub fn interrupt(map: BorrowedFd<'_>, cpus: u32) -> Vec<Instruction> {
     at_line(map, cpus, &NOTE)
 }
 
-/// Returns the program for the events of a CPU entering an idle state or leaving it (state -1). In plain Rust:
+/// Returns the BPF program that the kernel runs when a CPU enters an idle state, or leaves it (state -1). In plain
+/// Rust:
 ///
 /// ```text
 /// if cpu < cpus {

@@ -20,8 +20,8 @@ pub(super) const PINNED: u64 = 1;
 /// Epoch-based reclamation: the participants, which read objects, and the retired objects, which are freed when no
 /// participant can read them.
 ///
-/// Clones refer to the same collector. The collector ends with its last clone, [`Handle`] and owned guard, and then
-/// frees everything that was retired in it.
+/// Clones refer to the same collector. The collector ends when its last clone, [`Handle`] or owned guard is dropped,
+/// and then frees everything that was retired in it.
 pub struct Collector<B: Barrier>(Arc<Inner<B>>);
 
 struct Inner<B> {
@@ -135,9 +135,9 @@ impl<B: Barrier> Collector<B> {
     /// Returns whether the objects of the bag can be freed, because the epoch has advanced twice since the bag was
     /// labelled.
     ///
-    /// Only participants that were pinned in the label's epoch, or before it, can have found the objects. Before the
-    /// first advance, the pins in earlier epochs had ended. Before the second one, the pins in the label's epoch had
-    /// ended.
+    /// Only participants that were pinned in the label's epoch, or before it, can have found the objects. The first
+    /// advance shows that the pins in earlier epochs have ended. The second one shows that the pins in the label's
+    /// epoch have ended.
     pub(super) fn is_ripe(&self, bag: &Bag) -> bool {
         // A label would look new again 2^63 epochs later, which takes centuries. Acquire: the actions of participants
         // while they were pinned come before the freeing.
@@ -178,8 +178,7 @@ impl<B: Barrier> Collector<B> {
         is_free
     }
 
-    /// Frees objects that threads have left behind, if too many are waiting. A caller that has left some objects calls
-    /// this.
+    /// Frees objects that threads have left to the collector, if too many are waiting. Call this after leaving objects.
     pub(super) fn free_if_many(&self) {
         self.0.orphans.free_if_many(|| self.register().free_ripe());
     }

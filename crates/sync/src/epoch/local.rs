@@ -96,9 +96,9 @@ mod tests {
 
     use super::*;
 
-    /// Only the collector's pointer orders the threads. With a weaker ordering there, Miri reports that one thread
-    /// reads the collector of another before that collector is complete. This happens only in some threads: a thread
-    /// that still reads null makes its own collector, and the fences at the end of that collector order the threads.
+    /// This test fails under Miri if the ordering of `COLLECTOR` is too weak: a thread then reads another thread's
+    /// collector before that collector is complete. There are many readers because some of them hide the error. They
+    /// still find null and create their own collector, whose fences order the threads.
     #[test]
     fn all_threads_have_the_same_collector() {
         const READERS: usize = 16;

@@ -70,7 +70,7 @@ impl<T> FreeList<T> {
         let area = method.area()?;
         let capacity = capacity.div_ceil(LINE).max(1).saturating_mul(LINE);
         let of_cpus = Stacks::new(if area.is_some() { possible_cpus() } else { 0 }, capacity);
-        // If there are sequences, no shards are needed: boxes that the stacks do not take go to the shared list.
+        // With restartable sequences, no shards are needed: boxes that the stacks do not take go to the shared list.
         let shards =
             if area.is_some() { Box::default() } else { of_threads(area, || Shard::new(Vec::with_capacity(capacity))) };
         Ok(Self { area, of_cpus, shards, capacity, shared: Box::default() })
@@ -191,7 +191,7 @@ impl<T> FreeList<T> {
                 is_busy.set(true);
                 Vec::new()
             }
-            // If the kernel cannot stop a CPU's sequences, only that CPU can use its stack.
+            // If the kernel cannot stop a CPU's sequences, other CPUs cannot take boxes from its stack.
             Err(_) => Vec::new(),
         });
         let of_shards = self.shards.iter().map(|shard| {

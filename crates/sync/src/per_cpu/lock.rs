@@ -94,7 +94,7 @@ impl Lock {
         Ok(Self { area, of_cpus: of_cpus(area, OwnedWords::default), shards: of_threads(area, OwnedShard::default) })
     }
 
-    /// Takes the lock of the CPU that this thread is on, at once.
+    /// Takes the lock of the CPU that this thread is on, without waiting.
     #[inline]
     #[must_use]
     pub fn acquire(&self) -> Held<'_> {

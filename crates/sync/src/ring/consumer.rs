@@ -60,7 +60,7 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         Ok(self.take_one())
     }
 
-    /// Waits for an item if there is none. Returns the minimum number of items that can be popped.
+    /// Waits for an item if there is none. Returns how many items can certainly be popped; there may be more.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         self.shared.pushed.closed_at().is_some()
     }
 
-    /// Returns the number of items that can be popped without another look at the producer's count.
+    /// Returns the number of items that can be popped without reading the producer's count again.
     #[inline]
     fn known(&self) -> u32 {
         self.pushed.since(self.next)

@@ -221,7 +221,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Runs a program that would wait for itself for ever if it were wrong.
+/// Runs `program`, and fails if it does not end. A faulty program would wait for itself for ever.
 fn ends(program: impl FnOnce() + Send + 'static) {
     let (sender, end) = mpsc::channel();
     thread::spawn(move || {

@@ -49,8 +49,8 @@ fn an_empty_cpu_steals_from_the_others() {
                     pin(first);
                     (0..16).for_each(|number| list.push(Box::new(number)));
                 });
-                // The first thread is not joined yet. Another thread, in any shard, finds the boxes one after the
-                // other.
+                // The first thread may still be running. The second thread, whichever shard it uses, searches until it
+                // has found all boxes.
                 scope
                     .spawn(|| {
                         pin(last);
@@ -174,7 +174,8 @@ fn nothing_is_stored_after_revocation() {
                             value += 1;
                             stores.fetch_add(1, Relaxed);
                         }
-                        // Another thread may have taken the lock from this holder before.
+                        // Another thread may have taken the lock from this holder before, and must not be waited for in
+                        // vain.
                         stores.fetch_add(ENOUGH, Relaxed);
                     });
                 }

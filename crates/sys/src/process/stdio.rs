@@ -117,7 +117,8 @@ impl Redirections {
         };
         let stdout = open(&self.stdout)?;
         let stderr = match &stdout {
-            // Two openings of one file would overwrite each other, and only one pipe can be read.
+            // Equal outputs share a descriptor: a file opened twice would overwrite its own data, and only one pipe can
+            // be read.
             Some(stdout) if self.stderr == self.stdout => {
                 Some(stdout.try_clone().map_err(Error::system("could not duplicate the output"))?)
             }

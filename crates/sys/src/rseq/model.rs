@@ -80,7 +80,7 @@ enum Step {
 impl Thread {
     const NEW: Self = Self { sequence: 0, instruction: 0, registers: [0; 6], compared: Ordering::Equal };
 
-    /// Returns the thread at the beginning of its next sequence. One register has the given value.
+    /// Returns the thread at the beginning of its next sequence, with `value` in the register of this index.
     fn next(self, register: usize, value: u8) -> Self {
         let mut next = Self { sequence: self.sequence + 1, ..Self::NEW };
         next.registers[register] = value;

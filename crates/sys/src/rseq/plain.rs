@@ -85,8 +85,8 @@ impl OwnedWords {
     /// until a [`fence`](super::fence()).
     ///
     /// The new generation belongs to no owner. A thread that is acquiring the words at this moment may overwrite it
-    /// with the same generation or an older one. But that generation had no owner before: this function has set every
-    /// generation above that of the last owner.
+    /// with an equal or smaller generation. Even that generation is greater than the one of the last owner, and had no
+    /// owner before.
     pub fn disown(&self) {
         self.generation.fetch_add(1, Relaxed);
     }

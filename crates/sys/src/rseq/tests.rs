@@ -167,7 +167,7 @@ mod sequences {
         assert_eq!(area.store(usize::MAX >> 32, &OwnedWords::default(), 0, 0, 1), Outcome::Refused);
     }
 
-    /// The data ends before the CPU that the thread is on.
+    /// The data covers only CPUs below the one that the thread is on.
     #[test]
     fn nor_on_the_first_cpu_that_has_none() {
         let Some(area) = area() else { return };

@@ -281,8 +281,8 @@ impl Area {
         }
     }
 
-    /// Acquires the words of the CPU that the thread is on, from whoever had them. Returns that CPU, and the number
-    /// that identifies the thread as their owner. Refused if that CPU has no words.
+    /// Acquires the words of the CPU that the thread is on, from their previous owner. Returns that CPU, and the number
+    /// that identifies the thread as the new owner. Refused if that CPU has no words.
     #[inline]
     pub fn acquire(self, owned: &[OwnedWords]) -> Outcome<(usize, u64)> {
         let (cpu, owner): (usize, u64);

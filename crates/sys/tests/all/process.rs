@@ -435,7 +435,7 @@ fn arguments_need_not_be_unicode() {
     assert_eq!(fs::read(path).unwrap(), [b'a', 0xff]);
 }
 
-/// A process migrates if it pins itself to one CPU and then to another. A process that sleeps gives up its CPU, even on
+/// A process that pins itself to one CPU and then to another migrates. A process that sleeps gives up its CPU, even on
 /// a busy machine.
 #[cfg(target_os = "linux")]
 #[test]

@@ -288,8 +288,8 @@ fn a_sleep_may_time_out_and_time_passes_then() {
 
 #[test]
 fn no_store_stays_in_a_buffer_for_a_second() {
-    // The pairs of two values: whether the sleeper sees the store, and whether the store was issued before the sleep
-    // (0) or possibly after it began (1).
+    // Pairs of two values. The first is 1 if the sleeper sees the store. The second is 0 if the store was issued before
+    // the sleep, and 1 if it may have been issued later.
     let seen_after = |timeout| {
         let seen = Arc::new(Mutex::new(BTreeSet::new()));
         let record = seen.clone();
