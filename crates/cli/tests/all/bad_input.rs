@@ -33,7 +33,7 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["compare", "-n", "a", "-n", "b", "true"], 2, "2 names are given for 1 commands"),
     (&["compare", "--error", "0", "true", "true"], 2, "strictly between 0 and 1"),
     (&["compare", "--error", "1", "true", "true"], 2, "strictly between 0 and 1"),
-    (&["compare", "--max-time", "5", "true", "true"], 2, "write it in ns"),
+    (&["compare", "--max-time", "5", "true", "true"], 2, "`5` needs a unit; write it in ns"),
     (&["compare", "--max-time", "0s", "true", "true"], 2, "not a valid duration"),
     (&["compare", "--runs", "0", "true", "true"], 2, "a whole number from 1"),
     (&["compare", "--metrics", "wall-clock,user", "true", "true"], 2, "use --metric METRIC"),
