@@ -34,6 +34,14 @@ fn an_unknown_key_names_all_keys() {
 }
 
 #[test]
+fn a_misspelled_key_comes_before_the_key_that_it_leaves_missing() {
+    let message = message(&format!("{SUM}predicat = 'time <= 1 ms'\nrate = 0.9"));
+    let [first, second] = message.lines().collect::<Vec<_>>().try_into().unwrap();
+    assert!(first.starts_with("claims.toml:4:1: unknown key `predicat`; "), "{first}");
+    assert!(second.starts_with("claims.toml:1:1: the bound is missing; "), "{second}");
+}
+
+#[test]
 fn the_same_id_twice() {
     let text = COMMAND.repeat(2);
     assert_eq!(
@@ -57,7 +65,7 @@ fn all_mistakes_are_reported_together_in_the_order_of_the_file() {
     );
     let message = message(&text);
     let places: Vec<&str> = message.lines().map(|line| line.split(": ").next().unwrap()).collect();
-    let expected = ["6:11", "7:8", "8:12", "10:1", "11:6", "12:14", "15:3"].map(|place| format!("claims.toml:{place}"));
+    let expected = ["6:11", "7:8", "8:12", "11:6", "12:14", "10:1", "15:3"].map(|place| format!("claims.toml:{place}"));
     assert_eq!(places, expected, "{message}");
 }
 
