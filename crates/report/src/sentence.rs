@@ -9,8 +9,8 @@ use ascertain_engine::experiment::Better;
 use ascertain_engine::outcome::{Basis, ClaimResult, Outcome, Verdict};
 use ascertain_engine::unit::Unit;
 
-use crate::clause::{Clause, arm_label};
-use crate::figure::{exact_percent, odds};
+use crate::clause::{ArmComparison, Clause, arm_label};
+use crate::figure::{error_in_words, exact_percent};
 use crate::text::{counted, plain};
 
 pub(crate) mod left_out;
@@ -20,7 +20,7 @@ pub(crate) mod marked;
 ///
 /// ```text
 /// Holds: `kahan` was at least 8 times as fast as `naive` in 17 of 18 trials, at the median 9.1 times as fast
-/// (8.9 to 9.3); error at most 1 in 34,000.
+/// (8.9 to 9.3); error at most 0.003 %.
 /// ```
 pub fn claim(claim: &ClaimResult) -> String {
     plain(&marked::claim(claim))
@@ -79,7 +79,7 @@ fn budget(claim: &ClaimResult, claims: usize) -> String {
     format!(
         "--error bounds the chance that any answer of a run is wrong; {each}, {}. Continuing a run does not raise this \
          chance, but repeating a run until its result is the desired one does.",
-        odds(claim.error)
+        error_in_words(claim.error)
     )
 }
 
