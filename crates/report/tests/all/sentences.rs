@@ -577,3 +577,16 @@ fn a_table_of_many_rows_is_folded_to_those_that_claims_are_about_and_the_best() 
     run.claims.clear();
     assert_eq!(terminal::points_screen(&run, &style), terminal::points_table(&run, &style));
 }
+
+#[test]
+fn a_comparison_is_printed_without_claims_and_verdicts() {
+    let style = Style { color: false, width: 160 };
+    let printed = |all, only: &[Verdict]| {
+        terminal::checked(&common::compare(), &Shown { all, only: only.to_vec() }, None, &style)
+    };
+    let all = printed(true, &[]);
+    assert!(all.contains("is slower than") && all.contains("vs. reference"), "{all}");
+    for text in [all, printed(false, &[Verdict::Refuted])] {
+        assert!(!text.contains("laim") && !text.contains("erdict") && !text.contains("efuted"), "{text}");
+    }
+}
