@@ -92,11 +92,13 @@ pub fn warning(claim: &ClaimResult) -> Option<String> {
 pub fn undiagnosed(claims: &[ClaimResult]) -> Option<String> {
     let answered = claims.iter().filter(|claim| claim.undiagnosed && claim.asked.judging == Judging::Order);
     let pairs = answered.filter(|claim| matches!(claim.verdict, Verdict::Holds | Verdict::Refuted));
-    let most = pairs.map(|claim| claim.trials).max()?;
+    let most = pairs.max_by_key(|claim| claim.trials)?;
+    // Only `compare` has the option. Benches of functions, whose metric is `time`, don't.
+    let is_bench = ArmComparison::new(most).is_some_and(|comparison| comparison.measure.metric == "time");
+    let way_out = if is_bench { "" } else { "; `compare --min-runs 40` checks for them" };
     Some(format!(
-        "With {}, lasting disturbances, such as a slow core that only one side used, can go unnoticed; --min-runs 40 \
-         checks for them.",
-        counted(most, "pair")
+        "With {}, lasting disturbances, such as a slow core that only one side used, can go unnoticed{way_out}.",
+        counted(most.trials, "pair")
     ))
 }
 

@@ -422,7 +422,14 @@ fn an_answer_from_few_pairs_says_what_they_cannot_show() {
     let mut claim = decided(order("b", "a"), Decision::Slower, 0, 14, 0);
     claim.undiagnosed = true;
     let said = sentence::undiagnosed(std::slice::from_ref(&claim)).unwrap();
-    assert!(said.starts_with("With 14 pairs, lasting disturbances") && said.contains("--min-runs 40"), "{said}");
+    assert!(
+        said.starts_with("With 14 pairs, lasting disturbances") && said.contains("`compare --min-runs 40`"),
+        "{said}"
+    );
+    let mut bench = common::functions().claims;
+    bench.iter_mut().for_each(|claim| claim.undiagnosed = true);
+    let said = sentence::undiagnosed(&bench).unwrap();
+    assert!(said.ends_with("can go unnoticed."), "a bench has no such option: {said}");
     let undecided = ClaimResult { verdict: Verdict::Undecided, ..claim.clone() };
     let enough = ClaimResult { undiagnosed: false, ..claim };
     assert_eq!(sentence::undiagnosed(&[undecided, enough]), None);
