@@ -421,8 +421,8 @@ impl<'a> Sides<'a> {
         let wins = if faster { "wins more pairs than it loses" } else { "loses more pairs than it wins" };
         let size = match low > 0.0 && high.is_finite() {
             true => {
-                let [near, far] = if faster { [low, high] } else { [high, low] };
-                format!("not certain yet: {} to {}", amount::one_size(measure, near), amount::one_size(measure, far))
+                let ends = if faster { [low, high] } else { [high, low] };
+                format!("not certain yet: {}", amount::both_sizes(measure, ends))
             }
             false => "not known yet".to_string(),
         };
