@@ -220,10 +220,17 @@ fn what_a_ratio_is_in_time_stands_beside_it() {
     let early = text(0.92, 0.8, 1.1, Decision::Slower);
     assert!(early.contains(": it took 8.7 % longer and lost all 14 pairs (error"), "{early}");
     let unsettled = " It certainly loses more pairs than it wins. The size is not certain yet: 9.1 % less time to 25 % \
-                     longer; add `--precision 5%`.";
+                     longer; add `--precision 5%` (about 4 s).";
     assert!(early.ends_with(unsettled) && !slower.contains("certainly"), "{early}");
+    let slow = ClaimResult {
+        elapsed_ns: 10_000_000_000,
+        ..decided(with_ratio(order("B", "A"), 0.92, 0.8, 1.1), Decision::Slower, 0, 14, 0)
+    };
+    assert!(says(&slow).ends_with("; add `--precision 5% --max-time 3min` (about 2 min)."), "{}", says(&slow));
+    let untimed = ClaimResult { elapsed_ns: 0, ..slow };
+    assert!(says(&untimed).ends_with("; add `--precision 5%`."), "{}", says(&untimed));
     let mut wide = decided(with_ratio(order("B", "A"), 0.8, 0.02, 1.2), Decision::Slower, 3, 20, 0);
-    assert!(says(&wide).contains("not certain yet: 17 % less time to 50 times as long"), "{}", says(&wide));
+    assert!(says(&wide).contains("not certain yet: 0.83 to 50 times as long"), "{}", says(&wide));
     (wide.ratio_low, wide.ratio_high) = (Some(0.7), Some(0.9));
     (wide.ratio_min, wide.ratio_max) = (Some(0.5), Some(0.95));
     let pairs = "25 % longer (11 to 43 %; single pairs 5.3 % longer to 2.0 times as long)";
