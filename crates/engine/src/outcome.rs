@@ -8,6 +8,7 @@ use crate::experiment::{Arm, Better, Point};
 use crate::finding::{Estimated, Reason, Remark, Threat, Unlike, known};
 use crate::plan::Table;
 use crate::unit::Unit;
+use crate::values::relative_half_width;
 
 /// Name and version of the schema of [`Outcome`] in JSON.
 pub const SCHEMA: &str = "ascertain.run/1";
@@ -369,6 +370,13 @@ impl Gate {
 }
 
 impl ClaimResult {
+    /// Returns the precision of `ratio`: half of the width of its interval divided by the interval's middle. `0.01` means
+    /// ±1 %. Returns `None` if an end of the interval is unknown.
+    #[must_use]
+    pub fn precision(&self) -> Option<f64> {
+        relative_half_width((self.ratio_low.filter(|low| *low > 0.0)?, self.ratio_high?))
+    }
+
     /// Returns the counts of all trials that were judged.
     pub fn judged(&self) -> Decided {
         let Self { trials, successes, ties, unknown, .. } = *self;

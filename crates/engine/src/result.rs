@@ -32,6 +32,8 @@ pub struct RunResult {
     pub elapsed: Duration,
     /// Number of trials that were already recorded when the run was continued; 0 for a new run.
     pub recorded_trials: usize,
+    /// `true` if the run was continued, but no value was added to its evidence.
+    pub measured_nothing: bool,
     /// Error messages of clean-ups that failed.
     pub cleanup_failures: Vec<String>,
 }

@@ -105,6 +105,7 @@ pub fn run_by_clock(
     if let Some(writer) = &mut writer {
         judge.introduce(writer);
     }
+    let is_continued = recorded.is_some();
     let recorded_trials = recorded.as_ref().map_or(0, |recorded| recorded.trials.count());
     let former = recorded.as_ref().and_then(|recorded| recorded.header.outcome.clone());
     #[cfg(feature = "recorded")]
@@ -136,6 +137,7 @@ pub fn run_by_clock(
     if let Some(former) = former {
         carry_over(former, &mut outcome, observations.count() != recorded_values);
     }
+    let measured_nothing = is_continued && observations.count() == recorded_values;
     let target_failed = observations.any_failed() || outcome.claims.iter().any(|c| c.verdict == Verdict::Failed);
     let finished = flushed.and_then(|()| writer.map(|writer| writer.finish(outcome.clone())).transpose());
     let folder = finished.unwrap_or_else(|error| {
@@ -152,6 +154,7 @@ pub fn run_by_clock(
         target_failed,
         elapsed: Duration::from_nanos(ascertain_sys::clock::now_ns().saturating_sub(began_ns)),
         recorded_trials,
+        measured_nothing,
         cleanup_failures: registry.iter().flat_map(|experiment| experiment.cleanup_failures()).collect(),
     })
 }

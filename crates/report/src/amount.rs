@@ -214,6 +214,17 @@ impl RatioWording {
         }
     }
 
+    /// Returns the words for a share in percent, in the direction of `ratio`: " less time", " longer".
+    fn in_percent(measure: &Measure, ratio: f64) -> RatioWording {
+        RatioWording::new(measure, if ratio >= 1.0 { 1.01 } else { 0.99 })
+    }
+
+    /// Returns the words for a multiple of the reference's amount: " times as long", " times as much".
+    fn in_times(measure: &Measure) -> RatioWording {
+        let ratio = if measure.better == Better::Lower { 0.1 } else { 10.0 };
+        RatioWording::new(measure, ratio)
+    }
+
     fn figure(&self, value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Figure {
         if self.is_share { Figure::of_share(value, low, high, 0.0) } else { Figure::new(value, low, high, &[1.0]) }
     }
@@ -298,16 +309,22 @@ impl<'a> Size<'a> {
     /// is known: "at worst 25 % longer". `None` if the words of `self` suit both ends.
     fn in_words(&self, low: Option<f64>, high: Option<f64>) -> Option<String> {
         let Size { measure, words, .. } = self;
-        let has_other = |end: f64| end != 1.0 && RatioWording::new(measure, end).after != words.after;
-        let ends = if is_turned(words) { [high, low] } else { [low, high] }.map(known);
-        if !words.is_share || !ends.into_iter().flatten().any(has_other) {
+        if !words.is_share {
             return None;
         }
-        Some(match [known(low), known(high)] {
-            [Some(worst), None] => format!("at worst {}", one_size(measure, worst)),
-            [None, Some(best)] => format!("at best {}", one_size(measure, best)),
-            _ => ends.into_iter().flatten().map(|end| one_size(measure, end)).collect::<Vec<_>>().join(" to "),
-        })
+        let has_other = |end: f64| end != 1.0 && RatioWording::new(measure, end).after != words.after;
+        match [known(low), known(high)] {
+            [Some(worst), None] => has_other(worst).then(|| format!("at worst {}", one_size(measure, worst))),
+            [None, Some(best)] => has_other(best).then(|| format!("at best {}", one_size(measure, best))),
+            [Some(low), Some(high)] => {
+                let is_turned_over =
+                    |end: f64| end != 1.0 && RatioWording::in_percent(measure, end).after != words.after;
+                let ends = if is_turned(words) { [high, low] } else { [low, high] };
+                let needs_words = ends.into_iter().any(|end| is_turned_over(end) || needs_times(measure, end));
+                needs_words.then(|| both_sizes(measure, ends))
+            }
+            [None, None] => None,
+        }
     }
 
     /// Returns the interval for a table. If an interval in percent includes 0 %, its ends have signs: `-9.1 to +25 %`.
@@ -428,6 +445,27 @@ pub(crate) fn one_size(measure: &Measure, ratio: f64) -> String {
     words.written(&number)
 }
 
+/// Returns whether a ratio is better written as a multiple than in percent: the candidate has more than twice as much of
+/// the metric.
+fn needs_times(measure: &Measure, ratio: f64) -> bool {
+    (RatioWording::in_times(measure).number)(ratio) > 2.0
+}
+
+/// Returns a range of ratios in words, from the first end to the second, in one notation: "19 % less time to 25 %
+/// longer", or "0.81 to 3.0 times as long". Multiples are written in ascending order.
+pub(crate) fn both_sizes(measure: &Measure, ends: [f64; 2]) -> String {
+    if ends.into_iter().any(|end| needs_times(measure, end)) {
+        let words = RatioWording::in_times(measure);
+        let [one, other] = ends.map(words.number);
+        return words.written(&words.figure(None, Some(one.min(other)), Some(one.max(other))).range);
+    }
+    let sizes = ends.map(|end| {
+        let words = RatioWording::in_percent(measure, end);
+        words.written(&percent((words.number)(end)))
+    });
+    sizes.join(" to ")
+}
+
 /// Returns whether the metric is a time, and shorter times are better.
 pub(crate) fn is_time(measure: &Measure) -> bool {
     clause::metric_name(measure) == "time" && measure.better == Better::Lower
@@ -464,6 +502,12 @@ mod tests {
         ] {
             assert_eq!(said("wall", Better::Lower, ratio), words);
         }
+        let both = |metric: &str, better, ends| both_sizes(&measure(metric, better), ends);
+        assert_eq!(both("wall", Better::Lower, [1.25, 0.6]), "20 % less time to 67 % longer", "percent at both ends");
+        assert_eq!(both("wall", Better::Lower, [3.0, 0.9]), "67 % less time to 11 % longer");
+        assert_eq!(both("wall", Better::Lower, [1.25, 0.1]), "0.80 to 10 times as long", "multiples at both ends");
+        assert_eq!(both("wall", Better::Lower, [0.1, 1.25]), "0.80 to 10 times as long");
+        assert_eq!(both("throughput", Better::Higher, [0.75, 3.0]), "0.75 to 3.0 times as high");
         assert_eq!(said("memory_peak", Better::Lower, 1.25), "20 % less");
         assert_eq!(said("memory_peak", Better::Lower, 0.5), "2.0 times as much");
         assert_eq!(said("page_faults", Better::Lower, 4.0), "75 % fewer");

@@ -7,18 +7,22 @@ use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, Verdict};
 use crate::clause::{ArmComparison, arm_label};
 use crate::figure::{Figure, error_in_words};
 use crate::finding;
-use crate::grid::{Cell, ColumnKind, Grid, VS_REFERENCE, arms_in_order, comparison_cells, median_cells};
+use crate::grid::{
+    Cell, ColumnKind, Grid, VS_REFERENCE, arms_in_order, comparison_cells, interval_heading, median_cells,
+};
 use crate::options::TableLayout;
 use crate::text::{distinct, gathered, quoted};
 
 /// Returns a table with a row for each counter and command: the median, the size of the difference from the reference,
 /// and the answer.
 pub(crate) fn grid(outcome: &Outcome, layout: &TableLayout) -> Grid {
-    let numbers = ["Median", "95 % interval", VS_REFERENCE, "Interval"];
+    let counters: Vec<ClaimResult> = outcome.claims.iter().flat_map(|claim| claim.counters.clone()).collect();
+    let interval = &*interval_heading(&counters);
+    let numbers = ["Median", "95 % interval", VS_REFERENCE, interval];
     let mut grid = Grid::new(&[&["Counter", "Command"][..], &numbers, &["Answer"]].concat())
         .kind(ColumnKind::Number, &numbers)
         .kind(ColumnKind::Word, &["Answer"])
-        .stacking(&["95 % interval", "Interval"])
+        .stacking(&["95 % interval", interval])
         .stacking_last(&["Command"]);
     let arms: Vec<&Arm> = arms_in_order(outcome, layout.order).into_iter().map(|(arm, _)| arm).collect();
     for metric in command::counters() {

@@ -12,7 +12,7 @@ use ascertain_engine::unit::{Unit, significant};
 
 use crate::amount::{self, Amount};
 use crate::clause::{ArmComparison, ClaimFigure, arm_label, rate_figure, ratio_figure};
-use crate::figure::{AT_LEAST, Figure, below, percent};
+use crate::figure::{AT_LEAST, Figure, below, chance, exact_percent, percent};
 use crate::finding;
 use crate::options::{Order, TableLayout};
 use crate::text::{distinct, escape_controls, gathered, sorted};
@@ -286,10 +286,22 @@ fn printed_metrics(outcome: &Outcome) -> Vec<&str> {
 /// The heading of the column that compares each command with its reference.
 pub(crate) const VS_REFERENCE: &str = "vs. reference";
 
-/// Returns a table with a row for each command or function. It has the main metric (usually time) with interval and
-/// range, then the other metrics, then the size of the difference from the reference and the answer. `interval` is the
-/// heading for the interval of the size.
-pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) -> Grid {
+/// Returns the heading for the intervals of the claims' ratios, with their confidence level: "99.9 % interval". The
+/// level is left out if the claims have different ones.
+pub(crate) fn interval_heading(claims: &[ClaimResult]) -> String {
+    // The error is rounded up as in the sentences, so that the level is never rounded up.
+    let level = claims.first().and_then(|first| Some(1.0 - chance(first.error).parse::<f64>().ok()?));
+    match level.filter(|_| claims.iter().all(|claim| claim.error == claims[0].error)) {
+        Some(level) => format!("{} interval", exact_percent(level)),
+        None => "Interval".into(),
+    }
+}
+
+/// Returns a table with a row for each command or function. Its columns are the main metric (usually time) with
+/// interval and range, the other metrics, the size of the difference from the reference with its interval, and the
+/// answer.
+pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout) -> Grid {
+    let interval = &interval_heading(&outcome.claims);
     let are_commands = outcome.points.iter().any(|point| point.metric == "wall");
     let judged = outcome.claims.iter().find_map(ArmComparison::new).map(|one| one.measure);
     let amount = judged.and_then(Amount::new);

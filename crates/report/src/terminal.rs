@@ -149,7 +149,7 @@ fn color_of(word: &str) -> Option<&'static str> {
 /// user and system time, and peak memory or throughput. The number of trials follows, then the difference from the
 /// reference with its interval, and the answer.
 pub fn compare_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {
-    style.table(&grid::compared(outcome, layout, "Interval"))
+    style.table(&grid::compared(outcome, layout))
 }
 
 /// Returns a paragraph for each command about the parameter values with the best medians; empty if no parameter has

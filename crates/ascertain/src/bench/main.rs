@@ -15,7 +15,7 @@ use ascertain_report::allocations;
 use ascertain_report::alphabet::Alphabet;
 use ascertain_report::exports::Files;
 use ascertain_report::fastest;
-use ascertain_report::figure::odds;
+use ascertain_report::figure::error_in_words;
 use ascertain_report::options::{Format, TableLayout};
 use ascertain_report::progress::{Line, ProgressObserver};
 use ascertain_report::terminal::{self, Style, escape_controls};
@@ -310,9 +310,9 @@ impl Bench<'_> {
     /// otherwise `None`.
     fn shared_error(&self, outcome: &Outcome) -> Option<String> {
         let (pairs, error) = (outcome.claims.len(), self.options.config.error);
-        let each = odds(error / pairs as f64);
+        let [shared, each] = [error, error / pairs as f64].map(error_in_words);
         (self.options.all_pairs && pairs > 1)
-            .then(|| format!("{pairs} pairs share the error of {error}. Each answer: error at most {each}."))
+            .then(|| format!("{pairs} pairs share the error of {shared}. Each answer: error at most {each}."))
     }
 
     /// Prints the last part of the output: the threats to validity, the folders of the evidence, and the command that

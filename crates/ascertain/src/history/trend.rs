@@ -63,15 +63,13 @@ pub fn trend(below: &Path, asked: &TrendRequest) -> Result<Trend, Error> {
     let mut notes: Vec<String> = left_out_sentence(&left_out).into_iter().chain(faults).collect();
     let without = figures.iter().filter(|(_, figures)| figures.is_empty()).count();
     if without > 0 && without < figures.len() {
-        notes.push(format!(
-            "{without} of these {} runs have no value of the metric; request more runs to see more values",
-            figures.len()
-        ));
+        notes.push(without_value(without, figures.len()));
     }
     let lines = lines(&figures, asked.variants.is_empty() && pair.is_none(), &mut notes);
     if lines.is_empty() {
         let what = if pair.is_some() { "no trial has values of both variants" } else { "no requested arm has a value" };
-        let runs = format!("{} runs of `{}`", measured.len(), asked.experiment);
+        let noun = if measured.len() == 1 { "run" } else { "runs" };
+        let runs = format!("{} {noun} of `{}`", measured.len(), asked.experiment);
         return refused(format!("{what} for the metric `{}`, in {runs}{}", metric.name, unread(&left_out)));
     }
     let (unit, better) = if pair.is_some() { (Unit::One, Better::Higher) } else { (metric.unit, metric.better) };
@@ -317,6 +315,12 @@ fn lines(runs: &[(TrendPoint, ArmFigures)], of_latest: bool, notes: &mut Vec<Str
     arms.into_iter().map(line).collect()
 }
 
+/// Returns a note that `without` of `all` runs have no value of the metric.
+fn without_value(without: usize, all: usize) -> String {
+    let have = if without == 1 { "has" } else { "have" };
+    format!("{without} of these {all} runs {have} no value of the metric; request more runs to see more values")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -333,6 +337,12 @@ mod tests {
             offsets_ns: Vec::new(),
             values: values.iter().copied().collect(),
         }
+    }
+
+    #[test]
+    fn one_run_has_and_two_runs_have_no_value() {
+        assert!(without_value(1, 4).starts_with("1 of these 4 runs has no value"));
+        assert!(without_value(2, 4).starts_with("2 of these 4 runs have no value"));
     }
 
     #[test]

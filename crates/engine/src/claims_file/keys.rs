@@ -298,6 +298,7 @@ pub(super) struct Fields<'t> {
 impl<'t> Fields<'t> {
     /// Reads the table of a claim. Reports unknown keys, and values of the wrong form.
     pub(super) fn read(table: &'t DeTable<'t>, at: usize, notes: &mut Notes<'_>) -> Self {
+        notes.begin_table(at);
         let all = entries(table);
         let is_sound = |entry: &Entry<'t>| {
             let Some(key) = KEYS.iter().find(|key| key.name == entry.key) else {

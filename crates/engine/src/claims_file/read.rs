@@ -116,7 +116,10 @@ fn claim_tables<'t>(document: &'t DeTable<'t>, notes: &mut Notes<'_>) -> Vec<Fie
     let mut has_claims = false;
     for entry in entries(document) {
         match entry.value {
-            _ if entry.key != "claim" => notes.add(entry.key_at, unknown("key", entry.key, ["claim"])),
+            _ if entry.key != "claim" => {
+                notes.begin_table(entry.key_at);
+                notes.add(entry.key_at, unknown("key", entry.key, ["claim"]));
+            }
             DeValue::Array(items) => {
                 has_claims |= !items.is_empty();
                 for item in items.iter() {

@@ -36,9 +36,9 @@ pub(crate) struct ClaimJudge {
     /// `true` if the claim also counts trials after it has an answer.
     to_the_end: bool,
     /// `true` if a claim with an answer also counts trials that are measured for other claims or for a table. This is
-    /// necessary if the run also waits for precise medians, or stops waiting for precision after some time. The
-    /// evidence does not record when the run stopped waiting. If the claim stopped counting then, judging the recorded
-    /// trials again could give another result.
+    /// so if the run waits for precise medians or intervals. Evidence does not record at which trial the run stopped
+    /// waiting, and a continuation may wait for a higher precision. If the claim stopped counting there, judging the
+    /// recorded trials could not reproduce its result.
     counts_all: bool,
     trials: u64,
     successes: u64,
@@ -110,7 +110,9 @@ impl ClaimJudge {
             tests: LaneTests::default(),
             answer: None,
             to_the_end: config.exact_trials.is_some() || config.until_time_is_up,
-            counts_all: config.precision_time.is_some() || config.median_precision.is_some(),
+            counts_all: config.precision.is_some()
+                || config.precision_time.is_some()
+                || config.median_precision.is_some(),
             trials: 0,
             successes: 0,
             ties: 0,

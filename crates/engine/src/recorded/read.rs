@@ -58,6 +58,7 @@ impl RecordedRun {
             unkept: None,
             elapsed: Duration::from_nanos(elapsed_ns),
             recorded_trials: 0,
+            measured_nothing: false,
             cleanup_failures: Vec::new(),
         }
     }

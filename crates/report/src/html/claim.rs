@@ -12,7 +12,7 @@ use super::picture::figures;
 use crate::clause::{
     ArmComparison, ClaimFigure, Clause, NOT_ALIKE, claimed, compared_names, joined, landmarks, rate_figure, times,
 };
-use crate::figure::{Figure, brief_odds, exact_percent};
+use crate::figure::{Figure, error_in_words, exact_percent};
 use crate::grid;
 use crate::pictures;
 use crate::sentence::{marked, undiagnosed, undiagnosed_claims};
@@ -157,7 +157,7 @@ pub(super) fn statistics(ClaimView { result: claim, path, .. }: &ClaimView) -> V
     let mut parts = vec![counts(claim)];
     parts.extend(estimate(claim));
     parts.extend(path.and_then(|path| evidence(claim, path)));
-    parts.push(format!("error {}", brief_odds(claim.error)));
+    parts.push(format!("error {}", error_in_words(claim.error)));
     parts.extend(validity(claim).map(str::to_string));
     parts
 }

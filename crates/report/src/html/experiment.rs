@@ -12,7 +12,6 @@ use super::pack::Pack;
 use super::picture::figures;
 use super::table::TableView;
 use crate::counters;
-use crate::figure::{chance, exact_percent};
 use crate::grid;
 use crate::options::TableLayout;
 use crate::pictures;
@@ -131,9 +130,7 @@ fn table(run: &RecordedRun, spec: &Spec) -> Option<TableView> {
     let outcome = &run.outcome.asked_for(&run.header.plan.tables);
     let is_comparison = |claim: &ClaimResult| claim.experiment == spec.id && claim.asked.judging == Judging::Order;
     if outcome.claims.iter().any(is_comparison) {
-        let level = interval_level(&outcome.claims);
-        let interval = level.map_or_else(|| "Interval".into(), |level| format!("{level} interval"));
-        return TableView::new(&spec.title, &grid::compared(outcome, &TableLayout::default(), &interval));
+        return TableView::new(&spec.title, &grid::compared(outcome, &TableLayout::default()));
     }
     let points: Vec<&PointSummary> = grid::in_tables(outcome).filter(|point| point.experiment == spec.id).collect();
     if points.is_empty() {
@@ -141,14 +138,6 @@ fn table(run: &RecordedRun, spec: &Spec) -> Option<TableView> {
     }
     let (shared, grid) = grid::experiment_table(&spec.id, &points, &outcome.claims);
     TableView::new(&shared, &grid)
-}
-
-/// Returns the confidence level of the claims' intervals; `None` if the levels differ.
-fn interval_level(claims: &[ClaimResult]) -> Option<String> {
-    let (first, rest) = claims.split_first()?;
-    // The error is rounded up as in the sentences, so that the level is never rounded up.
-    let error: f64 = chance(first.error).parse().ok()?;
-    rest.iter().all(|claim| claim.error == first.error).then(|| exact_percent(1.0 - error))
 }
 
 /// A section of a README. It begins with a heading, or with bold words at the beginning of a paragraph.

@@ -12,7 +12,7 @@ use super::paired::{paired, values};
 use super::{Picture, PictureKind, Table, names};
 use crate::amount::Amount;
 use crate::clause::{failures, share_figure};
-use crate::figure::{Figure, exact_percent, odds, percent};
+use crate::figure::{Figure, error_in_words, exact_percent, percent};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 use crate::text::counted;
 
@@ -176,7 +176,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     if let (Some(low), Some(high)) = (claim.rate_low, claim.rate_high) {
         let rows = vec![Interval { y: peak * ABOVE, value: rate, low, high, label: String::new() }];
         layers.push(Layer::Intervals { series: Some(1), rows });
-        series.push(format!("interval, error {} at each end", odds(claim.error)));
+        series.push(format!("interval, error {} at each end", error_in_words(claim.error)));
     }
     let figure = share_figure(claim);
     let open = if claim.unknown > 0 { format!(", {} were left open", claim.unknown) } else { String::new() };
@@ -204,7 +204,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
         ("Rate", percent(rate)),
         ("Interval of the rate, in percent", figure.range),
         ("Claimed", claimed),
-        ("Error of the verdict, and of each end of the interval", odds(claim.error)),
+        ("Error of the verdict, and of each end of the interval", error_in_words(claim.error)),
         ("Credible interval (both ends together have that error), in percent", likely),
     ] {
         table.rows.push(vec![name.into(), cell]);

@@ -6,9 +6,9 @@ use ascertain_engine::finding::Remark;
 use ascertain_engine::outcome::{ArmRemark, ClaimResult, Outcome, PointSummary, Verdict};
 use unicode_width::UnicodeWidthStr;
 
-use super::{NARROW, Style, left_out, sentences, threats};
+use super::{NARROW, Style, compare_table, left_out, sentences, threats};
 use crate::clause::claimed;
-use crate::options::Shown;
+use crate::options::{Shown, TableLayout};
 use crate::sentence::undiagnosed_claims;
 use crate::standing::{Count, distance, tally};
 use crate::text::{counted, cut, escape_controls, gathered, listed, parted, sorted};
@@ -34,8 +34,13 @@ pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &S
     let has_none = asked.is_empty() && !outcome.claims.is_empty();
     let none = if has_none { style.paragraph(&no_such(&shown.only)) } else { String::new() };
     let asked = Outcome { claims: asked, ..outcome.clone() };
-    let end =
-        if shown.all && !has_none { check_table(&asked, style) } else { style.paragraph(&counts(&outcome.claims)) };
+    let is_comparison = !outcome.claims.is_empty() && outcome.claims.iter().all(|claim| claim.decision.is_some());
+    let end = match shown.all && !has_none {
+        true if is_comparison => compare_table(outcome, &TableLayout::default(), style),
+        true => check_table(&asked, style),
+        false if is_comparison => String::new(),
+        false => style.paragraph(&counts(&outcome.claims)),
+    };
     let few = undiagnosed_claims(&asked.claims).map_or_else(String::new, |sentence| style.paragraph(&sentence));
     let figures = left_out(&missing_figures(outcome), style);
     parted([none, sentences(&asked, style), deferred_table(&asked, style), few, figures, threats(outcome, style), end])
