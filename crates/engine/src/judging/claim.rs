@@ -37,8 +37,8 @@ pub(crate) struct ClaimJudge {
     to_the_end: bool,
     /// `true` if a claim with an answer also counts trials that are measured for other claims or for a table. This is
     /// necessary if the run also waits for precise medians, or stops waiting for precision after some time. The
-    /// evidence does not record when the run stopped waiting. If the claim stopped counting at that moment, judging the
-    /// recorded trials again could give another result.
+    /// evidence does not record when the run stopped waiting. If the claim stopped counting then, judging the recorded
+    /// trials again could give another result.
     counts_all: bool,
     trials: u64,
     successes: u64,
