@@ -75,9 +75,9 @@ impl Continuation {
     }
 }
 
-/// Returns what a continuation executes, one item per line, so that the user can confirm a run that someone else
-/// recorded. For commands, lists the command lines, hooks and environment variables. For experiments, lists the texts
-/// that are passed to them, such as addresses.
+/// Lists everything that a continuation executes, one item per line. If someone else recorded the run, the user can
+/// read this list before the run is continued. For commands, the list has command lines, hooks and environment
+/// variables. For experiments, it has the texts that are passed to them, such as addresses.
 #[must_use]
 pub fn executed_lines(plan: &Plan) -> Vec<String> {
     let mut lines = Vec::new();

@@ -48,8 +48,8 @@ pub enum GatedVerdict {
     Undecided,
 }
 
-/// The end of a run, which determines the exit code. If several apply, the first in this order counts: interrupted,
-/// failed, gate, undecided, nothing, done.
+/// The way in which a run ended, which determines the exit code. If several values apply, the first of this list
+/// counts: interrupted, failed, gate, undecided, nothing, done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The run is complete and no gate failed.

@@ -91,8 +91,8 @@ impl Unit {
         of_unit.map(|(text, ..)| *text).filter(|text| !text.is_empty()).collect()
     }
 
-    /// Returns the prefixed units for printing values, such as `(1e9, "GB")`, each with its factor. The largest factor
-    /// comes first. The symbol of a number without a dimension is empty.
+    /// Returns the units for printing values, each as a factor and a symbol with its prefix, such as `(1e9, "GB")`. The
+    /// largest factor comes first. The symbol of a number without a dimension is empty.
     pub fn prefixes(self) -> &'static [(f64, &'static str)] {
         match self {
             Unit::Nanosecond => &[(60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")],
@@ -154,8 +154,8 @@ impl Unit {
     }
 }
 
-/// Converts a unit to its factors and symbols. Code that prints numbers with prefixes uses this, such as the axes of a
-/// plot.
+/// Converts a unit to its factors and symbols. Code that prints numbers with prefixes, such as the axes of a plot, uses
+/// this conversion.
 impl From<Unit> for &'static [(f64, &'static str)] {
     fn from(unit: Unit) -> Self {
         unit.prefixes()

@@ -28,8 +28,8 @@ pub struct TrendRequest {
     pub variants: Vec<String>,
     /// Pairs of a factor and a level. Only arms at these levels are shown.
     pub at: Vec<(String, String)>,
-    /// Two variants A and B, in the form `A/B`. If given, the trend shows one ratio per run instead of medians. It is
-    /// the median factor by which A is better than B in the same trial.
+    /// Two variants A and B, in the form `A/B`. If given, the trend shows one ratio per run instead of medians. The
+    /// ratio is the median factor by which A is better than B in the same trial.
     pub ratio: Option<String>,
     /// Maximum number of runs, counted from the latest.
     pub runs: usize,
@@ -126,9 +126,9 @@ impl MeasuredRun {
     }
 }
 
-/// Returns the latest runs of the experiment with a requested variant, sorted from the oldest. If no run has a
-/// requested variant, returns all runs of the experiment, so that the error can list their variants. Adds the reasons
-/// for unreadable runs to `left_out`.
+/// Returns the latest runs that measured a requested variant of the experiment, sorted from the oldest. If no run
+/// measured one, returns all runs of the experiment, so that the error can list their variants. If a run cannot be
+/// read, adds the reason to `left_out`.
 fn measured_runs(
     asked: &TrendRequest,
     all: &[PathBuf],
@@ -288,8 +288,9 @@ fn estimate(values: &Values) -> MedianEstimate {
     MedianEstimate { n, median: sorted.quantile(0.5).and_then(Bounds::estimate), low: finite(low), high: finite(high) }
 }
 
-/// Converts the values of the runs, which are sorted from the oldest, to one plotted line per arm. With `of_latest`,
-/// leaves out arms that are missing in the latest run with values, and adds a note about that to `notes`.
+/// Returns one plotted line for each arm, from the values of the runs. `runs` is sorted from the oldest. With
+/// `of_latest`, leaves out arms without a value in the latest run that has values. If any arm is left out, adds a note
+/// to `notes`.
 fn lines(runs: &[(TrendPoint, ArmFigures)], of_latest: bool, notes: &mut Vec<String>) -> Vec<TrendLine> {
     let (mut arms, mut latest): (Vec<&Arm>, usize) = (Vec::new(), 0);
     for (_, figures) in runs.iter().rev() {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::claim::Place;
 
-/// The error for one claims file, with all of its mistakes, or for several files that cannot be combined. Displays one
-/// mistake per line, in file order.
+/// The error for invalid claims files: the mistakes in one file, or the conflicts between several files that cannot be
+/// combined. Displays one mistake per line, in file order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", one_a_line(.mistakes))]
 pub struct ClaimsFileError {

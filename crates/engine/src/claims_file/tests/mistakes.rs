@@ -10,7 +10,7 @@ const COMPARISON: &str = "[[claim]]\nid = 'x'\nexperiment = 'sum'\ncandidate = '
 const PREDICATE: &str = "[[claim]]\nid = 'x'\nexperiment = 'sum'\npredicate = 'time <= 1 ms'\n";
 const COMMAND: &str = "[[claim]]\nid = 'x'\ncommand = 'true'\npredicate = 'exit == 0'\nrate = 0.9\n";
 
-/// The text of a claim up to the tested keys, the tested keys, and the expected message.
+/// Three texts: the claim up to the tested keys, the tested keys, and the expected message.
 type Case<'c> = (&'static str, &'static str, &'c str);
 
 fn message(text: &str) -> String {
