@@ -13,7 +13,7 @@ pub enum Input {
     Null,
     /// A file, which is opened anew each time the command is started.
     File(PathBuf),
-    /// These bytes, which the command reads from a file in memory. A pipe would have to be filled by an additional
+    /// These bytes. The command reads them from a file in memory, because filling a pipe would need an additional
     /// thread.
     Bytes(Vec<u8>),
 }
@@ -32,8 +32,8 @@ pub enum Output {
     /// A pipe that is read and discarded. If both outputs are pipes, they share one.
     Pipe,
     /// Memory. [`captured_output`](crate::process::Prepared::captured_output) returns the last bytes. If both outputs
-    /// go to memory, they share it. On Linux, later writes by descendants fail once the command has ended, without the
-    /// signal for a broken pipe.
+    /// go to memory, they share it. On Linux, descendants that write after the command has ended get an error, but not
+    /// the signal for a broken pipe.
     Memory,
     /// The standard output or standard error of this process.
     Inherit,

@@ -29,8 +29,8 @@ mod imp {
     struct Page {
         /// The number that [`generation`] returns in this process, or 0 if no code has requested it yet.
         number: AtomicU64,
-        /// 1 in the process that mapped the page. In a child it becomes 0 if the kernel wipes the page there. If it
-        /// stays 1, the kernel did not wipe the page.
+        /// 1 in the process that mapped the page. In a child it is 0 if the kernel has wiped the page there, and still
+        /// 1 if the kernel has not.
         is_whole: AtomicU64,
     }
 

@@ -251,7 +251,7 @@ mod tests {
         let message = |code| refused(io::Error::from_raw_os_error(code)).to_string();
         assert_eq!(
             message(libc::ENOENT),
-            "this machine does not provide this hardware counter, like most virtual machines"
+            "this machine does not provide this hardware counter (most virtual machines provide none)"
         );
         for code in [libc::EACCES, libc::EPERM] {
             assert!(message(code).contains("perf_event_paranoid") && message(code).contains("seccomp"));

@@ -261,8 +261,9 @@ mod unlocked {
     }
 }
 
-/// Other machines use an atomic addition. So do Miri, loom and ThreadSanitizer (`--cfg model="portable"`), which do not
-/// see assembly. The model of x86 has the instruction.
+/// The addition for targets without the assembly above. These are other architectures, and Miri, loom and
+/// ThreadSanitizer (`--cfg model="portable"`), which cannot see assembly. They use an atomic addition; the model of x86
+/// uses its own instruction without LOCK.
 #[cfg(not(all(target_arch = "x86_64", not(any(miri, model = "loom", model = "tso", model = "portable")))))]
 mod unlocked {
     use super::SLEEPERS;
