@@ -80,7 +80,7 @@ pub fn shell(command_line: &str) -> Command {
     Command::new("sh", &["-c", command_line])
 }
 
-/// Words with a meaning in a shell's grammar if a command begins with them. A program with such a name must be quoted.
+/// Words that have a special meaning in a shell as the first word of a command. A program of this name must be quoted.
 pub(crate) const SHELL_WORDS: [&str; 8] = ["!", "{", "if", "while", "until", "for", "case", "[["];
 
 /// Joins words into a command line. [`split`](crate::process::split), or a shell, splits it into the same words again.
@@ -125,8 +125,8 @@ pub enum Exit {
 
 /// The resources that one execution of a command used, according to the kernel.
 ///
-/// User and system time and peak memory cover the command, and those of its descendants that had been waited for when
-/// the command ended. The times are sums; the peak is that of the largest process.
+/// The user time, the system time and the peak memory cover the command and some of its descendants: those that had
+/// been waited for when the command ended. The times are sums; the peak is that of the largest process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// The way the command ended.

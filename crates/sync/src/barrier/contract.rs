@@ -58,8 +58,8 @@ pub unsafe trait Barrier: Clone + Send + Sync + 'static {
         self.ticket().wait();
     }
 
-    /// Begins a heavy side and returns at once. The heavy side is complete when the ticket has passed. Writes before
-    /// the ticket was taken are before the heavy side, and reads after it passed are after the heavy side.
+    /// Begins a heavy side and returns at once. The heavy side is complete when the ticket has passed. It comes after
+    /// the writes from before the call of `ticket`, and before the reads after the ticket has passed.
     #[must_use]
     fn ticket(&self) -> Ticket;
 }

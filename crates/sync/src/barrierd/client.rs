@@ -31,8 +31,8 @@ const SLEEP_MAX: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Client {
     shared: SharedWords,
-    /// The inode number of the memory that the daemon shares, by which the client identifies the daemon. No other
-    /// memory gets this number while a client maps the memory.
+    /// The inode number of the daemon's shared memory. It identifies the daemon, because no other memory gets this
+    /// number while a client maps this memory.
     page: u64,
     cpus: u32,
     socket: UnixStream,

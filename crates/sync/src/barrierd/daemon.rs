@@ -22,8 +22,8 @@ use super::connections::{Connections, Event};
 use super::file::{ABSENT, CPUS_MAX, MAGIC, VERSION, Words, has_passed, map, page};
 use super::{Client, Error, PERIOD_MAX, programs};
 
-/// After a heartbeat, which interrupts the CPUs, the daemon rests at least this many times as long as the heartbeat
-/// took. With very many CPUs this makes heartbeats less frequent.
+/// Shortest rest of the daemon after a heartbeat (an interruption of all CPUs), as a multiple of the duration of that
+/// heartbeat. With very many CPUs this makes heartbeats less frequent.
 const REST: u32 = 4;
 /// The kernel's event for an interrupt by the timer. Each CPU that runs a program has some hundred of them per second.
 const TIMER: &str = "local_timer_entry";

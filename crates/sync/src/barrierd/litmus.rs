@@ -81,9 +81,8 @@ pub fn missed_rounds(rounds: usize, mut heavy: impl FnMut()) -> usize {
             .collect();
         drop(over);
         let latest = fast_side.join().unwrap_or_default();
-        // The pair of round `r` consists of the last turn of the fast side that read round `r - 1`, and of the turn
-        // that the caller read in round `r`. If the turn of the fast side is later than the one that the caller read,
-        // each side missed the write of the other.
+        // `turn` is the last turn of the fast side that read the previous round, and `read` is the turn that the caller
+        // read in this round. If `turn` is later than `read`, each side missed the write of the other.
         latest.iter().zip(&read).filter(|(turn, read)| turn > read).count()
     })
 }

@@ -27,8 +27,7 @@ pub type MultiProducer = Flagged<LockedAddition>;
 pub struct Flagged<A> {
     word: AtomicU32,
     /// The number of wake-ups, modulo 2^32. Sleepers sleep on this word. A sleeper would miss its wake-up only if 2^32
-    /// wake-ups happened while it falls asleep. That takes too long, because each wake-up is a system call of a
-    /// producer.
+    /// wake-ups happened while it falls asleep. There is no time for that many, because each one is a system call.
     wakes: Futex,
     addition: PhantomData<A>,
 }

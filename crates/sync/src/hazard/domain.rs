@@ -126,8 +126,8 @@ const BATCHES_MAX: usize = 16;
 /// them, or the end of the domain does.
 pub struct Retirer<B: Barrier> {
     domain: Domain<B>,
-    /// Objects that were retired after the retirer took its latest ticket. The heavy side of that ticket does not count
-    /// for them.
+    /// Objects that were retired after the retirer took its latest ticket. They must wait for the heavy side of the
+    /// next ticket.
     fresh: Vec<Retired>,
     /// Objects that were retired before the retirer took its ticket, or that were still protected when it last read the
     /// slots.

@@ -76,8 +76,8 @@ impl OwnedWords {
         is_owner
     }
 
-    /// Returns whether the words still belong to `owner`. `true` means that no other thread has acquired the words
-    /// since then, and that no caller has [disowned](Self::disown) them.
+    /// Returns whether the words still belong to `owner`. They do if, since `owner` acquired the words, no other thread
+    /// has acquired them and no caller has [disowned](Self::disown) them.
     #[must_use]
     pub fn is_owned_by(&self, owner: u64) -> bool {
         self.generation.load(Relaxed) == owner
