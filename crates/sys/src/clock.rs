@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Minimum number of clock readings from which the step of the clock is computed.
 const READINGS: usize = 20_000;
-/// Maximum number of clock readings for computing the step, if the clock rarely changes.
+/// Maximum number of clock readings from which the step is computed. It is reached only if the clock rarely changes.
 const READINGS_MAX: usize = 10_000_000;
 /// Minimum number of times that a distance between two readings must occur. Distances that occur less often are
 /// ignored, because they come from interruptions of the thread.
@@ -37,8 +37,8 @@ pub fn thread_cpu_ns() -> u64 {
 }
 
 /// Returns the CPU time that a process has used, in nanoseconds. The sum covers all threads of the process, also those
-/// that have ended. Its children have CPU times of their own. The full time can be read until the process has been
-/// waited for.
+/// that have ended, but not its child processes. After the process has ended, the sum can be read until the process has
+/// been waited for.
 ///
 /// # Errors
 /// The kernel's error: `ESRCH` if there is no such process.

@@ -21,10 +21,10 @@ use rustix::io::Errno;
 /// Suffix of the temporary names of incomplete files.
 pub const UNFINISHED: &str = ".part";
 
-/// A file that gets its name when it is complete. If it is dropped before, it is removed.
+/// A file that gets its final name only when it is complete. If it is dropped before, it is removed.
 ///
-/// Until then it has a temporary name in the same folder, which must not exist before and which cannot be guessed. It
-/// has the mode of the file that it is going to replace, and its owner if the system allows that.
+/// Until then it has a temporary name in the same folder, which no other file has and which cannot be guessed. It has
+/// the mode of the file that it is going to replace. It also has that file's owner, if the system allows this.
 ///
 /// ```
 /// use std::io::Write;
@@ -55,10 +55,11 @@ struct DraftLocation {
     is_kept: bool,
 }
 
-/// The durability of a published file, one that got its final name, in a crash of the machine.
+/// The choice whether a published file must survive a crash of the machine. A file is published when it gets its final
+/// name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lasting {
-    /// A crash of the machine soon after publishing may lose the file.
+    /// The file may be lost if the machine crashes soon after publishing.
     WhileRunning,
     /// The file is on the disk when [`Draft::publish`] returns.
     ThroughCrash,
@@ -142,7 +143,7 @@ impl Draft {
         Ok((temporary, Identity::from_metadata(&self.file.metadata()?)))
     }
 
-    /// Sets whether the file stays, under its temporary name, if this draft is dropped before it is published.
+    /// Sets whether a draft that is dropped before it is published keeps its file, under the temporary name.
     pub fn keep(&mut self, is_kept: bool) {
         if let Some(place) = &mut self.place {
             place.is_kept = is_kept;
@@ -315,8 +316,8 @@ impl Access {
         let is_given = (now.uid, now.gid) == (self.uid, self.gid)
             || kernel::fchown(file, uid, gid).is_ok()
             || now.uid == self.uid && kernel::fchown(file, None, gid).is_ok();
-        // If the file cannot be given to the former owner, it loses the set-user-ID and set-group-ID bits. They would
-        // run the program with the rights of this user instead.
+        // If the file cannot be given to the former owner, it loses the set-user-ID and set-group-ID bits. With these
+        // bits, the file would run with the rights of this user instead.
         let mode = if is_given { self.mode } else { self.mode & 0o1777 };
         Ok(kernel::fchmod(file, Mode::from_raw_mode(mode as _))?)
     }

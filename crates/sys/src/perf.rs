@@ -4,8 +4,8 @@
 //! perf_event_open(2) if [`Prepared::counting`](crate::process::Prepared::counting) requests them. They count the
 //! command and all of its descendants, from the `exec` of the command until its end. Linux only.
 //!
-//! - The processor's counters count only the program's own code, not the kernel's work for it. Every user may count
-//!   that by default (`kernel.perf_event_paranoid` of 2), and it varies least from run to run.
+//! - The processor's counters count only the program's own code, not the kernel's work for it. By default, every user
+//!   may count that code (`kernel.perf_event_paranoid` of 2). These counts vary least from run to run.
 //! - The processor has few counters. This module puts all of them in one group, so that they are counted together or
 //!   not at all. If other programs need the counters meanwhile, counting is suspended. The counts are then `None`:
 //!   nothing is extrapolated. The group is not pinned, because the kernel disables a pinned group for good in a
@@ -92,7 +92,7 @@ impl Counters {
         Counters(events.iter().zip(opened).filter_map(|(event, fd)| Some((event.counter, fd.ok()?))).collect())
     }
 
-    /// Returns the counts of the child, once it has ended, and of those of its descendants that have ended.
+    /// Returns the counts of the child and of its descendants that have ended. Call this when the child has ended.
     pub fn read(&self) -> Counts {
         let mut counts = Counts::default();
         for (counter, fd) in &self.0 {
@@ -251,7 +251,7 @@ mod tests {
         let message = |code| refused(io::Error::from_raw_os_error(code)).to_string();
         assert_eq!(
             message(libc::ENOENT),
-            "this machine does not provide this hardware counter, like most virtual machines"
+            "this machine does not provide this hardware counter (most virtual machines provide none)"
         );
         for code in [libc::EACCES, libc::EPERM] {
             assert!(message(code).contains("perf_event_paranoid") && message(code).contains("seccomp"));

@@ -138,7 +138,7 @@ fn coroutine() -> Coroutine {
 }
 
 /// Stops the current coroutine, so that another one can run.
-#[allow(deprecated)] // the replacement would have to be passed to every atomic access
+#[allow(deprecated)] // the function that replaces it needs an argument that every atomic access would have to pass on
 pub(crate) fn pause() {
     generator::yield_with(());
 }

@@ -158,8 +158,8 @@ impl Machine {
         state.bodies[thread].take().expect("a thread starts once")
     }
 
-    /// Ends a thread that has returned or unwound. `over` is the way in which this ends the execution; `None` if the
-    /// execution continues. The end of the last thread ends the execution, if it was not over before.
+    /// Ends a thread that has returned or unwound. If `over` is not `None`, the execution ends too, in the way that
+    /// `over` says. The execution also ends with its last thread.
     pub(crate) fn finish(&self, thread: ThreadId, over: Option<Over>) {
         let mut state = self.lock();
         state.threads[thread].is_finished = true;
@@ -243,8 +243,8 @@ impl State {
         self.threads[thread].buffer.push_back(BufferedStore { word, value, issued });
     }
 
-    /// Changes a word with LOCK: passes the value in memory to `change`, and stores its result. Stores nothing if that
-    /// is `None`. Returns the previous value.
+    /// Changes a word with LOCK: passes the value in memory to `change`, and stores the result of `change`. Stores
+    /// nothing if the result is `None`. Returns the previous value.
     pub(crate) fn update(&mut self, thread: ThreadId, word: Word, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
         self.drain(thread);
         let old = self.cell(word).value;
@@ -326,7 +326,7 @@ impl State {
         }
     }
 
-    /// Ends the sleep of `thread`. If no other thread woke it, its timeout passes.
+    /// Ends the sleep of `thread`. If no other thread has woken `thread`, the clock advances by the timeout.
     pub(crate) fn awake(&mut self, thread: ThreadId, timeout: Option<Duration>) {
         if self.threads[thread].asleep_on.take().is_some() {
             self.advance(timeout.unwrap_or_default());

@@ -85,8 +85,8 @@ impl Unavailable {
     pub(super) fn refused(method: Method, error: &io::Error) -> Self {
         let reason = match error.kind() {
             io::ErrorKind::PermissionDenied => Reason::Forbidden,
-            // A kernel without the call returns `Unsupported` with an error number. On other systems, this crate
-            // returns it without one.
+            // If the kernel lacks the call, an `Unsupported` error has an error number. On systems other than Linux,
+            // this crate itself returns `Unsupported`, without an error number.
             io::ErrorKind::Unsupported if error.raw_os_error().is_none() => Reason::NotLinux,
             io::ErrorKind::Unsupported => Reason::OldKernel,
             _ => Reason::Refused(error.raw_os_error().unwrap_or(0)),
@@ -199,7 +199,7 @@ impl ExpeditedOrFences {
     }
 }
 
-// SAFETY: this is either `Expedited` or `Fences`, and each clone is the same of the two.
+// SAFETY: this is either `Expedited` or `Fences`, and all clones of one value are of the same kind.
 unsafe impl Barrier for ExpeditedOrFences {
     #[inline(always)]
     fn light(&self) {

@@ -14,8 +14,8 @@ use crate::primitives::{Ordering, compiler_fence};
 /// Maximum time for which a heavy side waits for the daemon before it uses the fallback. Normally a heavy side takes
 /// some milliseconds.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// Interval at which a waiting thread checks whether each CPU has been interrupted, if the daemon has died and there is
-/// no fallback.
+/// Interval of the checks whether each CPU has been interrupted. A waiting thread makes these checks only if the daemon
+/// has died and there is no fallback.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The heavy side waits until each CPU has been interrupted or idle, according to the daemon [`barrierd`]. This

@@ -45,11 +45,11 @@ fn registered_barrier() -> io::Result<()> {
     }
 }
 
-// SAFETY: the kernel makes each running thread pass a full barrier between the call and its return, and each other
-// thread passes one when it is next scheduled. If a light side comes before the full barrier of its thread, everything
-// before the light side has been written when the call returns. If the light side comes after the full barrier, it
-// reads values from after the beginning of the call. The compiler fence prevents the compiler from moving memory
-// accesses across the light side.
+// SAFETY: each running thread passes a full barrier between the call and its return, and each other thread passes one
+// when it is next scheduled. If a thread executes its light side before this full barrier, everything that it wrote
+// before the light side is visible when the call returns. If it executes the light side after the full barrier, its
+// later reads see everything that the caller wrote before the call. The compiler fence prevents the compiler from
+// moving memory accesses across the light side.
 unsafe impl Barrier for Expedited {
     #[inline(always)]
     fn light(&self) {
@@ -118,7 +118,7 @@ fn barrier() -> Result<(), i32> {
     done.map_err(|error| error.raw_os_error().unwrap_or(0))
 }
 
-/// Panics if `errno` is an error number. Continuing without the barrier would free memory that threads still read.
+/// Panics if there is an error number. Continuing without the barrier would free memory that threads still read.
 fn check(errno: Option<i32>) {
     if let Some(errno) = errno {
         let error = io::Error::from_raw_os_error(errno);
@@ -249,8 +249,8 @@ mod tests {
         next.wait();
     }
 
-    /// This test fails under Miri if one thread can read the [`Rounds`] that another thread created before their
-    /// contents are visible.
+    /// Under Miri, this test fails if a thread can see the pointer to the [`Rounds`] that another thread created before
+    /// the contents of the `Rounds` are visible.
     #[test]
     fn all_threads_have_the_same_rounds() {
         let other = thread::spawn(|| ptr::from_ref(Rounds::here()).addr());

@@ -31,8 +31,8 @@ const SLEEP_MAX: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Client {
     shared: SharedWords,
-    /// The inode number of the memory that the daemon shares, by which the client identifies the daemon. No other
-    /// memory gets this number while a client maps the memory.
+    /// The inode number of the daemon's shared memory. It identifies the daemon, because no other memory gets this
+    /// number while a client maps this memory.
     page: u64,
     cpus: u32,
     socket: UnixStream,
@@ -59,8 +59,8 @@ impl Words for SharedWords {
     }
 }
 
-/// A moment in the virtual time of one daemon, which counts the interrupts on all CPUs. [`Client::timestamp`] returns
-/// it. It has no meaning for other daemons.
+/// A moment in the virtual time of one daemon, as returned by [`Client::timestamp`]. Virtual time is the number of
+/// interrupts on all CPUs so far. A timestamp has no meaning for other daemons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp {
     virtual_time: u64,
@@ -142,10 +142,9 @@ impl Client {
     /// second. Call [`request_heartbeat`](Self::request_heartbeat) to get an interrupt sooner. Also call it if the
     /// timestamp has not passed after about ten milliseconds: a CPU may have been taken offline, or may have no timer.
     ///
-    /// One result of `true` is enough. For the same timestamp the result may be `false` later, when a CPU that was idle
-    /// runs a program again. Leaving idleness does not advance the virtual time, because every CPU would have to
-    /// increment a shared word whenever it wakes. A CPU that this machine does not have never passes, nor does a
-    /// timestamp from the client of another daemon.
+    /// One result of `true` is enough. For the same timestamp the result may be `false` later: a CPU may have passed
+    /// only because it was idle, and may now run a program again. A CPU that this machine does not have never passes,
+    /// nor does a timestamp from the client of another daemon.
     #[inline]
     #[must_use]
     pub fn has_passed(&self, timestamp: Timestamp, cpus: Option<&[u32]>) -> bool {
@@ -195,9 +194,9 @@ impl Client {
     /// is `None`).
     ///
     /// # Errors
-    /// [`Error::Late`] after the deadline. [`Error::Gone`] as soon as the daemon has ended: use another barrier then;
-    /// the timestamp may still pass. [`Error::OtherDaemon`] if the timestamp is from the client of another daemon, or
-    /// from before the daemon at the same path was restarted.
+    /// [`Error::Late`] after the deadline. [`Error::Gone`] as soon as the daemon has ended; use another barrier then,
+    /// although the timestamp may still pass. [`Error::OtherDaemon`] if the timestamp is from the client of another
+    /// daemon, or is older than the last restart of the daemon at this path.
     pub fn wait(&self, timestamp: Timestamp, cpus: Option<&[u32]>, deadline: Instant) -> Result<(), Error> {
         if timestamp.page != self.page {
             return Err(Error::OtherDaemon);
@@ -220,8 +219,8 @@ impl Client {
         }
     }
 
-    /// Checks repeatedly, for at most [`SPIN_NS`], without sleeping. Returns `true` as soon as the timestamp has passed
-    /// or the number of heartbeats is no longer `beats`, and otherwise `false`.
+    /// Checks repeatedly, for at most [`SPIN_NS`], without sleeping. Returns `true` as soon as the timestamp has
+    /// passed, or as soon as the number of heartbeats differs from `beats`. Returns `false` if neither happens.
     fn spin(&self, beats: u32, timestamp: Timestamp, cpus: Option<&[u32]>) -> bool {
         let start_ns = clock::now_ns();
         while clock::now_ns() - start_ns < SPIN_NS {

@@ -69,8 +69,8 @@ impl Connections {
         Ok(if is_requested { Event::Requested } else { Event::Nothing })
     }
 
-    /// Sleeps for `rest` and returns `true`, or returns `false` as soon as `stop` is readable, because the daemon must
-    /// stop.
+    /// Sleeps for the duration `rest`, but stops as soon as `stop` is readable. Returns `true` after the full duration,
+    /// and `false` if `stop` is readable, which means that the daemon must stop.
     pub fn rest(&mut self, stop: BorrowedFd<'_>, rest: Duration) -> io::Result<bool> {
         Ok(!ready([stop], Some(rest))?[0])
     }
@@ -109,8 +109,8 @@ impl Connections {
     }
 }
 
-/// Returns whether the client has sent a request. Reads at most 4 KiB. Further bytes count as another request later,
-/// which costs at most one more heartbeat.
+/// Returns whether the client has sent a request. Reads at most 4 KiB. If the client sent more bytes, the next call
+/// counts them as another request, which causes at most one unnecessary heartbeat.
 fn has_requests(mut socket: &UnixStream) -> Result<bool, HungUp> {
     match socket.read(&mut [0; 4096]) {
         Ok(0) => Err(HungUp),
@@ -120,8 +120,8 @@ fn has_requests(mut socket: &UnixStream) -> Result<bool, HungUp> {
     }
 }
 
-/// Waits until a descriptor is readable or its other side is closed, but not longer than `timeout`. A signal also ends
-/// the wait. Returns for each descriptor whether it is ready.
+/// Waits until at least one descriptor is readable or its other side is closed. Waits for at most `timeout`; a signal
+/// also ends the wait. Returns for each descriptor whether it is ready.
 fn ready<'a>(
     descriptors: impl IntoIterator<Item = BorrowedFd<'a>>,
     timeout: Option<Duration>,

@@ -22,8 +22,8 @@ use super::connections::{Connections, Event};
 use super::file::{ABSENT, CPUS_MAX, MAGIC, VERSION, Words, has_passed, map, page};
 use super::{Client, Error, PERIOD_MAX, programs};
 
-/// After a heartbeat, which interrupts the CPUs, the daemon rests at least this many times as long as the heartbeat
-/// took. With very many CPUs this makes heartbeats less frequent.
+/// Shortest rest of the daemon after a heartbeat (an interruption of all CPUs), as a multiple of the duration of that
+/// heartbeat. With very many CPUs this makes heartbeats less frequent.
 const REST: u32 = 4;
 /// The kernel's event for an interrupt by the timer. Each CPU that runs a program has some hundred of them per second.
 const TIMER: &str = "local_timer_entry";
@@ -45,8 +45,8 @@ const UNPRIVILEGED: &str = "/proc/sys/kernel/unprivileged_bpf_disabled";
 pub struct Daemon {
     memory: Memory,
     interrupt: Program,
-    /// Descriptors of the events at which the kernel runs `interrupt`, the BPF program that records an interrupt. The
-    /// kernel does so as long as they are open.
+    /// Descriptors of two events: an interrupt by the timer, and an interrupt to schedule. As long as these descriptors
+    /// are open, the kernel runs the BPF program `interrupt` at each such event.
     _events: [Option<OwnedFd>; 2],
     period: Duration,
     connections: Connections,
@@ -61,11 +61,11 @@ struct Memory {
     map_handle: Map,
     page: SharedMemory,
     cpus: u32,
-    /// Descriptor of the event [`IDLENESS`], which is recorded as long as this is open. If it were not recorded, a CPU
-    /// could wrongly count as idle.
+    /// Descriptor of the event [`IDLENESS`]. The kernel records idle CPUs as long as this is open. Without these
+    /// records, a CPU could wrongly count as idle.
     idleness: OwnedFd,
-    /// Descriptor of the event [`COMING`], which is recorded as long as this is open. If it were not recorded, a CPU
-    /// could wrongly count as absent.
+    /// Descriptor of the event [`COMING`]. The kernel records CPUs that come online as long as this is open. Without
+    /// these records, a CPU could wrongly count as absent.
     coming: OwnedFd,
 }
 
@@ -179,7 +179,8 @@ impl Daemon {
             Err(TryLockError::Error(source)) => return Err(Error::File { path: lock_path, source }),
         }
         refuse_others(path)?;
-        // The socket gets its final name only when it is complete, because clients then find it.
+        // The socket gets its final name only when it is complete, because clients can connect as soon as that name
+        // exists.
         let new = path.with_added_extension("new");
         let _ = fs::remove_file(&new);
         let listener = UnixListener::bind(&new).map_err(failed(&new))?;
@@ -210,11 +211,11 @@ impl Daemon {
         privileges::run_in_real_time()
     }
 
-    /// If the process is root, changes it to the user nobody. It keeps only `CAP_BPF`, which kernels before 5.19
-    /// require for running a BPF program. Call this before the process has other threads.
+    /// If the process is root, changes its user to nobody. The process keeps only the capability `CAP_BPF`, which
+    /// kernels before 5.19 require for running a BPF program. Call this before the process has other threads.
     ///
-    /// If the folder of the socket belongs to root, the daemon can then not remove its socket when it ends. Clients get
-    /// the error that no daemon listens, and the next daemon replaces the socket.
+    /// Afterwards, if the folder of the socket belongs to root, the daemon cannot remove its socket when it ends.
+    /// Clients then get the error that no daemon listens, and the next daemon replaces the socket.
     ///
     /// # Errors
     /// The kernel's error; the process should then end.

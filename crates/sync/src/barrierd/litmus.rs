@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use std::thread;
 
-/// Number of stores by which the fast side delays each of its writes. They go to cache lines that the caller keeps
-/// taking. So they wait in the store buffer for their lines, and the write waits behind them.
+/// Number of other stores that the fast side makes before each of its writes, to delay the write. The caller keeps
+/// taking the cache lines of these stores away. So the stores stay in the store buffer, and the write waits behind
+/// them.
 const QUEUED: usize = 16;
 
 #[repr(align(128))]
@@ -48,8 +49,8 @@ pub fn missed_rounds(rounds: usize, mut heavy: impl FnMut()) -> usize {
     let end = rounds as u64 + 1;
     thread::scope(|scope| {
         let fast_side = scope.spawn(|| {
-            // For each round, the last turn of the fast side (a write and a read) in which it read the number of this
-            // round.
+            // For each round: the number of the last turn of the fast side that read this round. A turn is a write and
+            // then a read.
             let mut latest = vec![0; rounds + 1];
             for turn in 1.. {
                 queued.iter().for_each(|line| line.0.store(turn, Ordering::Relaxed));
@@ -80,9 +81,8 @@ pub fn missed_rounds(rounds: usize, mut heavy: impl FnMut()) -> usize {
             .collect();
         drop(over);
         let latest = fast_side.join().unwrap_or_default();
-        // `latest` begins with round 0, and `read` with round 1. So each pair has the last turn in which the fast side
-        // read the previous round, and the turn that the caller read in this round. If the fast side's turn is later,
-        // each side missed the write of the other.
+        // `turn` is the last turn of the fast side that read the previous round, and `read` is the turn that the caller
+        // read in this round. If `turn` is later than `read`, each side missed the write of the other.
         latest.iter().zip(&read).filter(|(turn, read)| turn > read).count()
     })
 }

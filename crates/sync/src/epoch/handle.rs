@@ -14,10 +14,11 @@ use crate::drop_all::drop_all;
 use crate::primitives::{AtomicPtr, Ordering};
 use crate::reclaim::{Record, Retired};
 
-/// Number of retired objects that are collected in one [`Bag`] and labelled with one epoch.
+/// Number of retired objects that a handle collects before it puts them into a [`Bag`], which has an epoch as its
+/// label.
 const BATCH: usize = 64;
-/// Number of waiting objects at which a thread blocks until the [heavy side](Barrier::heavy) of a slow barrier is
-/// complete.
+/// Limit on the number of objects that wait to be freed. If this many or more wait, [`Handle::collect`] blocks until a
+/// [heavy side](Barrier::heavy) of the barrier is complete.
 const WAITING_MAX: usize = 16 * BATCH;
 
 /// A participant, with which a thread reads and retires objects. It can be sent to another thread while it is not
@@ -28,11 +29,11 @@ const WAITING_MAX: usize = 16 * BATCH;
 pub struct Handle<B: Barrier> {
     participant: NonNull<Record<Participant>>,
     collector: Collector<B>,
-    /// The number of guards that pin this handle now, plus one after [`leave`](Self::leave) left the handle to its
-    /// guards.
+    /// The number of guards that pin this handle now. After [`leave`](Self::leave) left the handle to its guards, the
+    /// value is one more than that number.
     depth: Cell<usize>,
-    /// `true` if the thread that the handle was made for has ended, or is about to: the last guard then frees the
-    /// handle.
+    /// `true` if the handle was left to its guards, because the handle's thread has ended or is about to end. The last
+    /// guard then frees the handle.
     is_left: Cell<bool>,
     garbage: RefCell<Garbage>,
 }
@@ -132,9 +133,9 @@ impl<B: Barrier> Handle<B> {
         match this.depth.get() {
             // SAFETY: the caller ensures that only guards lead to the handle, and there is no guard.
             0 => unsafe { free(handle) },
-            // Because of this additional one, the last guard finds a depth of 2, so the frequent path (depth 1) never
-            // frees the handle. If so many guards were forgotten that the count is at its maximum, the handle is never
-            // freed anyway.
+            // The count gets one more than the number of guards. So the last guard finds a depth of 2, and the frequent
+            // path (depth 1) never frees the handle. If the count is at its maximum, guards were forgotten, and the
+            // handle is never freed anyway.
             depth => this.depth.set(depth.saturating_add(1)),
         }
     }
@@ -253,8 +254,8 @@ impl<B: Barrier> Handle<B> {
     }
 }
 
-/// Returns `depth`, the number of guards, plus one; panics on overflow. If forgotten guards made the count wrap around,
-/// the end of one guard would remove the protection of all guards. On 32 bits, 2^32 forgotten guards take only seconds.
+/// Returns `depth + 1`, where `depth` is the number of guards. Panics on overflow: if the count wrapped around, the end
+/// of one guard would remove the protection of all guards. On 32 bits, forgetting 2^32 guards takes only seconds.
 #[inline(always)]
 fn deeper(depth: usize) -> usize {
     depth.checked_add(1).expect("more guards than can be counted")
@@ -426,7 +427,7 @@ mod tests {
         let handle = stays.register();
         (0..3).for_each(|_| handle.collect());
         assert_eq!((stays.epoch(), barrier.tickets()), (0, 1));
-        // The scripted heavy side panics when it ends. So a panic shows that `flush` waited for this end.
+        // The scripted heavy side ends with a panic. So if `flush` panics, it has waited until the heavy side ended.
         barrier.end_with(Some(Err(1)));
         let handle = panics.register();
         // The second call panics too, because the first one has released the turn to advance the epoch.

@@ -27,8 +27,7 @@ pub type MultiProducer = Flagged<LockedAddition>;
 pub struct Flagged<A> {
     word: AtomicU32,
     /// The number of wake-ups, modulo 2^32. Sleepers sleep on this word. A sleeper would miss its wake-up only if 2^32
-    /// wake-ups happened while it falls asleep. That takes too long, because each wake-up is a system call of a
-    /// producer.
+    /// wake-ups happened while it falls asleep. There is no time for that many, because each one is a system call.
     wakes: Futex,
     addition: PhantomData<A>,
 }
@@ -261,8 +260,9 @@ mod unlocked {
     }
 }
 
-/// Other machines use an atomic addition. So do Miri, loom and ThreadSanitizer (`--cfg model="portable"`), which do not
-/// see assembly. The model of x86 has the instruction.
+/// The addition for targets without the assembly above. These are other architectures, and Miri, loom and
+/// ThreadSanitizer (`--cfg model="portable"`), which cannot see assembly. They use an atomic addition; the model of x86
+/// uses its own instruction without LOCK.
 #[cfg(not(all(target_arch = "x86_64", not(any(miri, model = "loom", model = "tso", model = "portable")))))]
 mod unlocked {
     use super::SLEEPERS;

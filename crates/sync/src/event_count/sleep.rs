@@ -17,8 +17,8 @@ const FIRST_NAP: Duration = Duration::from_millis(if cfg!(model = "tso") { 1000 
 /// The part of an event count by which threads sleep until a publication.
 pub(super) trait Sleepers {
     /// `true` if the next publication certainly sees an announcement. If `false`, publications may overlook an
-    /// announcement for [`PATIENCE`]. A publication that begins later sees it, and the publications that overlooked it
-    /// are visible in memory by then.
+    /// announcement for [`PATIENCE`]. After that time, each new publication sees the announcement, and every
+    /// publication that overlooked it is visible to the sleeper.
     const IS_PROMPT: bool;
 
     fn version(&self) -> Version;
@@ -35,10 +35,10 @@ pub(super) trait Sleepers {
     fn sleep(&self, announcement: Announcement, timeout: Option<Duration>);
 }
 
-/// The value, at the time of a sleeper's announcement, of the word on which threads sleep. A producer that withdraws
-/// the announcement changes this word before the next publication begins. So the sleeper notices the withdrawal, even
-/// if another sleeper has announced itself since. The first sleeper must not rely on that new announcement, because
-/// publications may overlook it for a second.
+/// The announcement of a sleeper. The number is the value that the word on which threads sleep had at that moment. A
+/// producer that withdraws the announcement changes this word before the next publication begins. So the sleeper
+/// notices the withdrawal even if another sleeper has announced itself since. The first sleeper must not rely on the
+/// announcement of the other one, because publications may overlook that announcement for a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Announcement(pub(super) u32);
 

@@ -126,8 +126,8 @@ const BATCHES_MAX: usize = 16;
 /// them, or the end of the domain does.
 pub struct Retirer<B: Barrier> {
     domain: Domain<B>,
-    /// Objects that were retired after the retirer took its latest ticket. The heavy side of that ticket does not count
-    /// for them.
+    /// Objects that were retired after the retirer took its latest ticket. They must wait for the heavy side of the
+    /// next ticket.
     fresh: Vec<Retired>,
     /// Objects that were retired before the retirer took its ticket, or that were still protected when it last read the
     /// slots.
@@ -308,7 +308,7 @@ mod tests {
         unsafe { retirer.retire_with(std::ptr::null_mut(), free) };
         (0..3).for_each(|_| retirer.collect());
         assert_eq!((FREED.get(), barrier.tickets()), (0, 1));
-        // The scripted heavy side panics when it ends. So a panic shows that `flush` waited for this end.
+        // The scripted heavy side ends with a panic. So if `flush` panics, it has waited until the heavy side ended.
         barrier.end_with(Some(Err(1)));
         assert!(catch_unwind(AssertUnwindSafe(|| retirer.flush())).is_err());
         assert_eq!(FREED.get(), 0);
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(FREED.get(), 1);
     }
 
-    /// Each slot may keep one object. Even with many slots, most of a batch is freed.
+    /// Each slot may keep one object, so batches grow with the number of slots. Then most of a batch is always freed.
     #[test]
     fn with_more_slots_batches_are_larger() {
         let barrier = Scripted::default();
@@ -332,7 +332,8 @@ mod tests {
         drop(hazards);
     }
 
-    /// If an object cannot be freed, leaving other objects must not check all waiting objects each time.
+    /// While an object cannot be freed, further objects are left behind. The waiting objects must not all be checked
+    /// each time.
     #[test]
     fn what_can_not_be_freed_is_looked_at_rarely() {
         let barrier = Scripted::default();

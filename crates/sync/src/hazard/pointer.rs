@@ -100,9 +100,9 @@ fn try_publish<T>(
     if again == object { Ok(again) } else { Err(again) }
 }
 
-/// Repeats `try_publish`, first with `object`, until `source` does not change meanwhile. Returns the object that is
-/// then protected. This path is rare, so it is not inlined. It takes the parts of the hazard pointer instead of a
-/// reference to it, so that the caller can keep the hazard pointer in registers.
+/// Calls `try_publish` until `source` stays unchanged during a call, and returns the object that is then protected. The
+/// first call uses `object`. This path is rare, so it is not inlined. It takes the parts of the hazard pointer instead
+/// of a reference to it, so that the caller can keep the hazard pointer in registers.
 #[cold]
 #[inline(never)]
 fn publish_again<T>(source: &AtomicPtr<T>, mut object: *mut T, slot: &AtomicPtr<()>, barrier: &impl Barrier) -> *mut T {

@@ -62,8 +62,8 @@ enum HeldWords<'a> {
     Shard(&'a OwnedShard),
 }
 
-/// The words of a shard, which some of the threads share. Reading them does not need the shard's lock. Only changing
-/// them does, so that no update is lost.
+/// The words of a shard, which some of the threads share. A thread must hold the shard's lock to change the words, so
+/// that no update is lost. Reading the words does not need the lock.
 #[derive(Debug, Default)]
 struct OwnedShard {
     lock: Shard<()>,

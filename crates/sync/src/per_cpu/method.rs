@@ -81,9 +81,9 @@ pub(super) fn of_cpus<T>(area: Option<Area>, new: impl Fn() -> T) -> Box<[T]> {
     (0..cpus).map(|_| new()).collect()
 }
 
-/// Returns the shards, each of which serves some of the threads. Without an `area`, there are no restartable sequences,
-/// so there are as many shards as threads can run at once. Otherwise one shard is enough, for the operations that
-/// sequences do not complete.
+/// Returns the shards, each of which serves some of the threads. With an `area`, one shard is enough, because it serves
+/// only the operations that restartable sequences do not complete. Without an `area` there are no sequences, so there
+/// are as many shards as threads can run at once.
 pub(super) fn of_threads<T>(area: Option<Area>, new: impl Fn() -> T) -> Box<[T]> {
     let shards = if area.is_some() { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
     (0..shards).map(|_| new()).collect()

@@ -62,8 +62,8 @@ impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
         }
     }
 
-    /// Publishes another object, and returns the object that it replaces: no reader can find the replaced object any
-    /// more.
+    /// Publishes another object, and returns the object that it replaces. From now on, no reader can find the replaced
+    /// object.
     pub(crate) fn swap(&self, object: T) -> Retired {
         let new = Box::into_raw(Box::new(object));
         let old = self.object.swap(new, Ordering::AcqRel);

@@ -14,7 +14,8 @@ use crate::primitives::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 /// An object that was taken out of the shared structure, or a closure. Dropping this value frees the object or calls
 /// the closure.
 pub struct Retired {
-    /// The address of the object or of a boxed closure, or a closure that is not larger than an address.
+    /// One of three: the address of an object, the address of a boxed closure, or a closure of at most the size of an
+    /// address.
     word: MaybeUninit<*mut ()>,
     end: unsafe fn(MaybeUninit<*mut ()>),
 }
@@ -171,8 +172,8 @@ impl<T: Leavable> Orphans<T> {
     }
 
     /// Calls `free` if there are too many objects by now. `free` takes and frees as many as possible, and returns how
-    /// many it could not free. Call this after adding objects. Only one thread frees at a time, so destructors that
-    /// leave other objects do not nest.
+    /// many it could not free. Call this function after adding objects. Only one thread frees at a time. So a
+    /// destructor that leaves other objects behind does not start a nested call of `free`.
     pub(crate) fn free_if_many(&self, free: impl FnOnce() -> usize) {
         if self.objects() < self.look_at.load(Ordering::Relaxed) || thread::panicking() {
             return;

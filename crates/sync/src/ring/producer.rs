@@ -80,9 +80,9 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
         }
     }
 
-    /// Pushes as many of `items` as there is room for, publishes them at once, and returns their number. It takes only
-    /// the items that it pushes from the iterator. But the iterator is dropped here, and with it the rest of a `Vec`:
-    /// pass a `&mut` iterator to keep the rest.
+    /// Pushes as many of `items` as there is room for, publishes them at once, and returns their number. Takes from the
+    /// iterator only the items that it pushes. But the iterator is dropped here, and with it the rest of a `Vec`: pass
+    /// a `&mut` iterator to keep the rest.
     ///
     /// ```
     /// use ascertain_sync::ring::{Consumer, Producer, ring};

@@ -312,8 +312,8 @@ fn what_a_filter_forbids_is_missed() {
     });
 }
 
-/// If a filter refuses one of the two kinds of membarrier, a heavy side uses the other kind. Only registering for the
-/// refused kind, which is still allowed, is not a barrier.
+/// If a filter refuses one of the two kinds of membarrier, a heavy side uses the other kind. The filter still allows
+/// the registration for the refused kind, but a registration is not a barrier.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(miri, ignore = "no system calls")]

@@ -95,8 +95,8 @@ fn unregister() -> bool {
     result == 0
 }
 
-/// The kernel can abort a sequence only if the area refers to it by `rseq_cs`. The kernel sets that to zero when it
-/// stops the thread at another place.
+/// A sequence must store its address in the field `rseq_cs` of the area, because otherwise the kernel cannot abort it.
+/// The kernel clears the field when it stops the thread outside of a sequence.
 #[test]
 fn each_sequence_is_announced_to_the_kernel() {
     let Some(_) = or_left_out(Area::find()) else { return };

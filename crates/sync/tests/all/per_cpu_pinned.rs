@@ -174,8 +174,8 @@ fn nothing_is_stored_after_revocation() {
                             value += 1;
                             stores.fetch_add(1, Relaxed);
                         }
-                        // Another thread may have taken the lock from this holder before, and must not be waited for in
-                        // vain.
+                        // Another thread may have taken the lock from this holder early. This addition then ends the
+                        // wait for enough stores.
                         stores.fetch_add(ENOUGH, Relaxed);
                     });
                 }
@@ -183,7 +183,8 @@ fn nothing_is_stored_after_revocation() {
                 if !cfg!(miri) {
                     wait_until("words are stored", || stores.load(Relaxed) >= ENOUGH);
                 }
-                // An old kernel, or a filter of system calls, does not support `revoke`; then a store may be late.
+                // An old kernel, or a filter of system calls, may not support `revoke`. A store may then still be in
+                // progress.
                 if or_left_out(lock.revoke()).is_some() {
                     let before: Vec<_> = lock.words().collect();
                     for _ in 0..if cfg!(miri) { 10 } else { 1_000 } {

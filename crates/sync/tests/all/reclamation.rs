@@ -212,8 +212,7 @@ fn no_update_is_lost(mut participant: impl Participant) {
     });
     assert_eq!(participant.read(&published, value), 3 * UPDATES);
     drop((published, participant));
-    // The count includes objects that were not published, because another thread had replaced the current object
-    // before.
+    // The count includes the objects of failed attempts, in which another thread had replaced the current object first.
     assert!(drops.count() > 3 * UPDATES);
 }
 for_both_with_each_barrier!(no_update_is_lost);

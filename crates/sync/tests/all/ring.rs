@@ -104,8 +104,8 @@ fn a_batch_of_unknown_length_finds_the_room_that_there_is() {
     assert_eq!(consumer.pop_batch(2).collect::<Vec<_>>(), [1, 3]);
 }
 
-/// The room of a forgotten batch is published later, together with the room of the items popped since, and no other
-/// room.
+/// The consumer publishes the slots of a forgotten batch later, together with those of the items popped since. It must
+/// publish no other slots.
 #[test]
 fn a_forgotten_batch_is_told_of_later() {
     fn check<C: EventCount>() {
@@ -208,7 +208,7 @@ fn a_batch_that_is_forgotten_pops_nothing_twice() {
     assert_eq!(consumer.try_pop(), Ok(Box::new(2)));
     assert_eq!(consumer.try_pop(), Ok(Box::new(3)));
     assert_eq!(consumer.try_pop(), Err(PopError::Empty));
-    // The room of the two items that the forgotten batch took may never be published to the producer.
+    // The slots of the two items that the forgotten batch took may never become free for the producer.
     assert!(producer.push_batch((4..8).map(Box::new)) >= 2);
 }
 

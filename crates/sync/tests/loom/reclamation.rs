@@ -65,10 +65,10 @@ impl Shared {
 }
 
 /// A barrier that gives only its guarantee, and no other ordering. It stands for barriers whose light side has no
-/// instructions, also on machines with fewer orders than x86. Each thread that executes light sides has a word. Of a
-/// light side and a heavy side, the one that changes the word second has seen what the other's thread did before. Light
-/// sides of different threads are not ordered among themselves. A fence here would hide an ordering that is missing
-/// elsewhere.
+/// instructions, also on machines that order less than x86 does. Each thread that executes light sides has a word,
+/// which both sides change. The side that changes the word second sees what the thread of the first side did before.
+/// Light sides of different threads are not ordered among themselves. A fence here would hide an ordering that is
+/// missing elsewhere.
 #[derive(Clone)]
 struct Exchange {
     words: Arc<[AtomicU32; 3]>,
@@ -358,7 +358,7 @@ fn what_was_read_comes_before_the_next_in_its_slot() {
 }
 
 /// An object is taken out in an epoch whose heavy side is already complete. A reader that is pinned in the next epoch
-/// must not find it any more. Only the ordering by the epoch ensures that.
+/// must not find the object any more. Only the acquire and release operations on the epoch ensure that.
 #[test]
 fn with_an_epoch_comes_what_was_taken_out_before_it() {
     loom::model(|| {
@@ -400,8 +400,8 @@ fn what_was_read_comes_before_the_end_of_a_handle() {
     });
 }
 
-/// One reader releases a record and another one takes it. If the writer sees only the pin of the second, in the present
-/// epoch, the reads of the first must happen before objects are freed.
+/// One reader releases a record, and a second reader takes it. The writer may see only the second reader's pin, which
+/// is in the present epoch. Even then, the first reader's reads must happen before objects are freed.
 #[test]
 fn what_was_read_comes_before_the_next_in_its_place() {
     loom::model(|| {
@@ -410,8 +410,8 @@ fn what_was_read_comes_before_the_next_in_its_place() {
         let (reading, writing) = (collector.register(), collector.register());
         let reader = spawn_reader(reading, &shared);
         by_a_function(&shared, &writing);
-        // The object gets its label before the record is taken, so that the ordering of the label cannot stand in for
-        // the acquire of taking the record.
+        // The object gets its label before the second reader takes the record. So the ordering of the label cannot
+        // stand in for the acquire with which the record is taken.
         writing.collect();
         let next = collector.register();
         let guard = next.pin();

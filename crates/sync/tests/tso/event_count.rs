@@ -64,8 +64,8 @@ fn nor_by_two_waiters() {
     say("hand_over::<MultiProducer>(2, 1, 0)", hand_over::<MultiProducer>(2, 1, 0));
 }
 
-/// Runs a sleeper that comes late: it finds a flag that was set for the previous version. The publication that made the
-/// current version has not cleared this flag yet. Another thread sets the flag again and leaves.
+/// Runs a sleeper that finds a flag from the previous version. The publication that made the current version has not
+/// cleared this flag yet. Meanwhile another thread sets the flag again and leaves.
 macro_rules! come_late {
     ($count:ty) => {
         explore(|| {

@@ -192,7 +192,8 @@ fn input_in_memory(bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// Releases the memory of the file, and prevents writing by processes that still have it open. Errors are ignored.
+/// Releases the memory of the file, and prevents further writes to it. Some processes may still have the file open.
+/// Errors are ignored.
 fn close_for_descendants(file: &File) {
     let _ = file.set_len(0);
     #[cfg(target_os = "linux")]

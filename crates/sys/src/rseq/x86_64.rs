@@ -314,8 +314,9 @@ impl Area {
         }
     }
 
-    /// Stores `value` in one of the words of `cpu`, if `owner`, which [`acquire`](Self::acquire) returned, still owns
-    /// them. Refused if the thread is on another CPU, or the words have another owner.
+    /// Stores `value` in the word with the index `word` among the words of `cpu`. `owner` is the number that
+    /// [`acquire`](Self::acquire) returned. Refused if the thread is on another CPU, or if `owner` no longer owns the
+    /// words.
     ///
     /// # Panics
     /// If there is no such word.

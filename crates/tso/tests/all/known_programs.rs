@@ -231,8 +231,8 @@ fn unlocked_additions_overwrite_and_locked_ones_do_not() {
 
 #[test]
 fn an_addition_is_one_instruction_to_a_heavy_barrier() {
-    // If the addition of 1 has not reached memory when the barrier ends, its load comes after the barrier. So the
-    // addition of 10 is not lost.
+    // If the addition of 1 has not reached memory when the barrier ends, the addition loads its value after the
+    // barrier. So it sees the 10, and the 10 is not lost.
     let seen = outcomes([
         |[x, _]| {
             x.add_unlocked(1);

@@ -13,12 +13,12 @@ use crate::common::store_buffers::must_show;
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Number of stores that come before the store of the turn and delay it. There are more than in `missed_rounds`,
-/// because taking a timestamp takes longer than a load.
+/// Number of other stores that a thread makes before it stores the number of its turn. They delay that store. There are
+/// more of them than in `missed_rounds`, because taking a timestamp takes longer than a load.
 const QUEUED: usize = 40;
 const ROUNDS: usize = 10_000;
-/// Maximum number of times that this thread yields its CPU because the other thread has none. If other programs keep
-/// the CPUs busy, each yield takes milliseconds, and the test is satisfied with fewer rounds.
+/// Maximum number of times that this thread yields its CPU because the other thread has no CPU. If other programs keep
+/// the CPUs busy, each yield takes milliseconds, and the test accepts fewer rounds.
 const YIELDS: usize = 100;
 /// Number of times this thread checks for the other thread's next turn before it yields its CPU.
 const LOOKS: usize = 10_000;
@@ -100,8 +100,9 @@ fn no_timestamp_is_taken_before_what_was_written_is_seen() {
     }
 }
 
-/// The control: a timestamp without its fence. A few or thousands of rounds fail, depending on the placement of the
-/// threads and their lines. In four of ten runs in which other programs kept both CPUs busy, none failed.
+/// The control: a timestamp without its fence. The number of failing rounds, from a few to thousands, depends on the
+/// CPUs and the cache lines that the threads use. If other programs keep both CPUs busy, there may be none: that
+/// happened in four of ten runs.
 #[test]
 fn without_a_fence_a_timestamp_is_taken_too_early() {
     let _machine = whole_machine();

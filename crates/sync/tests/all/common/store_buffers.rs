@@ -35,8 +35,8 @@ pub fn first_missed(between: impl Fn() + Sync) -> Option<u64> {
         let theirs = scope.spawn(|| side(&other, &one));
         (side(&one, &other), theirs.join().unwrap())
     });
-    // This side missed the other's write of round `seen + 1`. An error means that the other side also missed this
-    // side's write in that round.
+    // This side did not see the other side's write of round `seen + 1`. If the other side has not seen this side's
+    // write of `round` in that round, both missed a write.
     let is_missed = |&(round, seen): &(u64, u64)| theirs.get(seen as usize).is_some_and(|&theirs| theirs < round);
     (1..).zip(ours).find(is_missed).map(|(round, _)| round)
 }

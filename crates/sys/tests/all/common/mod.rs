@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// Returns whether commands are started by a launcher. If not, reports the test as left out. There is no launcher on
-/// kernels before Linux 5.3 and under some filters of system calls. Then this process starts commands itself: its
-/// memory counts as theirs, and they inherit more of its properties.
+/// kernels before Linux 5.3 and under some filters of system calls. This process then starts commands itself. So its
+/// memory counts as memory of the commands, and they inherit more of its properties.
 pub fn has_launcher() -> bool {
     #[cfg(target_os = "linux")]
     let is_there = rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty()).is_ok();
