@@ -1,9 +1,9 @@
 //! Eight numbers at once by AVX-512, each followed by a delimiter.
 //!
-//! 1. Each lane of a register has one number. Each number is split into its first 4, next 8 and last 8 digits, and these
-//!    parts into groups of four digits.
-//! 2. The groups of one number are moved next to each other, in half a register of 32 bytes. Four zeros in front make 24
-//!    digits, which take 24 bytes. The delimiter follows. Thus a register has two numbers.
+//! 1. Each lane of a register has one number. Each number is split into its first 4, next 8 and last 8 digits, and
+//!    these parts into groups of four digits.
+//! 2. The groups of one number are moved next to each other, in the 32 bytes of half a register. With four zeros in
+//!    front, the digits take 24 bytes; the delimiter follows. So a register has two numbers.
 //! 3. The digits of both numbers are computed from the groups of four, with two multiplications per stage as in
 //!    [`portable`](super::portable).
 //! 4. Each number is finished alone: its leading zeros are counted, and its text is stored.

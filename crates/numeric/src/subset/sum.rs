@@ -17,8 +17,8 @@ type Kernel = fn(&[[f64; BLOCK]], &[u64], &mut [f64; LANES]);
 /// Returns the sum of the numbers whose bit is set: bit `i % 64` of word `i / 64` of the mask selects number `i`.
 ///
 /// Bits beyond the numbers are ignored, and words that the mask lacks count as 0. Numbers that are not selected have no
-/// influence, not even an infinity or NaN. The sum of no numbers is 0. Each term is rounded at most [`additions`] times.
-/// The error is therefore at most that count times 2^-53 times the sum of the magnitudes.
+/// influence, not even an infinity or NaN. The sum of no numbers is 0. Each term is rounded at most [`additions`]
+/// times. The error is therefore at most that count times 2^-53 times the sum of the magnitudes.
 ///
 /// ```
 /// assert_eq!(ascertain_numeric::subset::sum(&[1.5, f64::NAN, 2.0], &[0b101]), 3.5);

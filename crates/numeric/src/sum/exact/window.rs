@@ -94,7 +94,6 @@ pub unsafe fn add_blocks<V: Vector<Part = V>, T: Element, const N: usize>(sum: &
 /// 3. as doubles.
 ///
 /// Then stores in `unit` the unit to try for the next block.
-/// block.
 #[inline(always)]
 unsafe fn add_block<V: Vector<Part = V>, T: Element, const N: usize>(
     sum: &mut Exact,
