@@ -10,7 +10,7 @@ use crate::text::counted;
 /// The longest time that is printed, in seconds: about a year. A longer one is printed as "no end".
 const ENDLESS_S: f64 = 3e7;
 
-/// Returns how many trials an answer needs and how many fit in the time limit, once the duration of a trial is known.
+/// Returns how many trials an answer needs and how many fit in the time limit. The duration of a trial must be known.
 ///
 /// ```
 /// use std::time::Duration;

@@ -91,8 +91,8 @@ fn above(x: u64) -> __m512i {
 
 /// Writes a magnitude of at most `MOST` digits (10, 19 or 20) to `to`, and returns the number of written digits.
 ///
-/// # Safety The CPU has [`FEATURES`], and `MOST` bytes are writable at `to`. The bytes after the text are overwritten
-/// too.
+/// # Safety
+/// The CPU has [`FEATURES`], and `MOST` bytes are writable at `to`. The bytes after the text are overwritten too.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 pub unsafe fn digits<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {

@@ -55,7 +55,8 @@ unsafe fn horner_side_by_side<V: Register, const C: usize>(coefficients: &[f64],
 /// Computes the same bits as [`direct`], but for any number of coefficients. The coefficients are read from memory
 /// again for each row of `C` registers.
 ///
-/// # Safety The CPU has the register's instructions.
+/// # Safety
+/// The CPU has the register's instructions.
 #[inline(always)]
 pub unsafe fn direct_of_any_degree<V: Register, const C: usize>(coefficients: &[f64], out: &mut [f64]) {
     let first = unaligned::<V>(out);
@@ -89,7 +90,8 @@ pub unsafe fn direct_of_any_degree<V: Register, const C: usize>(coefficients: &[
 /// Computes every value by Horner's rule. Keeps all coefficients in registers, and works on `C` registers of values in
 /// turn.
 ///
-/// # Safety The CPU has the register's instructions.
+/// # Safety
+/// The CPU has the register's instructions.
 #[inline(always)]
 pub unsafe fn direct<V: Register, const N: usize, const C: usize>(coefficients: &[f64; N], out: &mut [f64]) {
     // SAFETY: the caller guarantees the instructions; every store is within a row of `out` or a piece of one.

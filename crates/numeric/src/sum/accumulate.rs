@@ -49,7 +49,8 @@ pub trait Accumulator<V: Vector>: Copy {
 /// merged, because lanes and accumulators are merged by halves. Kahan's method is an exception: adding the −0.0 of an
 /// unused lane may move a part of its compensation to the sum.
 ///
-/// # Safety The CPU has the instructions of `V`.
+/// # Safety
+/// The CPU has the instructions of `V`.
 #[inline(always)]
 pub unsafe fn accumulate<A, V, T, const N: usize>(xs: &[T]) -> A
 where
@@ -74,7 +75,8 @@ where
 /// Adds up at most as many numbers as one register has lanes, with a single accumulator. More accumulators would not be
 /// faster, and merging them would be most of the work.
 ///
-/// # Safety The CPU has the instructions of `V`.
+/// # Safety
+/// The CPU has the instructions of `V`.
 #[inline(always)]
 pub unsafe fn accumulate_few<A, V, T>(xs: &[T]) -> A
 where
@@ -95,7 +97,8 @@ where
 /// Adds up like [`accumulate`], but loads from the beginning of the slice instead of an aligned address. Use it for a
 /// part of a larger slice, so that the address of the larger slice does not decide the lane of each number.
 ///
-/// # Safety The CPU has the instructions of `V`.
+/// # Safety
+/// The CPU has the instructions of `V`.
 #[inline(always)]
 pub unsafe fn accumulate_part<A, V, T, const N: usize>(xs: &[T]) -> A
 where

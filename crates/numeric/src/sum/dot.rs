@@ -46,8 +46,9 @@ pub fn dot<T: Element>(xs: &[T], ys: &[T]) -> f64 {
 pub trait DotMethod<V: Vector> {
     /// Returns Σ x·y, computed with `N` accumulators. Stops at the end of the shorter slice.
     ///
-    /// # Safety The CPU has the instructions of `V`. Implementations are always inlined into a function that enables
-    /// these instructions.
+    /// # Safety
+    /// The CPU has the instructions of `V`. Implementations are always inlined into a function that enables these
+    /// instructions.
     unsafe fn dot<T: Element, const N: usize>(xs: &[T], ys: &[T]) -> f64;
 }
 
@@ -207,7 +208,8 @@ pub fn exact_dot(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
 /// Returns one accumulator with the sum of the products of all pairs of numbers, lane by lane. Stops at the end of the
 /// shorter slice.
 ///
-/// # Safety The CPU has the instructions of `V`.
+/// # Safety
+/// The CPU has the instructions of `V`.
 #[inline(always)]
 unsafe fn products<A: Products<V>, V: Vector, T: Element, const N: usize>(xs: &[T], ys: &[T]) -> A {
     let length = xs.len().min(ys.len());

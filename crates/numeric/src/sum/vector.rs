@@ -23,7 +23,8 @@ pub trait Vector: Register {
     /// be a whole number of units below 2^63; the returned exponents show whether this is the case. Returns `None` if
     /// the CPU has no fast way to compute the sum.
     ///
-    /// # Safety The CPU has the register's instructions.
+    /// # Safety
+    /// The CPU has the register's instructions.
     #[inline(always)]
     unsafe fn sum_units_f32(_xs: &[f32], _unit: i32) -> Option<UnitSum> {
         None

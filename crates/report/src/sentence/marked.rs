@@ -52,7 +52,7 @@ fn written(claim: &ClaimResult, said: String) -> String {
     emulated(claim).map_or_else(|| said.clone(), |emulated| format!("{said} {emulated}"))
 }
 
-/// The sentence of a claim in parts, because some sentences leave out the error probability.
+/// The sentence of a claim in parts. They are separate because some texts leave out the error probability.
 #[derive(Default)]
 struct Sentence {
     /// The finding in words. It ends with a full stop only if no error probability follows.
@@ -311,7 +311,7 @@ fn certainty(claim: &ClaimResult) -> String {
     format!("error at most {}", error_in_words(claim.error))
 }
 
-/// A comparison of two arms, with the words and names for its sentence.
+/// A comparison of two arms, with the names of the arms and the words for its sentence.
 pub(crate) struct Sides<'a> {
     claim: &'a ClaimResult,
     measure: &'a Measure,

@@ -37,7 +37,8 @@ impl<V: Vector> Method<V> for BlockTwoSum {
 /// Adds up as [`accumulate`] does, but first adds the registers of each block to each other, and pushes only their sum.
 /// The slice is loaded from its beginning, so that its address does not decide which numbers form a block.
 ///
-/// # Safety The CPU has the instructions of `V`.
+/// # Safety
+/// The CPU has the instructions of `V`.
 #[inline(always)]
 pub unsafe fn blocks<A: Accumulator<V>, V: Vector, T: Element, const N: usize>(xs: &[T]) -> A {
     // SAFETY: the caller guarantees the instructions; every load is inside its N × BLOCK × LANES numbers.
@@ -120,7 +121,8 @@ impl<V: Vector, S: Subtract<V::Part>> Pair<V, S> {
     /// `part` is its index. Each call makes seven additions and subtractions. If `turn` is even, three of them use the
     /// execution units that `S` selects; otherwise four do. Both kinds of unit then have the same work.
     ///
-    /// # Safety The CPU has the instructions of `V`.
+    /// # Safety
+    /// The CPU has the instructions of `V`.
     #[inline(always)]
     pub unsafe fn push_part(&mut self, turn: usize, part: usize, terms: V::Part) {
         let (old, correction) = (&mut self.sum.parts()[part], &mut self.correction.parts()[part]);
