@@ -408,7 +408,7 @@ pub(crate) fn size_cells(claim: &ClaimResult, measure: &Measure) -> Figure {
     if !clause::has_ratio(claim) {
         return clause::ratio_figure(claim, &[]);
     }
-    // If the answer is that one side is faster, "the same time" would be a contradiction.
+    // If the answer is that one side is better, "the same time" would be a contradiction.
     let differs = matches!(claim.decision, Some(Decision::Faster | Decision::Slower));
     match Size::new(claim, measure) {
         Some(size) => {
@@ -445,14 +445,14 @@ pub(crate) fn one_size(measure: &Measure, ratio: f64) -> String {
     words.written(&number)
 }
 
-/// Returns whether a ratio is better written as a multiple than in percent: the candidate has more than twice as much of
-/// the metric.
+/// Returns whether a ratio is better written as a multiple than in percent. This is so if the candidate has more than
+/// twice as much of the metric as the baseline.
 fn needs_times(measure: &Measure, ratio: f64) -> bool {
     (RatioWording::in_times(measure).number)(ratio) > 2.0
 }
 
-/// Returns a range of ratios in words, from the first end to the second, in one notation: "19 % less time to 25 %
-/// longer", or "0.81 to 3.0 times as long". Multiples are written in ascending order.
+/// Returns a range of ratios in words. Both ends are written in percent, or both as multiples: "19 % less time to 25 %
+/// longer", "0.81 to 3.0 times as long". Multiples are in ascending order, percentages in the order of `ends`.
 pub(crate) fn both_sizes(measure: &Measure, ends: [f64; 2]) -> String {
     if ends.into_iter().any(|end| needs_times(measure, end)) {
         let words = RatioWording::in_times(measure);

@@ -413,8 +413,8 @@ impl<'a> Sides<'a> {
 
     /// Returns sentences about a ratio whose interval includes 1, although the pairs show which side is faster. They
     /// explain this apparent contradiction: " It certainly loses more pairs than it wins. The size is not certain yet:
-    /// 9.1 % less time to 25 % longer; add `--precision 5%` (about 8 s)." An interval with the recommended precision would exclude
-    /// 1. No precision is recommended if the ratio is too close to 1.
+    /// 9.1 % less time to 25 % longer; add `--precision 5%` (about 8 s)." An interval with the recommended precision
+    /// would exclude 1. No precision is recommended if the ratio is too close to 1.
     fn how_much(&self, faster: bool) -> String {
         let Sides { claim, measure, .. } = self;
         let (Some(ratio), Some(low), Some(high)) = (claim.ratio, claim.ratio_low, claim.ratio_high) else {
