@@ -87,7 +87,7 @@ impl Scene {
             };
             match runs.last_mut().filter(|_| before.is_some()) {
                 Some((open, run)) if *open == is_open => run.push(place),
-                // Where bounded and unbounded ranges meet, the new part begins with the last range of the part before,
+                // If bounded and unbounded ranges meet, the new part begins with the last range of the part before,
                 // so that there is no gap.
                 _ => runs.push((is_open, before.into_iter().chain([place]).collect())),
             }

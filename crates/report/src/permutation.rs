@@ -22,7 +22,7 @@ pub struct Permutation {
     pub method: String,
     /// The statistic that is computed of each sample: `mean`, `std`, `median`, `p99`.
     pub statistic: String,
-    /// How the statistics of the samples are compared: by `difference` or `ratio`.
+    /// The way in which the statistics of the samples are compared: by `difference` or `ratio`.
     pub comparison: Comparison,
     /// The alternative to the null hypothesis, by the direction of the effect: `two_sided`, `greater` or `less`.
     pub alternative: Alternative,
