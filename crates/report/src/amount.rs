@@ -11,7 +11,7 @@ use ascertain_engine::unit::Unit;
 use crate::clause::{self, ArmComparison};
 use crate::figure::{Figure, percent};
 
-/// The words that compare two commands by a metric other than time: "uses less memory".
+/// The words that compare amounts of a metric other than time, as in "uses less memory".
 pub(crate) struct Amount {
     /// The verb in the third person, then its infinitive: "uses" and "use".
     verbs: (&'static str, &'static str),
@@ -47,7 +47,7 @@ impl Amount {
         ArmComparison::new(claim).and_then(|comparison| Amount::new(comparison.measure))
     }
 
-    /// Returns the comparative that goes with the metric's noun: "less" or "more", for counters "fewer" or "more".
+    /// Returns the comparative for the metric's noun: "less" or "more" for amounts, "fewer" or "more" for counters.
     pub fn word(&self, is_less: bool) -> &'static str {
         match (is_less, self.is_counted) {
             (true, true) => "fewer",
@@ -101,8 +101,8 @@ pub(crate) struct Wording {
     pub not_better: String,
     /// The negation of `worse`: "is not slower than", or "does not use more memory than".
     pub not_worse: String,
-    /// The metric, to be written after the name of the other side: " in `throughput`". Empty if the other words name
-    /// the metric.
+    /// The metric, as it is written after the name of the other side: " in `throughput`". Empty if the other words
+    /// already name the metric.
     pub in_metric: String,
 }
 
@@ -199,9 +199,9 @@ impl RatioWording {
             (None, Unit::Byte) => [" times as large", " larger", " smaller"].map(String::from),
             (None, _) => [" times as high", " higher", " lower"].map(String::from),
         };
-        // Three functions of the ratio. The first returns the candidate's amount divided by the baseline's, for example
-        // 1.2. The second returns how much more that is, 0.2. The third returns how much less: 0.2 if the first returns
-        // 0.8.
+        // Three functions of the ratio, with an example each. The first returns the candidate's amount divided by the
+        // baseline's: 1.2. The second returns by which share the candidate's amount is larger: 0.2. The third returns
+        // by which share it is smaller: 0.2 if the first returns 0.8.
         let [share, more_by, less_by]: [fn(f64) -> f64; 3] = match measure.better {
             Better::Lower => [|ratio| 1.0 / ratio, |ratio| 1.0 / ratio - 1.0, |ratio| 1.0 - 1.0 / ratio],
             Better::Higher => [|ratio| ratio, |ratio| ratio - 1.0, |ratio| 1.0 - ratio],
@@ -264,8 +264,8 @@ impl<'a> Size<'a> {
         Some(Size { claim, measure, words, figure, has_interval: (low, high) != (None, None) })
     }
 
-    /// Returns the interval of the ratio in words. If the ends lie on both sides of 1, the words for the number suit
-    /// only one end, so each end has its own: "5 % less time to 3 % longer".
+    /// Returns the interval of the ratio in words: "5 % less time to 3 % longer". Each end has its own words if one end
+    /// is below 1 and the other above 1.
     fn range(&self) -> String {
         let Size { claim, figure, .. } = self;
         if let Some(reason) = self.no_interval() {
@@ -277,8 +277,8 @@ impl<'a> Size<'a> {
         }
     }
 
-    /// Returns the text in place of the interval: the reason why the ratio has none, or an empty text if the ratio is
-    /// exact. `None` if there is an interval, or if the only reason is that there are too few trials.
+    /// Returns a text that replaces the interval: the reason why the ratio has none, or an empty text if the ratio is
+    /// exact. `None` if there is an interval, or if it is missing only because there are too few trials.
     fn no_interval(&self) -> Option<String> {
         let Size { claim, measure, .. } = self;
         let is_open = !self.has_interval && claim.ratio_low == Some(0.0);
@@ -408,7 +408,7 @@ pub(crate) fn size_cells(claim: &ClaimResult, measure: &Measure) -> Figure {
     if !clause::has_ratio(claim) {
         return clause::ratio_figure(claim, &[]);
     }
-    // For an answer that the two differ, "the same time" would be a contradiction.
+    // If the answer is that one side is better, "the same time" would be a contradiction.
     let differs = matches!(claim.decision, Some(Decision::Faster | Decision::Slower));
     match Size::new(claim, measure) {
         Some(size) => {
@@ -445,14 +445,14 @@ pub(crate) fn one_size(measure: &Measure, ratio: f64) -> String {
     words.written(&number)
 }
 
-/// Returns whether a ratio is better written as a multiple than in percent: the candidate has more than twice as much of
-/// the metric.
+/// Returns whether a ratio is better written as a multiple than in percent. This is so if the candidate has more than
+/// twice as much of the metric as the baseline.
 fn needs_times(measure: &Measure, ratio: f64) -> bool {
     (RatioWording::in_times(measure).number)(ratio) > 2.0
 }
 
-/// Returns a range of ratios in words, from the first end to the second, in one notation: "19 % less time to 25 %
-/// longer", or "0.81 to 3.0 times as long". Multiples are written in ascending order.
+/// Returns a range of ratios in words. Both ends are written in percent, or both as multiples: "19 % less time to 25 %
+/// longer", "0.81 to 3.0 times as long". Multiples are in ascending order, percentages in the order of `ends`.
 pub(crate) fn both_sizes(measure: &Measure, ends: [f64; 2]) -> String {
     if ends.into_iter().any(|end| needs_times(measure, end)) {
         let words = RatioWording::in_times(measure);

@@ -7,8 +7,12 @@ use ascertain_engine::unit::significant;
 use crate::figure::{Figure, error_in_words, exact_percent, percent};
 use crate::text::{counted, plain, quoted, shortened};
 
-/// Returns four sentences. They have the number of pairs, the difference between two runs of the same command, the
-/// answer of the comparison, and the difference that a minute of measurement detects.
+/// Returns four sentences:
+///
+/// 1. the number of pairs;
+/// 2. the usual difference between two runs of the same command;
+/// 3. the answer of the comparison;
+/// 4. the smallest difference that a minute of measurement detects.
 pub fn sentences(calibration: &Calibration) -> Vec<String> {
     let Calibration { pairs, elapsed_s, .. } = calibration;
     let command = plain(&shortened(&quoted(&calibration.command), &[]));

@@ -63,8 +63,8 @@ fn is_by(claim: &ClaimResult, metric: &str) -> bool {
 /// The largest number of counters that are listed by name if they are missing for the same reason.
 const FEW: usize = 3;
 
-/// Returns notes that list the missing counters with the reasons, and a note about the error probability of each
-/// comparison by a counter. Names are marked as in [`crate::text::quoted`].
+/// Returns notes: which counters are missing and why, and the error probability of each comparison by a counter. Names
+/// are marked as in [`crate::text::quoted`].
 pub(crate) fn notes(outcome: &Outcome) -> Vec<String> {
     let counters = || outcome.claims.iter().flat_map(|claim| &claim.counters);
     let missing = counters().filter(|counter| counter.verdict == Verdict::Unavailable).filter_map(|counter| {

@@ -227,7 +227,7 @@ fn write(number: f64, decimals: Option<usize>, landmarks: &[f64]) -> String {
 }
 
 /// Returns `over 95` or `under 1` for an end of an interval that is too close to a landmark (a number such as a claimed
-/// bound). It is too close if both are written the same even with one more digit. `None` for other ends.
+/// bound). It is too close if rounding makes the two equal even with one more digit. `None` for other ends.
 fn beside_mark(number: f64, decimals: Option<usize>, landmarks: &[f64]) -> Option<String> {
     let most = decimals.filter(|decimals| *decimals < MOST_DECIMALS)? + 1;
     let mark = landmarks.iter().find(|mark| number != **mark && rounds_onto(number, **mark, most))?;
@@ -277,8 +277,8 @@ fn three_digits(number: f64) -> usize {
     if number == 0.0 { 0 } else { two_digits(number / 10.0) }
 }
 
-/// Returns `decimals`, or up to two more, so that rounding does not move the value to the other side of one of the
-/// `marks`. For example, 0.976, which is below the mark 0.98, is not written as `1.0`.
+/// Returns `decimals`, or up to two more, so that the rounded value is on the same side of each of the `marks` as the
+/// value. For example, 0.976, which is below the mark 0.98, is not written as `1.0`.
 fn on_its_side(value: f64, decimals: usize, marks: &[f64]) -> usize {
     let strays = |decimals: usize| {
         let written = format!("{value:.decimals$}").parse().unwrap_or(value);

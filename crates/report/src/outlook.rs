@@ -10,7 +10,7 @@ use crate::text::counted;
 /// The longest time that is printed, in seconds: about a year. A longer one is printed as "no end".
 const ENDLESS_S: f64 = 3e7;
 
-/// Returns how many trials an answer needs and how many fit in the time limit, once the duration of a trial is known.
+/// Returns how many trials an answer needs and how many fit in the time limit. The duration of a trial must be known.
 ///
 /// ```
 /// use std::time::Duration;
@@ -70,9 +70,9 @@ pub(crate) fn at_error(at: AtError, noun: &str) -> String {
     format!(", or `--error {}` ({})", at.error, counted(at.trials, noun))
 }
 
-/// Returns about how long a comparison takes in total until the interval of its ratio is as narrow as `precision`, in
-/// seconds. The width of an interval shrinks with the square root of the number of pairs. `None` if the interval or the
-/// time so far is unknown.
+/// Estimates the total duration of a comparison that runs until the interval of its ratio is as narrow as `precision`,
+/// in seconds. The width of an interval shrinks with the square root of the number of pairs. `None` if the interval or
+/// the duration so far is unknown.
 pub fn seconds_to(claim: &ClaimResult, precision: f64) -> Option<f64> {
     let widths = claim.precision().filter(|_| claim.elapsed_ns > 0)? / precision;
     Some(claim.elapsed_ns as f64 / 1e9 * widths * widths)

@@ -22,7 +22,7 @@ pub struct Permutation {
     pub method: String,
     /// The statistic that is computed of each sample: `mean`, `std`, `median`, `p99`.
     pub statistic: String,
-    /// The comparison of the samples' statistics: by `difference` or `ratio`.
+    /// The way in which the statistics of the samples are compared: by `difference` or `ratio`.
     pub comparison: Comparison,
     /// The alternative to the null hypothesis, by the direction of the effect: `two_sided`, `greater` or `less`.
     pub alternative: Alternative,
@@ -45,7 +45,8 @@ pub struct Permutation {
     pub expected: f64,
     /// Number of random reassignments (reshuffles) of the values to the samples.
     pub shuffles: u64,
-    /// Number of reshuffles whose difference or ratio was at least as far from the null hypothesis as the observed one.
+    /// Number of reshuffles that were exceedances: their difference or ratio was at least as far from the null
+    /// hypothesis as the observed one.
     pub exceedances: u64,
     /// For `betting`: the anytime-valid p-value. It is never below 0.9 · `alpha`, because the test only decides whether
     /// the p-value is at most `alpha`, not how small it is.

@@ -50,8 +50,9 @@ pub fn render(result: &RunResult, options: &RenderOptions) -> String {
     }
 }
 
-/// Returns sentences for standard error. These are the reasons for failures and missing results, if standard output
-/// does not have them. If standard output is for programs or quiet, they also have the assumptions behind the answers.
+/// Returns sentences for standard error. If standard output does not have the reasons for failures and missing results,
+/// the sentences have them. If standard output is for programs or quiet, the sentences also have the assumptions behind
+/// the answers.
 #[must_use]
 pub fn notes(result: &RunResult, options: &RenderOptions) -> Vec<String> {
     let use_case = result.plan.use_case;
@@ -173,7 +174,8 @@ fn is_real(run: &RecordedRun, experiment: &str, arm: &Arm) -> bool {
     spec.is_some_and(|spec| spec.emulates.is_some() && spec.emulated(arm).is_none())
 }
 
-/// Returns advice for failed commands: the options that show their output, and that measure them in spite of failures.
+/// Returns advice for failed commands. It names the option that shows the commands' output, the option that measures
+/// commands in spite of failures, or both.
 fn advice(result: &RunResult, style: &Style) -> String {
     let outcome = &result.outcome;
     let is_inherited = result.plan.commands.iter().any(|set| set.output == Output::Inherit);

@@ -73,8 +73,8 @@ const RATE: &str = "A rate is that of the measured trials, on this machine and a
 const ALIKE: &str = "A ratio is the median of the ratios of the single trials. Its interval is valid at every moment of \
                      the run, and assumes that trials are alike; if they do not seem to be, a warning says so.";
 
-/// Returns a sentence about the error probability of the run, and the share of it that each of the `claims` answers
-/// has.
+/// Returns a sentence about the error probability of the run, and about the share of it that each answer has. `claims`
+/// is the number of answers.
 fn budget(claim: &ClaimResult, claims: usize) -> String {
     let each = if claims > 1 { "each answer has its share of it" } else { "this answer has all of it" };
     format!(

@@ -91,9 +91,10 @@ impl Style {
         sentences.iter().map(|sentence| self.paragraph(&plain(sentence))).collect()
     }
 
-    /// Returns a wrapped text as an item of a list: all lines are indented, those after the first one more.
+    /// Returns a wrapped text as an item of a list. All lines are indented; the lines after the first have a larger
+    /// indent.
     pub fn item(self, text: &str) -> String {
-        // A narrow terminal would break a long id that is indented, and it could not be copied.
+        // On a narrow terminal, an indent would break long ids over two lines, and a broken id can't be copied.
         let [first, rest] = if self.width < NARROW { ["", " "] } else { ["  ", "    "] };
         let lines = wrapped(text, self.columns() - rest.len() as u16);
         format!("{first}{}\n", lines.trim_end().replace('\n', &format!("\n{rest}")))

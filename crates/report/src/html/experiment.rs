@@ -28,8 +28,8 @@ pub(super) struct ExperimentView {
     pub constants: Vec<Html>,
     /// The table of the arms. Its label has the levels that all rows share.
     pub table: Option<TableView>,
-    /// The tables of counters and of metrics by key, which have a value for each key such as a server. `counter_notes`
-    /// has notes about the counters.
+    /// The tables of counters, and those of metrics that have a value for each key, such as for each server.
+    /// `counter_notes` has notes about the counters.
     pub others: Vec<TableView>,
     pub counter_notes: Vec<Html>,
     /// The name and the description of each metric in the tables.
@@ -43,8 +43,8 @@ pub(super) struct ExperimentView {
     pub is_open: bool,
 }
 
-/// Returns the data of the experiment with this index in the header of the run. All anchors begin with `prefix`. The
-/// pictures are added to `pack` if the section is closed.
+/// Returns the data of the experiment with this index in the header of the run. All anchors begin with `prefix`. If the
+/// section of the experiment is closed, its pictures are added to `pack`.
 pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &mut Pack) -> ExperimentView {
     let spec = &run.header.experiments[index];
     let about = |section: &Section, word: &str| section.title.to_lowercase().starts_with(word);
@@ -226,8 +226,8 @@ fn leads_to_the_web(url: &str) -> bool {
     url.starts_with("https://") || url.starts_with("http://")
 }
 
-/// Replaces each end tag by the one that belongs to its start tag. The two differ where an earlier step replaced only
-/// the start tag, as for a link that became emphasised text.
+/// Replaces each end tag by the one that belongs to its start tag. The two differ if an earlier step replaced only the
+/// start tag, as when it turned a link into emphasised text.
 fn balanced<'a>(events: impl Iterator<Item = Event<'a>>) -> impl Iterator<Item = Event<'a>> {
     let mut open: Vec<TagEnd> = Vec::new();
     events.map(move |event| match event {

@@ -194,7 +194,8 @@ fn headline_of_several(compared: &[ArmComparison]) -> String {
 }
 
 /// Returns the sentences below the headline for several comparisons: the best median, the median of the reference, and
-/// the commands by answer. There is no best median if commands have different references, because parameters differ.
+/// the commands by answer. Commands with different references were measured at different parameters, so the sentences
+/// then have no best median.
 fn of_several(compared: &[ArmComparison], outcome: &Outcome) -> String {
     // If all arms are levels of a single command, the headline names the command and the sentences only the levels.
     let are_levels = compared.iter().all(|one| one.candidate.variant == one.reference.variant);

@@ -116,7 +116,8 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
     Some(Picture { kind: PictureKind::Evidence, plot, table })
 }
 
-/// Returns two clauses, each with what one of the two e-values supports: "that it holds", "that it does not".
+/// Returns two clauses: what the e-value for the claim supports, such as "that it holds", and what the e-value against
+/// the claim supports, such as "that it does not".
 pub(crate) fn statements(claim: &ClaimResult) -> [&'static str; 2] {
     match Amount::of_order(claim).map(|amount| amount.word(true)) {
         Some("fewer") => ["that it has fewer", "that it has more"],
@@ -216,7 +217,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
 fn density_line(tally: Tally) -> Option<Vec<[f64; 2]>> {
     let seen = credible_interval(tally, 2.0 * LEFT_OUT).ok()?;
     let failures = tally.trials - tally.successes;
-    // The peak is at rate 1 without failures, and at rate 0 without successes, so the curve must reach that end.
+    // Without failures the peak is at rate 1, and without successes at rate 0, so the curve must reach that end.
     let low = if tally.successes == 0 { 0.0 } else { seen.low };
     let high = if failures == 0 { 1.0 } else { seen.high };
     let peak = tally.successes as f64 / tally.trials as f64;

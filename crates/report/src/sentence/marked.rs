@@ -52,7 +52,7 @@ fn written(claim: &ClaimResult, said: String) -> String {
     emulated(claim).map_or_else(|| said.clone(), |emulated| format!("{said} {emulated}"))
 }
 
-/// The sentence of a claim in parts, because some sentences leave out the error probability.
+/// The sentence of a claim in parts. They are separate because some texts leave out the error probability.
 #[derive(Default)]
 struct Sentence {
     /// The finding in words. It ends with a full stop only if no error probability follows.
@@ -311,7 +311,7 @@ fn certainty(claim: &ClaimResult) -> String {
     format!("error at most {}", error_in_words(claim.error))
 }
 
-/// A comparison of two arms, with the words and names for its sentence.
+/// A comparison of two arms, with the names of the arms and the words for its sentence.
 pub(crate) struct Sides<'a> {
     claim: &'a ClaimResult,
     measure: &'a Measure,
@@ -413,8 +413,8 @@ impl<'a> Sides<'a> {
 
     /// Returns sentences about a ratio whose interval includes 1, although the pairs show which side is faster. They
     /// explain this apparent contradiction: " It certainly loses more pairs than it wins. The size is not certain yet:
-    /// 9.1 % less time to 25 % longer; add `--precision 5%` (about 8 s)." An interval with the recommended precision would exclude
-    /// 1. No precision is recommended if the ratio is too close to 1.
+    /// 9.1 % less time to 25 % longer; add `--precision 5%` (about 8 s)." An interval with the recommended precision
+    /// would exclude 1. No precision is recommended if the ratio is too close to 1.
     fn how_much(&self, faster: bool) -> String {
         let Sides { claim, measure, .. } = self;
         let (Some(ratio), Some(low), Some(high)) = (claim.ratio, claim.ratio_low, claim.ratio_high) else {
