@@ -30,10 +30,11 @@
 //! correct but not useful: after a change of the code, you want to read *same*. With `--margin 0`, the answer only
 //! counts which function won more pairs.
 //!
-//! After the answers, a group is measured until the interval of each ratio and each median is at most ±1 %. This ends
-//! when the group has taken half a second for each function, including the time for the answers. `--precision` sets
-//! another width and removes that limit. `--quick` stops as soon as there are answers. `--reference NAME` makes this
-//! function the reference instead of the first one, and `--all-pairs` compares every function with every other one.
+//! After the answers, a group is measured until the interval of each ratio and each median is at most ±1 %. The time
+//! limit for this is half a second for each function, which includes the time for the answers. `--precision` sets
+//! another width and removes the time limit. `--quick` stops as soon as there are answers. `--reference NAME` makes
+//! this function the reference instead of the first one, and `--all-pairs` compares every function with every other
+//! one.
 //!
 //! `cargo test --benches` and `cargo nextest run --benches` call each function once and check its answer, without
 //! measuring its time.

@@ -26,8 +26,8 @@ pub const PRECISION_TIME: Duration = Duration::from_secs(3);
 /// command is only measured.
 const ALONE_TRIALS: u64 = 30;
 
-/// A request to compare commands. Every command is compared with the first one, at each combination of parameter
-/// levels. A single command is instead compared between these combinations, with the first one as the reference.
+/// A request to compare commands. At each combination of parameter levels, every command is compared with the first
+/// command. If there is only one command, its combinations of levels are compared with the first combination instead.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compare {
     /// The commands to compare. The `id` of the set must be [`ID`].
@@ -42,9 +42,9 @@ pub struct Compare {
     pub config: Config,
 }
 
-/// Returns the default configuration of a comparison. It takes 30 s, or up to five minutes if an answer needs longer.
-/// Once there are answers, it measures on until each ratio's interval has [`PRECISION`], but at most until
-/// [`PRECISION_TIME`] after its start.
+/// Returns the default configuration of a comparison. The run takes 30 s, or up to five minutes if an answer needs
+/// longer. Once there are answers, the run continues until each ratio's interval has [`PRECISION`], but no longer than
+/// [`PRECISION_TIME`] from the start of the run.
 #[must_use]
 pub fn config() -> Config {
     Config {
@@ -55,8 +55,8 @@ pub fn config() -> Config {
     }
 }
 
-/// The settings that have no meaning unless something is compared. Each is an error for a single command at a single
-/// combination of parameter levels.
+/// The settings that only make sense for a comparison. Each is an error for a single command at a single combination of
+/// parameter levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NeedsTwo {
     /// The user set a gate: the run fails if the answer is that the candidate is slower, or faster.

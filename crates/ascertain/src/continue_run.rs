@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ascertain_engine::evidence;
 use ascertain_engine::experiment::Level;
-use ascertain_engine::plan::Plan;
+use ascertain_engine::plan::{Config, Plan};
 use ascertain_engine::result::{GatedVerdict, RunResult};
 use ascertain_engine::run::{self, Recording};
 
@@ -23,6 +23,8 @@ pub struct Continuation {
     /// Maximum number of trials in each lane, a group of arms that are measured together. Trials that are already
     /// recorded count. `None` keeps the maximum of the run.
     pub max_trials: Option<u64>,
+    /// Precision to reach for the interval of each ratio; `None` keeps that of the run.
+    pub precision: Option<f64>,
     /// Verdicts that make the run fail; `None` keeps those of the run.
     pub fail_on: Option<Vec<GatedVerdict>>,
     /// Values for the environment variables of the commands, as pairs of name and value. They are used if the recorded
@@ -53,6 +55,15 @@ impl Continuation {
             // The new maximum replaces an exact number of trials, too.
             (plan.config.max_trials, plan.config.exact_trials) = (self.max_trials, None);
         }
+        if self.precision.is_some() {
+            let config = &mut plan.config;
+            (config.precision, config.precision_time) = (self.precision, None);
+            // The precision replaces an exact number of trials. Such a run may have no time limit.
+            config.exact_trials = None;
+            if config.max_time == Duration::MAX {
+                config.limit_time(Config::default().max_time);
+            }
+        }
         if let Some(fail_on) = &self.fail_on {
             plan.config.fail_on.clone_from(fail_on);
         }
@@ -64,9 +75,9 @@ impl Continuation {
     }
 }
 
-/// Returns what a continuation executes, one item per line, so that the user can confirm a run that someone else
-/// recorded. For commands, lists the command lines, hooks and environment variables. For experiments, lists the texts
-/// that are passed to them, such as addresses.
+/// Lists everything that a continuation executes, one item per line. If someone else recorded the run, the user can
+/// read this list before the run is continued. For commands, the list has command lines, hooks and environment
+/// variables. For experiments, it has the texts that are passed to them, such as addresses.
 #[must_use]
 pub fn executed_lines(plan: &Plan) -> Vec<String> {
     let mut lines = Vec::new();

@@ -12,8 +12,8 @@ pub enum Error {
     #[cfg(feature = "commands")]
     #[error(transparent)]
     NeedsTwo(#[from] crate::compare::NeedsTwo),
-    /// The user compares commands by a printed metric for which it is unknown whether higher or lower values are
-    /// better.
+    /// Commands cannot be compared by a printed metric, because it is unknown whether higher or lower values of this
+    /// metric are better.
     #[error("it is unknown whether higher or lower `{metric}` is better")]
     NoDirection {
         /// Name of the printed metric.

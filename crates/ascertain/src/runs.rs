@@ -187,7 +187,7 @@ impl Loaded {
     /// Reads a run's folder. Reads the rows only if there is no final outcome.
     pub(crate) fn read(folder: &Path) -> Result<Loaded, Error> {
         let id = name(folder);
-        // Checked before the files are read: a run that has ended by now has written all of its files.
+        // Checked before the files are read. A run that is not in progress now has already written all of its files.
         let is_going_on = evidence::is_going_on(folder);
         let mut header = evidence::read_header(folder)?;
         let interrupted = header.outcome.as_ref().map(|outcome| outcome.interrupted);

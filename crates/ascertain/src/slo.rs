@@ -27,8 +27,9 @@ pub struct Slo {
     /// `memory_peak`, `exit` or a [printed](CommandSet::printed) metric. If no condition is on `exit`, the exit code
     /// must be 0.
     pub require: Vec<String>,
-    /// Time over which the first trials are spread. Their number is the smallest that can show that the objective
-    /// holds. Later trials have the same mean distance. With `None`, each trial follows the previous one immediately.
+    /// Time over which the first trials are spread: as many trials as are needed at least to show that the objective
+    /// holds. Later trials follow at the same mean distance. With `None`, each trial follows the previous one
+    /// immediately.
     pub spread: Option<Duration>,
     /// Tolerance around the required share. If the true share is within it, either verdict is acceptable.
     pub margin: Option<f64>,
@@ -87,7 +88,7 @@ impl Slo {
     }
 
     fn config(&self) -> Config {
-        // Number of trials after which the claim can hold at the earliest. Refuting it takes fewer.
+        // Smallest number of trials after which the claim can hold. It can be refuted after fewer trials.
         let rate = self.at_least - self.margin.unwrap_or(0.0);
         let shortest = soonest(Verdict::Holds, rate, self.config.error);
         let gap = self.spread.map(|spread| spread.div_f64(shortest as f64));

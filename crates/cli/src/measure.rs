@@ -4,17 +4,19 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use ascertain::{Continuation, Ending, Request, RunContext, RunResult, runs};
-use ascertain_engine::claim::Judging;
+use ascertain_engine::claim::{Judging, Test};
 use ascertain_engine::evidence;
 use ascertain_engine::finding::Reason;
-use ascertain_engine::outcome::{Outcome, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
 use ascertain_engine::plan::UseCase;
 use ascertain_engine::unit::Unit;
 use ascertain_report::exports::{self, Results};
+use ascertain_report::figure::{exact_percent, percent};
 use ascertain_report::options::{Format, RenderOptions};
 use ascertain_report::outlook;
 use ascertain_report::progress::{Line, ProgressObserver};
 use ascertain_report::render;
+use ascertain_report::terminal::escape_controls;
 use ascertain_sys::{interrupt, process};
 
 use crate::cmd::report;
@@ -61,7 +63,10 @@ pub fn measure(start: Start, options: &RenderOptions, exports: &Exports) -> anyh
         let results = Results::new(&plan, outcome, observations, options.layout, true);
         exports::annotations(&results).lines().for_each(output::note);
     }
-    if let (true, Some(how)) = (outcome.interrupted && !options.quiet, continue_hint(&result)) {
+    if result.measured_nothing && !outcome.interrupted && !options.quiet {
+        output::note(unmeasured(&result));
+    }
+    if let (true, Some(how)) = (outcome.interrupted && !options.quiet, continue_hint(&result, &[])) {
         output::note(&format!("interrupted; {how}{}", interruption_cost(outcome)));
     }
     files.keep(plan, outcome, observations);
@@ -79,7 +84,7 @@ pub fn measure(start: Start, options: &RenderOptions, exports: &Exports) -> anyh
     unexported.map_or_else(|| Ok(result.ending()), |unexported| Err(anyhow!(unexported)))
 }
 
-/// Prints the result, and how to continue the run if it is undecided. Writes the HTML report if the run measured
+/// Prints the result, and how to continue the run if it is undecided or missed its precision. Writes the HTML report if the run measured
 /// experiments or judged claims, or if its folder already has a report.
 fn print(result: &RunResult, options: &RenderOptions) -> anyhow::Result<()> {
     let use_case = result.plan.use_case;
@@ -92,8 +97,11 @@ fn print(result: &RunResult, options: &RenderOptions) -> anyhow::Result<()> {
     }
     let is_undecided = result.outcome.claims.iter().any(|claim| claim.verdict == Verdict::Undecided);
     let is_open = is_undecided && !result.outcome.interrupted && use_case != UseCase::CalibrateHere;
-    if let (true, Some(how)) = (is_open && !options.quiet, continue_hint(result)) {
+    if let (true, Some(how)) = (is_open && !options.quiet, continue_hint(result, &[])) {
         output::note(&format!("undecided; {how} without a higher chance of error"));
+    }
+    if let (false, Some(missed)) = (options.quiet, missed_precision(result, is_undecided)) {
+        output::note(&missed);
     }
     match &result.folder {
         Some(folder) if matches!(use_case, UseCase::Check | UseCase::Run) || folder.join("report.html").is_file() => {
@@ -131,9 +139,9 @@ fn interruption_cost(outcome: &Outcome) -> String {
 }
 
 /// Returns a hint with the command that continues the run; `None` if the run has no evidence. The command allows at
-/// least the trials and the time that a verdict needs. If the run ended at its maximum number of trials, the command
-/// doubles this number.
-fn continue_hint(run: &RunResult) -> Option<String> {
+/// least the trials and the time that a verdict needs. If the number of trials was limited, the command doubles the
+/// limit. The command also has the options in `more`, each with its value.
+fn continue_hint(run: &RunResult, more: &[(&str, String)]) -> Option<String> {
     let is_interrupted = run.outcome.interrupted;
     let reasons = run.outcome.claims.iter().flat_map(|claim| &claim.reasons).filter(|_| !is_interrupted);
     let (mut least_trials, mut takes_ns) = (0, 0.0_f64);
@@ -149,9 +157,55 @@ fn continue_hint(run: &RunResult) -> Option<String> {
     let limit = config.exact_trials.or(config.max_trials).filter(|_| !is_interrupted);
     let trials = limit.map(|limit| ("--max-trials", limit.saturating_mul(2).max(least_trials).to_string()));
     let time = (takes_ns > 0.0).then(|| ("--max-time", outlook::allowance(takes_ns / 1e9)));
-    let limits: Vec<(&str, String)> = trials.into_iter().chain(time).collect();
+    let limits: Vec<(&str, String)> = trials.into_iter().chain(time).chain(more.iter().cloned()).collect();
     let options: Vec<&str> = limits.iter().flat_map(|(option, value)| [option, value.as_str()]).collect();
     Some(format!("`{}` continues the run", continue_command(run, &options)?))
+}
+
+/// Returns the reason why a continuation measured nothing.
+fn unmeasured(run: &RunResult) -> &'static str {
+    let claims = &run.outcome.claims;
+    let is_open = |claim: &ClaimResult| matches!(claim.verdict, Verdict::Undecided | Verdict::Deferred);
+    match () {
+        () if claims.iter().any(is_open) => "nothing was measured: the run has reached its limits",
+        () if run.plan.use_case == UseCase::Compare && !claims.is_empty() => {
+            "nothing was measured: the run already has its answers; to narrow its intervals, use --precision"
+        }
+        () => "nothing was measured: the run is already complete",
+    }
+}
+
+/// Returns a note if a comparison ended before it reached the precision that the user requested, with the precision
+/// that it reached. The note has the command that continues the run, unless an answer `is_undecided` or the run was
+/// interrupted, because another note then has it.
+fn missed_precision(run: &RunResult, is_undecided: bool) -> Option<String> {
+    let RunResult { plan, outcome, .. } = run;
+    // A precision with a time limit of its own is the default of `compare`.
+    let wanted = plan.config.precision.filter(|_| plan.config.precision_time.is_none())?;
+    let is_judged = |claim: &&ClaimResult| claim.trials > 0 && claim.decision.is_some();
+    let is_missed = |claim: &&ClaimResult| claim.precision().is_none_or(|reached| reached > wanted);
+    let missed: Vec<&ClaimResult> = outcome.claims.iter().filter(is_judged).filter(is_missed).collect();
+    let reached = missed.iter().map(|claim| {
+        let candidate = claim.asked.tests.iter().find_map(|test| match test {
+            Test::Versus { candidate, .. } => Some(escape_controls(&candidate.to_string())),
+            Test::Predicate { .. } => None,
+        });
+        let reached =
+            claim.precision().map_or_else(|| "no interval yet".into(), |reached| format!("±{}", percent(reached)));
+        format!("`{}` {reached}", candidate.unwrap_or_default())
+    });
+    let reached: Vec<String> = reached.collect();
+    let option = format!("{}%", exact_percent(wanted).trim_end_matches(" %"));
+    // The elapsed time of a continued run lacks the recorded trials.
+    let needed_s =
+        missed.iter().filter(|_| run.recorded_trials == 0).filter_map(|claim| outlook::seconds_to(claim, wanted));
+    let more_s = needed_s.reduce(f64::max).map(|needed_s| needed_s - run.elapsed.as_secs_f64());
+    let time = more_s.filter(|more_s| *more_s > plan.config.max_time.as_secs_f64() / 1.25);
+    let mut options = vec![("--precision", option.clone())];
+    options.extend(time.map(|more_s| ("--max-time", outlook::allowance(more_s))));
+    let hint = continue_hint(run, &options).filter(|_| !is_undecided && !outcome.interrupted);
+    let hint = hint.map_or_else(String::new, |how| format!("; {how}"));
+    (!missed.is_empty()).then(|| format!("--precision {option} was not reached: {}{hint}", reached.join(", ")))
 }
 
 /// Returns the command that continues a recorded run; `None` if the run has no evidence.

@@ -1,5 +1,5 @@
-//! Measures the cost of evidence: the time to record a row, and to end a run with a million rows and a claim. Also
-//! measures the time and memory for reading the run again from either file.
+//! Measures the cost of evidence: the time to record a row, and the time to end a run with a million rows and a claim.
+//! Also measures the time and memory for reading the rows back, from `trials.parquet` and from `trials.jsonl`.
 //!
 //! `cargo run --release --example evidence_cost [RUNS]`; the run is kept below RUNS if one is given.
 

@@ -1,5 +1,6 @@
-//! Measures the loop's own time between in-process observations: from the end of one measurement to the start of the
-//! next, as measured inside of them. `cargo xtask bench loop` runs it.
+//! Measures the overhead of the main loop of a run between two in-process measurements. It is the time from the end of
+//! one measurement to the start of the next, which the measured functions read from the clock. `cargo xtask bench loop`
+//! runs this program.
 #![allow(clippy::print_stdout)]
 
 use std::cell::RefCell;

@@ -173,8 +173,8 @@ impl TrialRecord {
     }
 
     /// Completes the record of a trial that was cut off. If an arm lacks a sample of any metric, its measurement may
-    /// have been cut off. The arm then gets an unknown value for each metric without a sample. Metrics that combine
-    /// several samples get one too, because samples may be missing.
+    /// have been cut off. The arm then gets an unknown value for each metric without a sample. It also gets one for
+    /// each metric that combines several samples, because some of these may be missing.
     pub fn lose_the_rest(&mut self, metrics: &[Metric]) {
         let seen = std::mem::take(&mut self.samples.0);
         for arm in &mut self.measured {
@@ -196,15 +196,16 @@ pub trait Executor {
     /// Prepares some arms of a lane for measuring, and verifies the results that they compute. `arms` has each arm with
     /// its slot, which is its index in the lane.
     ///
-    /// # Errors If the arms cannot be prepared, or if a signal arrives in the meantime.
+    /// # Errors
+    /// If the arms cannot be prepared, or if a signal arrives in the meantime.
     fn open(&mut self, lane: usize, experiment: &str, arms: &[(usize, Arm)]) -> Result<FactsBySlot, TargetError>;
 
     /// Closes the lane: releases everything that `open` prepared.
     fn close(&mut self, lane: usize);
 
-    /// Starts measuring the block. If this block or an earlier one has been measured completely, stores that block's
-    /// record in `record`; otherwise `record` stays empty. Records are judged in the order in which their blocks were
-    /// passed to `run`, so a slow or lost record cannot be left out of a verdict.
+    /// Starts measuring the block. `record` receives the next record that is complete, which is of this block or of an
+    /// earlier one. If there is none yet, `record` stays empty. Records are judged in the order in which their blocks
+    /// were passed to `run`, so a slow or lost record cannot be left out of a verdict.
     fn run(&mut self, block: Block, record: &mut TrialRecord);
 
     /// Waits for the next record of a block that was passed to `run`, and stores it in `_record`. Returns `false` if

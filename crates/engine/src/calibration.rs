@@ -15,13 +15,13 @@ use crate::result::RunResult;
 const MINUTE: Duration = Duration::from_secs(60);
 /// Maximum number of pairs in a simulated minute of measurement. Judging more pairs would take too long.
 const MOST_PAIRS: u64 = 4000;
-/// A difference counts as detectable if it is detected in this share of the [`MINUTES`] simulated minutes of
-/// measurement.
+/// Minimum share of the [`MINUTES`] simulated minutes of measurement in which a difference must be detected. A
+/// difference that reaches this share counts as detectable.
 const SEEN_SHARE: f64 = 0.8;
 const MINUTES: usize = 40;
-/// The smallest difference that is tried, as the logarithm of the ratio of two times.
+/// The smallest difference that is tried, as the logarithm of the ratio of two durations.
 const LEAST: f64 = 1e-6;
-/// The largest difference that is tried, as the logarithm of the ratio of two times: one takes twice as long.
+/// The largest difference that is tried, as the logarithm of the ratio of two durations: one is twice as long.
 const GREATEST: f64 = std::f64::consts::LN_2;
 /// The smallest detectable difference is determined to within this factor.
 const PRECISION: f64 = 1.05;
@@ -57,7 +57,7 @@ pub struct Calibration {
     /// Number of pairs that are judged in each simulated minute. It is `minute_pairs`, unless judging that many would
     /// take too long.
     pub calculated_pairs: u64,
-    /// A difference counts as detectable if it is detected in this share of the simulated minutes.
+    /// Minimum share of the simulated minutes in which a difference must be detected, so that it counts as detectable.
     pub seen_share: f64,
     /// Smallest difference that is detectable in a minute. `None` if no difference up to
     /// [`seen_difference_limit`](Self::seen_difference_limit) is detectable.
@@ -102,9 +102,9 @@ pub fn calibrate(run: &RunResult) -> Option<Calibration> {
     })
 }
 
-/// Returns the smallest difference that `judge` detects often enough, as the logarithm of a ratio. It must be detected
-/// within `pairs` pairs, in at least the share [`SEEN_SHARE`] of the simulated minutes. Returns `None` if it is larger
-/// than [`GREATEST`].
+/// Returns the smallest difference that `judge` detects often enough, as the logarithm of a ratio. Often enough means:
+/// within `pairs` pairs, in at least the share [`SEEN_SHARE`] of the simulated minutes. Returns `None` if this
+/// difference is larger than [`GREATEST`].
 ///
 /// `noise` has the log-ratios of the measured pairs. For each simulated pair, one of them is drawn with replacement. It
 /// gets a random sign, because the order within a pair is random.
@@ -175,8 +175,8 @@ mod tests {
     fn what_is_seen_lies_between_what_is_known_of_tests() {
         let (pairs, scale, error) = (200.0_f64, 0.01, 0.0005_f64);
         let shift = seen(&noise(scale), pairs as u64).unwrap() / scale;
-        // The first value: a test that looks only once and uses all the information, which is 1/3 per pair for a
-        // logistic distribution. It is the z-value of the error plus that of 80 %, divided by √(n/3).
+        // The first value is for a test that looks only once and uses the full Fisher information. A logistic
+        // distribution has 1/3 per pair. The value is the z-value of the error plus that of 80 %, divided by √(n/3).
         let limit = (3.29 + 0.84) / (pairs / 3.0).sqrt();
         // The second value: the shift at which a sign test decides 80 % of the runs within this number of pairs.
         let judge = ascertain_stats::Judge::new(0.5, error).unwrap();

@@ -74,9 +74,9 @@ pub enum Judging {
 pub struct Hypothesis {
     /// The method by which trials are judged.
     pub judging: Judging,
-    /// Largest difference that does not matter; `None` for no margin. Rates within this distance of the claimed rate
-    /// need not be distinguished from it, which guarantees that the measurement ends. For [`Judging::Order`], ratios
-    /// this close to 1 count as the same.
+    /// Largest difference that does not matter; `None` for no margin. A rate within this distance of the claimed rate
+    /// need not be distinguished from the claimed rate. The measurement is therefore sure to end. For
+    /// [`Judging::Order`], ratios this close to 1 count as the same.
     #[serde(default)]
     pub margin: Option<f64>,
     /// The tests that a trial must pass. A trial counts against the claim if any of the tests is false.
@@ -137,8 +137,9 @@ impl Hypothesis {
         matches!(self.tests.as_slice(), [Test::Versus { .. }])
     }
 
-    /// Returns the quantile of the paired ratios or differences that decides the claim. For example, "at least x in a
-    /// share `rate` of the trials" is about the (1 − rate)-quantile. Returns `None` if the claim compares no arms.
+    /// Returns the quantile that decides the claim, among the paired ratios or differences of all trials. For example,
+    /// the claim "at least x in a share `rate` of the trials" is about the (1 − rate)-quantile. Returns `None` if the
+    /// claim compares no arms.
     pub fn quantile(&self, rate: f64) -> Option<f64> {
         let [Test::Versus { bound, .. }] = self.tests.as_slice() else { return None };
         Some(match bound {
@@ -215,9 +216,9 @@ impl Effect {
     }
 }
 
-/// Returns, for each trial with values of both arms, the factor by which the candidate is better, as a range. Each
-/// argument has the values of one arm with the indices of their trials. The result is `None` for a trial in which a
-/// value is zero or negative.
+/// Returns the factors by which the candidate is better, one range for each trial with values of both arms. Each
+/// argument has the values of one arm, with the indices of their trials. A factor is `None` if one of the two values is
+/// zero or negative.
 pub(crate) fn paired_ratios(
     better: Better,
     candidates: impl Iterator<Item = (u64, Bounds)>,

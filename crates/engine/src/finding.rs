@@ -38,8 +38,8 @@ pub enum Reason {
         /// `true` if the arm was prepared for measuring, but never measured. The time was spent on other arms, which
         /// promised more evidence per second.
         was_tried: bool,
-        /// Estimated time in nanoseconds that preparing and trying every requested arm takes. `None` if it is not
-        /// known, or if `was_tried` is `true`.
+        /// Estimated time for preparing and trying every requested arm, in nanoseconds. `None` if it is not known, or
+        /// if `was_tried` is `true`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         all_tried_ns: Option<f64>,
     },
@@ -130,7 +130,7 @@ pub struct Least {
 /// The smallest number of trials that would be enough for an answer if the run's error probability were higher.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AtError {
-    /// The higher error probability: that any verdict of the run is wrong.
+    /// The higher error probability of the run: the probability that any of its verdicts is wrong.
     pub error: f64,
     /// Number of trials that would be enough with this error probability.
     pub trials: u64,
@@ -329,8 +329,8 @@ pub enum Threat {
     },
 }
 
-/// A remark of a session about an arm, which is shown with the figures. While the arm is measured, the latest remark is
-/// shown; at the end, all are.
+/// A remark of a session about an arm, which is shown with the figures. While the arm is measured, only the latest
+/// remark is shown; at the end, all remarks are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Remark {
@@ -346,12 +346,12 @@ pub enum Remark {
         /// The servers that do not give the expected answer.
         others: Vec<Dissent>,
     },
-    /// The time from a DNS provider's announcement that a change is done until the last server has the change. It is
-    /// negative if the announcement came later.
+    /// The delay between a DNS provider's announcement that a change is done and the moment when the last server has
+    /// the change. It is negative if the last server had the change before the announcement.
     Done {
         /// Number of changes that the median is taken of.
         changes: u64,
-        /// Median of the time from the announcement until the change is on the last server, in nanoseconds.
+        /// Median of the delay from the announcement until the last server has the change, in nanoseconds.
         before_ns: f64,
         /// Lower end of the median's confidence interval, in nanoseconds.
         low_ns: f64,
@@ -363,13 +363,13 @@ pub enum Remark {
     Held {
         /// Name of the server to which changes are sent.
         server: String,
-        /// Time from when this server had the change until the first other server had it, in nanoseconds.
+        /// Time during which only this server had the change, until the first other server had it too, in nanoseconds.
         held_ns: f64,
     },
     /// Some DNS servers limit how often they answer. They were queried less often than the others.
     Limited {
-        /// Names of the servers that limit their answers. Each comes with the interval in nanoseconds between two
-        /// queries to the server from the same port.
+        /// Names of the servers that limit their answers. The number next to a name is the interval between two queries
+        /// that one port sends to this server, in nanoseconds.
         servers: Vec<(String, u64)>,
         /// Interval between queries to the other servers, in nanoseconds.
         interval_ns: u64,
@@ -410,26 +410,26 @@ pub enum Remark {
     },
     /// Requests were sent too slowly or too late, or the system refused to send them.
     Overload {
-        /// Number of trials in which any of this happened.
+        /// Number of trials with at least one of these problems.
         limited: u64,
         /// Total number of trials of the arm, including warm-up trials.
         trials: u64,
         /// Rate at which requests should have been sent, per second.
         wanted_per_s: f64,
-        /// Rate at which requests were sent in the last such trial, per second.
+        /// Rate at which requests were sent in the last of these trials, per second.
         sent_per_s: f64,
-        /// Delay that 1 % of the requests reached or exceeded in the last such trial, in nanoseconds. It is 0 if delays
-        /// were not the problem.
+        /// Delay that 1 % of the requests reached or exceeded in the last of these trials, in nanoseconds. It is 0 if
+        /// delays were not the problem.
         late_ns: f64,
-        /// Number of requests that the system refused to send in the last such trial.
+        /// Number of requests that the system refused to send in the last of these trials.
         refused: u64,
     },
     /// A command does less work if its output goes to `/dev/null`.
     RecognisesNull {
-        /// Resources that the command used in one trial with its output to `/dev/null`.
+        /// Resources that the command used in a trial whose output went to `/dev/null`.
         null: Work,
-        /// Resources that the command used in one trial with its output to another device, which programs do not
-        /// recognise as a null device.
+        /// Resources that the command used in a trial whose output went to a neutral device. Such a device discards all
+        /// output too, but programs do not recognise it.
         neutral: Work,
     },
     /// A command failed. The failure counts as an observation, not as an error.
@@ -460,7 +460,8 @@ pub struct Dissent {
     pub server: String,
     /// The server's answer; `None` if the server does not answer.
     pub says: Option<String>,
-    /// Time in nanoseconds for which the server's answer has differed, since the session began to wait.
+    /// Time for which the server's answer has differed so far, in nanoseconds. It counts from when the session began to
+    /// wait.
     pub for_ns: u64,
 }
 

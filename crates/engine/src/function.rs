@@ -100,8 +100,8 @@ impl<'a> Group<'a> {
         Group { spec, inputs: vec![Input::default()], current: 0, functions: Vec::new() }.described()
     }
 
-    /// Selects the input for functions that are added from now on: the current input with this parameter set, such as
-    /// its size. Other parameters keep their values.
+    /// Selects the input at which functions are added from now on. It is the current input with a new level for one
+    /// parameter, such as the size. All other parameters keep their levels.
     #[must_use]
     pub fn at(mut self, parameter: &str, level: impl Display) -> Self {
         let level = level.to_string();
@@ -117,7 +117,8 @@ impl<'a> Group<'a> {
 
     /// Sets how much work each function does per call at the current input. This adds the metric `throughput`.
     ///
-    /// # Panics If one input has its amount of work in bytes and another in elements.
+    /// # Panics
+    /// If one input has its amount of work in bytes and another in elements.
     #[must_use]
     pub fn throughput(mut self, throughput: Throughput) -> Self {
         let mut others = self.inputs.iter().filter_map(|input| input.throughput);
@@ -198,8 +199,8 @@ impl<'a> Group<'a> {
         self.spec.id = names::unused(&self.spec.id, is_taken);
     }
 
-    /// Keeps only the functions for which `keep` returns `true`. Its argument is the function's name with the input, as
-    /// in tables: `sort (elements=100)`.
+    /// Keeps only the functions for which `keep` returns `true`. The argument of `keep` is the function's name with the
+    /// input, as in tables: `sort (elements=100)`.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
         let inputs = &self.inputs;
         self.functions.retain(|function| keep(&function.arm(inputs).to_string()));

@@ -14,6 +14,7 @@ pub(crate) fn unused(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
 /// use ascertain_engine::names::nearest;
 /// assert_eq!(nearest("kahn", ["naive", "kahan"]), Some("kahan"));
 /// assert_eq!(nearest("zebra", ["naive", "kahan"]), None);
+/// assert_eq!(nearest("link-thr", ["link-truth", "link-throughput"]), Some("link-throughput"));
 /// ```
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known = known.into_iter().map(|known| (likeness(word, known), known));
@@ -29,8 +30,18 @@ pub fn by_nearness<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
     known
 }
 
+/// Minimum length in bytes of a word that is searched for in known words. Shorter words occur in too many of them.
+pub const LEAST_LENGTH: usize = 3;
+
+/// Returns how similar a known word is to `word`, from 0 to 1. The result is higher if the known word contains `word`:
+/// 1 to 2, and 2 to 3 if it begins with `word`.
 fn likeness(word: &str, known: &str) -> f64 {
-    strsim::normalized_damerau_levenshtein(word, known)
+    let bonus = match known.find(word).filter(|_| word.len() >= LEAST_LENGTH) {
+        Some(0) => 2.0,
+        Some(_) => 1.0,
+        None => 0.0,
+    };
+    bonus + strsim::normalized_damerau_levenshtein(word, known)
 }
 
 /// Returns a suggestion to append to an error message about an unknown word; `None` if no known word is similar.

@@ -22,8 +22,8 @@ struct Shared {
     /// Names of the arms in each lane (group of arms that are measured together), by slot, which is the arm's index in
     /// the lane.
     lanes: Vec<Vec<String>>,
-    /// The number of the arm that is being measured, from its lane and slot (see [`PLACES`]); or else [`IDLE`] or
-    /// [`OPENING`].
+    /// The arm that is being measured, as one number made from its lane and slot (see [`PLACES`]). If no arm is being
+    /// measured, the value is [`IDLE`] or [`OPENING`].
     activity: AtomicU64,
     since_ns: AtomicU64,
     trial_since_ns: AtomicU64,
@@ -31,14 +31,14 @@ struct Shared {
     arms: AtomicU64,
     /// Number of arms in the current trial whose measurement has begun.
     begun: AtomicU64,
-    /// For each arm, the last remark of each kind. The key is the number of the arm, as in `activity`.
+    /// For each arm, the last remark of each kind. The key is the number of the arm, made from its lane and slot.
     remarks: Mutex<BTreeMap<u64, Vec<Remark>>>,
 }
 
 const IDLE: u64 = u64::MAX;
 const OPENING: u64 = u64::MAX - 1;
-/// Factor that makes one number of an arm's lane and slot, for [`Shared::activity`]: `lane * PLACES + slot`. It must be
-/// larger than every slot.
+/// Factor for combining the lane and the slot of an arm into one number: `lane * PLACES + slot`. It must be larger than
+/// every slot.
 const PLACES: u64 = 1 << 16;
 
 /// An activity that may take long.
@@ -133,14 +133,14 @@ impl Now {
         }
     }
 
-    /// Returns the remark to show for the arm that is being measured. If there are remarks of several kinds, it is the
-    /// latest one of the kind that was the first to occur.
+    /// Returns the remark to show for the arm that is being measured. If there are remarks of several kinds, chooses
+    /// the kind that occurred first, and returns the latest remark of this kind.
     #[must_use]
     pub fn latest_remark(&self) -> Option<Remark> {
         self.remarks().get(&self.0.activity.load(Relaxed))?.first().cloned()
     }
 
-    /// Returns all remarks, each after the index of its arm's lane and the arm's slot in that lane.
+    /// Returns all remarks. Each comes with the index of its arm's lane and the slot of the arm in this lane.
     pub(crate) fn all_remarks(&self) -> Vec<((usize, usize), Remark)> {
         let place = |place: &u64| ((place / PLACES) as usize, (place % PLACES) as usize);
         let remarks = self.remarks();

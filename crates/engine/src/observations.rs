@@ -20,8 +20,8 @@ pub struct ArmValues {
     pub arm: Arm,
     /// For each metric, its values. Empty for a metric whose values are summarised separately for each key.
     pub by_metric: Vec<Values>,
-    /// For each metric whose values are summarised separately for each key, such as each server, the values by key.
-    /// `None` for all other metrics.
+    /// The values by key, for each metric whose values are summarised separately for each key. A key is, for instance,
+    /// a server. `None` for all other metrics.
     pub(crate) by_key: Vec<Option<BTreeMap<String, Values>>>,
     /// Facts about the arm: properties that nobody has set, and that are the same in each trial.
     pub facts: Point,
@@ -46,10 +46,11 @@ impl ArmValues {
         self.trials[metric].iter().cloned().flatten().zip((0..values.len()).map(|index| values.bounds(index)))
     }
 
-    /// Returns the factor by which this arm is better than the baseline, as a range for each trial with values of both
+    /// Returns the factors by which this arm is better than the baseline, one range for each trial with values of both
     /// arms. Trials with a value that is zero or negative are left out.
     ///
-    /// # Panics If there is no metric with this index.
+    /// # Panics
+    /// If there is no metric with this index.
     pub fn ratios_to(&self, baseline: &ArmValues, metric: usize, better: Better) -> Values {
         let ratios = paired_ratios(better, self.by_trial(metric), baseline.by_trial(metric));
         ratios.into_iter().flatten().collect()
@@ -59,7 +60,7 @@ impl ArmValues {
 /// Error probability of the confidence interval of each median. It is not part of the run's error probability.
 const ERROR: f64 = 0.05;
 
-/// Returns the 95 % confidence interval of the median. A side for which there are not enough values is infinite.
+/// Returns the 95 % confidence interval of the median. A bound for which there are not enough values is infinite.
 pub(crate) fn median_interval(sorted: &Sorted) -> (f64, f64) {
     quantile_ranks(sorted.as_slice().len() as u64, 0.5, ERROR / 2.0, ERROR / 2.0)
         .map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| sorted.between(ranks))

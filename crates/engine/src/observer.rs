@@ -21,7 +21,7 @@ pub trait Observer {
     /// evidence.
     fn unkept(&mut self, _error: &evidence::Error) {}
 
-    /// Called as soon as the duration of a trial is known, if the run's time limit is too short for its answers. The
+    /// Called if the time limit is too short for the run's answers, as soon as the duration of a trial is known. The
     /// outlook predicts the time that the run needs.
     fn outlook(&mut self, _outlook: &Outlook) {}
 
@@ -38,7 +38,7 @@ pub trait Observer {
     }
 
     /// Called with the outcome so far, if [`outcome_due`](Self::outcome_due) returned `true`. The run computes this
-    /// outcome between trials, so it adds nothing to their times and does not influence the run.
+    /// outcome between trials. It therefore does not influence the results, and it is not part of any measured time.
     fn outcome(&mut self, _plan: &Plan, _outcome: &Outcome, _observations: &Observations) {}
 }
 
@@ -95,8 +95,8 @@ pub struct Standing {
     pub unit: Option<Unit>,
 }
 
-/// A prediction of how long the run must measure until it has its answers. It is only made if the run's time limit is
-/// shorter than that.
+/// A prediction of how long the run must measure until it has its answers. It is only made if this is longer than the
+/// run's time limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outlook {
     /// The smallest effort that can give the run its answers: trials and time.

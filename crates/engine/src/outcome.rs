@@ -8,6 +8,7 @@ use crate::experiment::{Arm, Better, Point};
 use crate::finding::{Estimated, Reason, Remark, Threat, Unlike, known};
 use crate::plan::Table;
 use crate::unit::Unit;
+use crate::values::relative_half_width;
 
 /// Name and version of the schema of [`Outcome`] in JSON.
 pub const SCHEMA: &str = "ascertain.run/1";
@@ -50,9 +51,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the outcome without the points that were measured only because claims needed them: it keeps the points
-    /// whose arms are in one of these tables. If there are no tables, all points are kept. Use this for tables that
-    /// people read; formats for programs contain every point.
+    /// Returns the outcome with only those points whose arms are in one of these tables. The other points were measured
+    /// only because claims needed them. If there are no tables, all points are kept. Use this for tables that people
+    /// read; formats for programs contain every point.
     pub fn asked_for(&self, tables: &[Table]) -> Outcome {
         let is_asked_for = |point: &&PointSummary| {
             let asks = |table: &Table| table.experiment == point.experiment && table.arms.contains(&point.arm);
@@ -193,8 +194,8 @@ pub struct PointSummary {
     /// Number of observations that were cut off, by their time limit or by a signal. If such observations make the
     /// median or a percentile `None`, its true value is above `limit`.
     pub censored: u64,
-    /// Lower bound that holds for every value that was cut off: their time limit, or the shortest time after which an
-    /// observation was cut off. `None` if it is not known.
+    /// Lower bound that holds for every value that was cut off. It is the time limit, or the shortest time after which
+    /// an observation was cut off. `None` if it is not known.
     pub limit: Option<f64>,
     /// Largest number that was observed, including the times that cut-off observations had reached. The true maximum
     /// may be larger.
@@ -270,8 +271,8 @@ pub struct ClaimResult {
     pub rate_claimed: f64,
     /// Highest probability that the verdict is wrong.
     pub error: f64,
-    /// The factor by which the candidate is better (for `compare`: reference divided by command). It is the quantile of
-    /// the paired ratios that matches the claimed rate, which is the median for a rate of 0.5. For a claim about a
+    /// The factor by which the candidate is better (for `compare`: reference divided by command). It is a quantile of
+    /// the paired ratios, chosen to match the claimed rate; for a rate of 0.5 it is the median. For a claim about a
     /// difference, it is the amount in the metric's unit. For a predicate on one deterministic metric, it is the value
     /// of the metric.
     pub ratio: Option<f64>,
@@ -369,6 +370,13 @@ impl Gate {
 }
 
 impl ClaimResult {
+    /// Returns the precision of `ratio`: half of the width of its interval divided by the interval's middle. `0.01` means
+    /// ±1 %. Returns `None` if an end of the interval is unknown.
+    #[must_use]
+    pub fn precision(&self) -> Option<f64> {
+        relative_half_width((self.ratio_low.filter(|low| *low > 0.0)?, self.ratio_high?))
+    }
+
     /// Returns the counts of all trials that were judged.
     pub fn judged(&self) -> Decided {
         let Self { trials, successes, ties, unknown, .. } = *self;
@@ -446,11 +454,11 @@ pub enum Decision {
     Slower,
     /// The difference is within the margin, because the whole interval of the command's ratio is inside the margin.
     Same,
-    /// The command is not slower than the reference by more than the margin. This is decisive for [`Gate::Slower`],
-    /// which then does not fail, so nothing more is measured.
+    /// The command is not slower than the reference by more than the margin. With [`Gate::Slower`], the comparison ends
+    /// with this decision, because the gate then cannot fail.
     NotSlower,
-    /// The command is not faster than the reference by more than the margin. This is decisive for [`Gate::Faster`],
-    /// which then does not fail, so nothing more is measured.
+    /// The command is not faster than the reference by more than the margin. With [`Gate::Faster`], the comparison ends
+    /// with this decision, because the gate then cannot fail.
     NotFaster,
     /// The run ended, by its time limit or its number of trials, before an answer was possible.
     Undecided,

@@ -142,8 +142,8 @@ pub struct Config {
     /// Mean time between two trials, which then start at random times. `None`: each trial starts right after the one
     /// before.
     pub gap: Option<Duration>,
-    /// Number of trials that each table needs. The arms of a table with this many trials are only measured for claims.
-    /// If it is `None`, they are measured in every trial while a claim is open.
+    /// Number of trials that each table needs. Once a table has this many trials, its arms are only measured for
+    /// claims. With `None`, the arms are measured in every trial while a claim is open.
     pub table_trials: Option<u64>,
     /// `true` if the run goes on after all verdicts, until its time limit or the maximum number of trials.
     pub until_time_is_up: bool,
@@ -191,8 +191,9 @@ pub type Registry<'a> = [&'a dyn Experiment];
 /// Returns the error probability of each claim. The claims that set none share the rest of the run's error probability,
 /// `total`, equally.
 ///
-/// # Errors If `total` is not a probability, if the claims' own error probabilities exceed it, or if they leave nothing
-/// for the other claims.
+/// # Errors
+/// If `total` is not a probability, if the claims' own error probabilities exceed it, or if they leave nothing for the
+/// other claims.
 pub fn share_error(claims: &[Claim], total: f64) -> Result<Vec<f64>, Error> {
     if !(total > 0.0 && total < 1.0) {
         return Err(Error::NotAnError(total));
@@ -221,8 +222,8 @@ const EASIER_ERROR: f64 = 0.05;
 fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>, Error> {
     let config = &plan.config;
     let errors = share_error(&plan.claims, config.error)?;
-    // The error probability of each claim if that of the run were `EASIER_ERROR`. `None` if the claims' own error
-    // probabilities exceed it.
+    // The error probability that each claim would have if the run's error probability were `EASIER_ERROR`. `None` if
+    // the claims' own error probabilities exceed `EASIER_ERROR`.
     let easier = if config.error < EASIER_ERROR { share_error(&plan.claims, EASIER_ERROR).ok() } else { None };
     let judges = plan.claims.iter().zip(errors).enumerate().map(|(index, (claim, error))| {
         let easier = easier.as_ref().map(|errors| (EASIER_ERROR, errors[index]));
@@ -306,8 +307,8 @@ fn unavailable(arm: Option<&Arm>, lack: Unavailable) -> Reason {
     Reason::Unavailable { arm: arm.cloned(), lack }
 }
 
-/// Returns the lane (group of arms that are measured together) that has the most of these `arms`, and room for the rest
-/// of them. If no such lane has any of the arms, adds a new lane.
+/// Returns a lane (group of arms that are measured together) for these `arms`. Chooses the lane that already has the
+/// most of them and has room for the others. If no lane has any of them and room for the others, adds a new lane.
 fn best_lane<'a, 'l>(lanes: &'l mut Vec<Lane<'a>>, experiment: &'a dyn Experiment, arms: &[Arm]) -> &'l mut Lane<'a> {
     let shared = |lane: &Lane| arms.iter().filter(|arm| lane.arms.contains(arm)).count();
     let fits = |lane: &Lane| {

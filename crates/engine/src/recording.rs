@@ -25,8 +25,8 @@ pub enum Recording {
         label: Option<String>,
         /// Git revision of the folder in which the run was started.
         revision: Option<evidence::Revision>,
-        /// Folder in the user's state directory with a list of all runs, in which later commands find this run. `None`
-        /// if the run is not to be listed.
+        /// Folder in the user's state directory that lists all runs, so that later commands know this run. `None` if
+        /// the run is not to be listed.
         known: Option<PathBuf>,
     },
     /// Keeps the evidence in the folder of the run that is continued. The folder already has the evidence of earlier

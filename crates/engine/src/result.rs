@@ -32,6 +32,8 @@ pub struct RunResult {
     pub elapsed: Duration,
     /// Number of trials that were already recorded when the run was continued; 0 for a new run.
     pub recorded_trials: usize,
+    /// `true` if the run was continued, but no value was added to its evidence.
+    pub measured_nothing: bool,
     /// Error messages of clean-ups that failed.
     pub cleanup_failures: Vec<String>,
 }
@@ -46,8 +48,8 @@ pub enum GatedVerdict {
     Undecided,
 }
 
-/// The end of a run, which determines the exit code. If several apply, the first in this order counts: interrupted,
-/// failed, gate, undecided, nothing, done.
+/// The way in which a run ended, which determines the exit code. If several values apply, the first of this list
+/// counts: interrupted, failed, gate, undecided, nothing, done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The run is complete and no gate failed.

@@ -39,12 +39,13 @@ const PROGRESS_NS: u64 = 100_000_000;
 /// [`Progress::least`] after the first [`FEW`] trials.
 const SLOW_NS: f64 = 1e8;
 const FEW: u64 = 64;
-/// Share of the run's time during which arms that only tables of results need must wait for open claims. After it, they
-/// get every other slice of the time, so that a claim that cannot be decided does not leave a table empty.
+/// Share of the run's time during which open claims have priority over tables of results. Arms that only tables need
+/// must wait until then. Afterwards, tables get every other slice of the time, so that a claim that cannot be decided
+/// does not leave a table empty.
 const CLAIMS_SHARE: f64 = 0.75;
-/// Inverse of the share of the run's time that pilots may use before all other trials. After it, they may take up to
-/// half of the time that has passed. A pilot prepares a lane, a group of arms that are measured together, and runs its
-/// warm-up trials.
+/// Inverse of a share of the run's time; 4 means a quarter. Pilots come before all other trials until they have used
+/// this share. Afterwards, pilots may take up to half of the elapsed time. A pilot prepares a lane, a group of arms
+/// that are measured together, and runs its warm-up trials.
 const PILOTS_SHARE: u64 = 4;
 
 /// Measures a plan in randomised trials. Stops when every claim is decided and every table is full, when the time is
@@ -63,9 +64,9 @@ pub fn run(
     run_by_clock(plan, registry, recording, stop, observer, &SystemClock)
 }
 
-/// Measures a plan as [`run`] does, but takes the time limits and the times of trials from `clock`. A test can pass a
-/// clock that it controls, so that the run does not depend on the load of the machine. The times in evidence and of the
-/// current activity still come from the machine's clock.
+/// Measures a plan as [`run`] does, but uses `clock` for the time limits and the durations of trials. A test can pass a
+/// clock that it controls, so that the run does not depend on the load of the machine. The evidence and the current
+/// activity still use the machine's clock.
 ///
 /// # Errors
 /// As for [`run`].
@@ -105,6 +106,7 @@ pub fn run_by_clock(
     if let Some(writer) = &mut writer {
         judge.introduce(writer);
     }
+    let is_continued = recorded.is_some();
     let recorded_trials = recorded.as_ref().map_or(0, |recorded| recorded.trials.count());
     let former = recorded.as_ref().and_then(|recorded| recorded.header.outcome.clone());
     #[cfg(feature = "recorded")]
@@ -136,6 +138,7 @@ pub fn run_by_clock(
     if let Some(former) = former {
         carry_over(former, &mut outcome, observations.count() != recorded_values);
     }
+    let measured_nothing = is_continued && observations.count() == recorded_values;
     let target_failed = observations.any_failed() || outcome.claims.iter().any(|c| c.verdict == Verdict::Failed);
     let finished = flushed.and_then(|()| writer.map(|writer| writer.finish(outcome.clone())).transpose());
     let folder = finished.unwrap_or_else(|error| {
@@ -152,6 +155,7 @@ pub fn run_by_clock(
         target_failed,
         elapsed: Duration::from_nanos(ascertain_sys::clock::now_ns().saturating_sub(began_ns)),
         recorded_trials,
+        measured_nothing,
         cleanup_failures: registry.iter().flat_map(|experiment| experiment.cleanup_failures()).collect(),
     })
 }
@@ -178,9 +182,9 @@ fn remarks(now: &Now, lanes: &[Lane]) -> Vec<ArmRemark> {
     now.all_remarks().into_iter().map(to_remark).collect()
 }
 
-/// Adds data from `former`, the outcome from before the run was continued: facts about arms, and remarks about arms
-/// that have no new ones. If `has_changed` is `false`, no values were added, and the machine's description is copied
-/// too.
+/// Adds data from `former`, the outcome from before the run was continued. Adds its facts about arms, and its remarks
+/// about each arm that has no new remarks. If `has_changed` is `false`, the continuation added no values, and the
+/// descriptions of the machine are copied too.
 fn carry_over(mut former: Outcome, outcome: &mut Outcome, has_changed: bool) {
     let is_new =
         |old: &ArmRemark| outcome.remarks.iter().any(|new| (&new.experiment, &new.arm) == (&old.experiment, &old.arm));
@@ -206,8 +210,8 @@ pub(crate) struct TrialLoop<'r, 'a> {
     executor: &'r mut dyn Executor,
     judge: &'r mut RunJudge<'a>,
     evidence: Option<&'r mut Writer>,
-    /// The error that stopped the recording of values. After it, only the start of each trial is recorded: otherwise a
-    /// user who continues the run could drop the trials that were not recorded.
+    /// The error that stopped the recording of values. From then on, only the start of each trial is recorded.
+    /// Otherwise a user who continues the run could drop the trials that were not recorded.
     pub unkept: Option<evidence::Error>,
     facts: &'r RunFacts<'r>,
     stop: &'r interrupt::Stop,
@@ -215,7 +219,7 @@ pub(crate) struct TrialLoop<'r, 'a> {
     time_ns: Range<u64>,
     clock: &'r dyn Clock,
     next_progress_ns: u64,
-    /// End of the time for reaching the plan's precision, as a reading of the clock in nanoseconds.
+    /// Moment at which the run stops waiting for the plan's precision, as a reading of the clock in nanoseconds.
     precision_ends_ns: u64,
     now: Now,
     /// Number of lanes (groups of arms) that have had their pilot, which shows how long a trial takes. Lanes get their
@@ -315,9 +319,9 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
         self.clock.now_ns()
     }
 
-    /// Returns whether the next step is the pilot of the next lane, which prepares it and runs its warm-up trials. All
-    /// pilots come first if a quarter of the time is enough for them. Otherwise other trials are measured in between.
-    /// In comparisons, all pilots come first, because they show how long the comparisons take.
+    /// Returns whether the next step is a pilot: preparing the next lane and running its warm-up trials. All pilots
+    /// come first if a quarter of the time is enough for them. Otherwise other trials are measured in between. In
+    /// comparisons, all pilots come first, because they show how long the comparisons take.
     fn is_pilots_turn(&self) -> bool {
         let gone_ns = self.now_ns().saturating_sub(self.time_ns.start);
         let all_ns = self.time_ns.end.saturating_sub(self.time_ns.start);
@@ -435,8 +439,9 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
     }
 
     /// Chooses the lane (group of arms) to measure in the next slice of the time. Of the lanes with open claims,
-    /// chooses the one whose e-values, the evidence for a verdict, are expected to grow fastest. If there is none,
-    /// chooses the table with the fewest trials. The choice depends only on the past, so it does not affect validity.
+    /// chooses the one whose e-values, the evidence for a verdict, are expected to grow fastest. If no lane has an open
+    /// claim, chooses the table with the fewest trials. The choice depends only on the past, so it does not affect
+    /// validity.
     fn choose(&mut self) -> Option<usize> {
         if self.time_left_ns() == 0 || self.stop.is_requested() {
             return None;

@@ -112,7 +112,7 @@ fn point(of: &ArmValues, metric: &Metric, key: &str, observed: &Values) -> Point
         p99: quantile(0.99),
         mean: moments.mean().filter(|_| finite),
         std: moments.standard_deviation().filter(|_| finite),
-        // The smallest value must be of a completed observation: one that was cut off is not the shortest.
+        // Only a completed observation can be the smallest value: one that was cut off would have been longer.
         min: sorted.as_slice().first().copied().filter(|least| least.is_finite()),
         max: quantile(1.0),
         censored: observed.iter().filter(|value| **value == f64::INFINITY).count() as u64,
@@ -127,16 +127,16 @@ const COARSE_STEP_NS: f64 = 100.0;
 const FAST_CLOCKS: [&str; 5] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "tdx-tsc"];
 /// The machine counts as busy if its load average per CPU is above this number.
 const QUIET_LOAD: f64 = 0.25;
-/// Steal, the CPU time that other virtual machines got instead, is reported if it is at least this share of the
-/// requested CPU time.
+/// Smallest share of the requested CPU time at which steal is reported. Steal is the CPU time that this machine
+/// requested but that other virtual machines got.
 const STEAL: f64 = 0.01;
-/// Steal, the CPU time that other virtual machines got instead, is reported only if at least this much CPU time was
-/// requested, in nanoseconds. The kernel counts in ticks of up to 10 ms. In less than a second, a single tick would
-/// exceed the share [`STEAL`].
+/// Minimum CPU time, in nanoseconds, that must have been requested before steal is reported. Steal is the CPU time that
+/// other virtual machines got instead. The kernel counts it in ticks of up to 10 ms, so in less than a second a single
+/// tick would exceed the share [`STEAL`].
 const STEAL_WANTED_NS: u64 = 1_000_000_000;
 
-/// Returns the properties of this machine that may change times, so that they differ from those of another run or
-/// another machine.
+/// Returns the properties of this machine that may change times. Because of these properties, the times may differ from
+/// those of another run or another machine.
 pub(crate) fn threats_of_machine(machine: &Machine) -> Vec<Threat> {
     let governor = machine.governor.clone().filter(|name| name != "performance");
     let slow_clock = machine.clock_source.clone().filter(|name| !FAST_CLOCKS.contains(&name.as_str()));

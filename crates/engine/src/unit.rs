@@ -91,8 +91,8 @@ impl Unit {
         of_unit.map(|(text, ..)| *text).filter(|text| !text.is_empty()).collect()
     }
 
-    /// Returns the prefixed units for printing values, such as `(1e9, "GB")`, each with its factor. The largest factor
-    /// comes first. The symbol of a number without a dimension is empty.
+    /// Returns the units for printing values, each as a factor and a symbol with its prefix, such as `(1e9, "GB")`. The
+    /// largest factor comes first. The symbol of a number without a dimension is empty.
     pub fn prefixes(self) -> &'static [(f64, &'static str)] {
         match self {
             Unit::Nanosecond => &[(60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")],
@@ -154,8 +154,8 @@ impl Unit {
     }
 }
 
-/// Converts a unit to its factors and symbols. Code that prints numbers with prefixes uses this, such as the axes of a
-/// plot.
+/// Converts a unit to its factors and symbols. Code that prints numbers with prefixes, such as the axes of a plot, uses
+/// this conversion.
 impl From<Unit> for &'static [(f64, &'static str)] {
     fn from(unit: Unit) -> Self {
         unit.prefixes()
@@ -208,7 +208,7 @@ pub struct QuantityError(String);
 impl Unit {
     fn spelled(self) -> String {
         match self {
-            Unit::One => "a plain number or %".into(),
+            Unit::One => "plain numbers or %".into(),
             unit => unit.spellings().join(", "),
         }
     }
@@ -241,12 +241,12 @@ pub fn parse_quantity(text: &str, expected: Unit) -> Result<f64, QuantityError> 
     }
     let known = SPELLINGS.iter().find(|(spelling, ..)| *spelling == unit_text);
     let (_, unit, scale) = known.ok_or_else(|| {
-        let near = suggestion(unit_text, SPELLINGS.iter().map(|(spelling, ..)| *spelling)).unwrap_or_default();
-        wrong(&format!(
-            ": unknown unit `{unit_text}`; known are ns, us, ms, s, min, h, B, kB, MB, GB, KiB, MiB, GiB, B/s … Gbit/s, \
-             /s, %{near}"
-        ))
+        let near = suggestion(unit_text, expected.spellings()).unwrap_or_default();
+        wrong(&format!(": unknown unit `{unit_text}`; write it in {}{near}", expected.spelled()))
     })?;
+    if unit_text.is_empty() && expected != Unit::One {
+        return Err(wrong(&format!(" needs a unit; write it in {}", expected.spelled())));
+    }
     if *unit != expected {
         return Err(wrong(&format!(" is not in a suitable unit; write it in {}", expected.spelled())));
     }
@@ -292,13 +292,16 @@ mod tests {
     fn wrong_quantities_say_what_is_wrong() {
         let message = |text, unit| parse_quantity(text, unit).unwrap_err().to_string();
         assert!(message("fast", Unit::One).contains("begin with a number"));
-        assert!(message("5 parsecs", Unit::Nanosecond).contains("unknown unit `parsecs`"));
-        assert!(message("5 msec", Unit::Nanosecond).ends_with("%; did you mean `ms`?"));
-        assert!(message("5 MB", Unit::Nanosecond).contains("write it in ns, us"));
-        assert!(message("5", Unit::Nanosecond).contains("write it in ns, us"));
+        let times = "write it in ns, us, µs, ms, s, min, m, h";
+        let parsecs = message("5 parsecs", Unit::Nanosecond);
+        assert_eq!(parsecs, format!("`5 parsecs`: unknown unit `parsecs`; {times}"));
+        assert!(message("5 msec", Unit::Nanosecond).ends_with(&format!("{times}; did you mean `ms`?")));
+        assert!(message("5 msec", Unit::Byte).ends_with("KiB, MiB, GiB"), "only units of the same kind are named");
+        assert_eq!(message("5 MB", Unit::Nanosecond), format!("`5 MB` is not in a suitable unit; {times}"));
+        assert_eq!(message("5", Unit::Nanosecond), format!("`5` needs a unit; {times}"));
         assert!(message("", Unit::One).contains("begin with a number"));
         assert!(message("1e999 s", Unit::Nanosecond).contains("too large"));
-        assert!(message("5 ms", Unit::One).contains("plain number or %"));
+        assert!(message("5 ms", Unit::One).contains("plain numbers or %"));
     }
 
     #[test]

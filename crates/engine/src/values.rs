@@ -8,8 +8,8 @@ use crate::claim::Bound;
 
 /// The range of a number, which lies between `low` and `high`. If both are equal, the number is known exactly.
 ///
-/// For example, an execution was stopped at its limit of 20 ms. Its time lies between 20 ms and infinity, both
-/// excluded. A side without a bound is infinite. For a number that was not observed, both are NaN.
+/// For example, an execution was stopped at its limit of 20 ms. Its duration lies between 20 ms and infinity, both
+/// excluded. A missing bound is infinite. For a number that was not observed, both bounds are NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// The lower bound of the number.
@@ -21,7 +21,7 @@ pub struct Bounds {
 impl Bounds {
     /// The range of a number that may have any value.
     pub const UNKNOWN: Bounds = Bounds { low: f64::NEG_INFINITY, high: f64::INFINITY };
-    /// The range of a number whose observation was cut off, if it is unknown how far it had come. It differs from
+    /// The range of a number whose observation was cut off at an unknown value. It differs from
     /// [`UNKNOWN`](Self::UNKNOWN) by its lower bound, `f64::MIN`.
     pub const CUT_OFF: Bounds = Bounds { low: f64::MIN, high: f64::INFINITY };
     /// The range of a number that was not observed.
@@ -42,8 +42,9 @@ impl Bounds {
         (self.low == self.high).then_some(self.low)
     }
 
-    /// Returns the number if it is known exactly, else the middle of its range if both sides have a bound. A lower
-    /// bound of zero counts as none, because a ratio is always above zero. Tables, plots and sentences show this value.
+    /// Returns the number if it is known exactly, else the middle of its range if the range has two bounds. A lower
+    /// bound of zero does not count as a bound, because a ratio is always above zero. Tables, plots and sentences show
+    /// this value.
     pub fn estimate(self) -> Option<f64> {
         let is_bounded = self.low.is_finite() && self.high.is_finite() && self.low != 0.0;
         self.value().or_else(|| is_bounded.then(|| self.low + (self.high - self.low) / 2.0))
@@ -107,7 +108,8 @@ impl Bounds {
         match (self.value(), other.value()) {
             (Some(value), Some(other)) => Bounds::exact(value - other),
             _ => {
-                // `CUT_OFF` means that the value at the cut-off is unknown, so the subtrahend has no lower bound.
+                // `CUT_OFF` means that it is unknown how far `other` had come, so the range of `other` has no lower
+                // bound.
                 let other_low = if other.low == Bounds::CUT_OFF.low { f64::NEG_INFINITY } else { other.low };
                 Bounds { low: self.low - other.high, high: self.high - other_low }
             }
@@ -131,8 +133,8 @@ pub(crate) fn relative_half_width((low, high): (f64, f64)) -> Option<f64> {
     half_width.is_finite().then(|| half_width / ((high + low) / 2.0).abs())
 }
 
-/// Values in the order in which they were measured. As a slice of numbers, it has infinity for each value that was cut
-/// off.
+/// Values in the order in which they were measured. They dereference to a slice of numbers, which has infinity for each
+/// value that was cut off.
 ///
 /// ```
 /// use ascertain_engine::values::{Bounds, Values};
@@ -284,8 +286,8 @@ impl Sorted {
         Some(Bounds { low: quantile_sorted(self.0.lows(), q)?, high: quantile_sorted(self.as_slice(), q)? })
     }
 
-    /// Returns an interval from the lower bound of the value at one rank to the upper bound of the value at the other.
-    /// A side without a rank is infinite.
+    /// Returns an interval between the values at two ranks: the lower bound of the first and the upper bound of the
+    /// second. If a rank is `None`, this side of the interval is infinite.
     pub fn between(&self, ranks: QuantileRanks) -> (f64, f64) {
         (ranks.interval_in(self.0.lows()).0, ranks.interval_in(self.as_slice()).1)
     }

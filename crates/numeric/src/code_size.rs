@@ -1,11 +1,11 @@
 //! The size of a function's machine code.
 
-/// Defines a function `$name` that only calls `$body`, in a section of the program that contains nothing else. Also
-/// defines a function `$size` that returns the length of that section. `$body` must be inlined.
+/// Defines two functions. `$name` only calls `$body`, which must be inlined, and has a section of the executable for
+/// itself. `$size` returns the length of this section.
 ///
-/// The section is named after `$family` and `$variant`, so both together must form an identifier.
-/// The section's length is the function's share of the instruction cache; tables are not counted. `$size` returns
-/// `None` unless the target is Linux, because it needs the linker's symbols for sections (ELF).
+/// The section's name is `$family` and `$variant`, joined by an underscore. The whole name must be an identifier. The
+/// section's length is the function's share of the instruction cache; tables are not counted. `$size` needs the
+/// linker's symbols for sections (ELF), so it returns `None` unless the target is Linux.
 macro_rules! sized {
     ($family:literal $variant:literal, $name:ident, $size:ident, ($($arg:ident: $type:ty),*) -> $result:ty, $body:expr $(, $feature:literal)?) => {
         #[inline(never)]

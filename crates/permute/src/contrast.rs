@@ -13,8 +13,8 @@ pub(crate) struct Contrast {
     factor: f64,
     /// The number that is added to the second sample's statistic after the multiplication; 0 without a shift.
     term: f64,
-    /// The result of the comparison under the null hypothesis. It compares the statistic of all pooled values, after
-    /// the factor and the term are applied, with the same statistic itself.
+    /// The result of the comparison under the null hypothesis. It is computed from the statistic of all pooled values.
+    /// That statistic, with the factor and the term applied, is compared with the same statistic without them.
     pub expected: f64,
 }
 
@@ -33,7 +33,7 @@ impl Contrast {
     }
 
     /// Compares the samples' statistics. The shift and the scale of the null hypothesis were removed from the pooled
-    /// values, so they are first applied to the second sample's statistic.
+    /// values. They are therefore applied again to the second sample's statistic before the comparison.
     pub fn compare(&self, statistics: &[Enclosure]) -> Enclosure {
         let compare = |greater: Enclosure, less: Enclosure| match self.comparison {
             Comparison::Difference => greater.less(less),

@@ -2,7 +2,7 @@
 
 use crate::pool;
 
-/// The range from `low` to `high`, both included, of a number that is not known exactly. Operations round both ends
+/// The range of a number that is not known exactly: from `low` to `high`, both included. Operations round both bounds
 /// outward. A difference or multiple that is exact is not rounded, so an exact number stays a single number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Enclosure {

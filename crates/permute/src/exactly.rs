@@ -1,5 +1,5 @@
-//! Statistics without rounding, and the comparison of such statistics, which shows whether a reshuffle is an
-//! exceedance. Used if the bounds of an [enclosure] do not decide.
+//! Statistics without rounding, and their comparison, which shows whether a reshuffle is an exceedance. They are only
+//! used if the bounds of an [enclosure] do not decide.
 //!
 //! [enclosure]: crate::enclosure::Enclosure
 
@@ -47,9 +47,9 @@ pub(crate) fn means(totals: &[Dyadic], sizes: &[usize]) -> Statistics {
     each.map(|(index, total)| total.times(&of_others(sizes, index, |size| size))).collect()
 }
 
-/// Computes the variances from the samples' sums and sums of squares. All are multiplied by the product of `n · (n −
-/// 1)` over the sizes `n` of all samples. For each sample, `n · Σx² − (Σx)²` is `n` times the sum of squared deviations
-/// from the mean.
+/// Computes the variances from the samples' sums and sums of squares. All variances are multiplied by the same product,
+/// that of `n · (n − 1)` over the sizes `n` of all samples. For each sample, `n · Σx² − (Σx)²` is `n` times the sum of
+/// squared deviations from the mean.
 pub(crate) fn variances(totals: &[Dyadic], squares: &[Dyadic], sizes: &[usize]) -> Statistics {
     let each = totals.iter().zip(squares).enumerate().map(|(index, (total, squares))| {
         let deviations = squares.times(&Dyadic::whole(sizes[index] as u64)).minus(&total.times(total));
@@ -105,8 +105,9 @@ pub(crate) fn exceeds(question: &Question, statistics: &Statistics, observed: &S
     if question.alternative == Alternative::Less { order.is_le() } else { order.is_ge() }
 }
 
-/// Returns the two statistics that are compared: the first is subtracted from the second, or divides it. They are those
-/// of the two samples if the question is one-sided, otherwise the smallest and the greatest.
+/// Returns the two statistics that are compared. The comparison subtracts the first from the second, or divides the
+/// second by the first. In a one-sided question these are the statistics of the two samples, otherwise the smallest and
+/// the greatest statistic.
 fn ends<'a>(question: &Question, statistics: &'a Statistics) -> (&'a Dyadic, &'a Dyadic) {
     match (question.alternative, statistics.as_slice()) {
         (Alternative::Greater | Alternative::Less, [first, second]) => (first, second),

@@ -3,13 +3,13 @@
 /// The unit roundoff: half a unit in the last place of 1.
 pub(crate) const UNIT: f64 = f64::EPSILON / 2.0;
 
-/// Bounds of the rounding errors of the pooled values, which are zero if the values are exact. Otherwise the values
-/// were read from decimals, and a shift `D` and a scale `S` were then removed from the second sample. The error of a
-/// value `x` is at most `3u (|x| + |D/S|)`.
+/// Bounds of the rounding errors in the pooled values. For exact values all bounds are zero. Other values were read
+/// from decimals, and a shift `D` and a scale `S` were then removed from the second sample. The error of such a value
+/// `x` is at most `3u (|x| + |D/S|)`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Precision {
     pub is_exact: bool,
-    /// `true` if every sum of values is exact, in any order, because they are small multiples of one number.
+    /// `true` if every sum of values is exact, in any order, because the values are small multiples of one number.
     pub adds_exactly: bool,
     /// The quotient `|D/S|`: the shift that was removed from the second sample, divided by the scale.
     undone: f64,
@@ -51,9 +51,9 @@ impl Precision {
         if self.is_exact { 0.0 } else { self.sum }
     }
 
-    /// Returns the error bound for the standard deviation of any `count` values. The errors of the values change it by
-    /// at most the standard deviation of these errors. If the values are exact, the bound covers only the rounding of
-    /// the calculation.
+    /// Returns the error bound for the standard deviation of any `count` values. Errors in the values change the
+    /// standard deviation by at most the standard deviation of these errors. If the values are exact, the bound covers
+    /// only the rounding of the calculation.
     pub fn of_deviation(&self, count: usize) -> f64 {
         self.root_of_squares / (count as f64 - 1.0).sqrt()
     }

@@ -21,8 +21,8 @@ impl Sample {
     }
 }
 
-/// The question to answer about samples: which statistic, compared how. By default it is whether means differ,
-/// two-sided, with the null hypothesis "one distribution".
+/// The question to answer about samples: which statistic is compared, and how. By default, it is a two-sided test of
+/// the difference of means, with the null hypothesis "one distribution".
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Question {
     /// The statistic of each sample.

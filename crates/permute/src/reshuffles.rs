@@ -50,9 +50,9 @@ pub enum Technique {
 pub struct Reshuffles {
     pub(crate) deal: Deal,
     contrast: Contrast,
-    /// The question without the null hypothesis's shift and scale, and the data's statistics without rounding. Exact
-    /// arithmetic uses them if the bounds of the rounding errors do not decide. `None` if exact arithmetic cannot
-    /// decide either.
+    /// Input of the exact arithmetic, which is used if the bounds of the rounding errors do not decide: the question
+    /// without the shift and scale of its null hypothesis, and the unrounded statistics of the data. `None` if exact
+    /// arithmetic cannot decide either.
     exactly: Option<(Question, exactly::Statistics)>,
     observed: Observation,
     /// Lower and upper bound of the distance between the data's comparison and the value that the null hypothesis
@@ -199,8 +199,8 @@ impl Reshuffles {
         Reshuffle { value: compared.value / factor + term, exceeds }
     }
 
-    /// Returns whether the reshuffle that was drawn last is at least as far from the null hypothesis as the data, by
-    /// exact arithmetic. Returns `None` if that cannot decide either.
+    /// Decides by exact arithmetic whether the reshuffle that was drawn last is at least as far from the null
+    /// hypothesis as the data. Returns `None` if exact arithmetic cannot decide either.
     pub(crate) fn exceeds_exactly(&mut self) -> Option<bool> {
         let (question, observed) = self.exactly.as_ref()?;
         let statistics = match &mut self.deal {
@@ -212,7 +212,8 @@ impl Reshuffles {
 }
 
 /// Returns whether samples can be compared without the shift and the scale of the null hypothesis, which were removed
-/// from the pooled values. They can if reapplying both changes every comparison by the same term or factor.
+/// from the pooled values. This is possible if applying the two again would change every comparison by the same term or
+/// factor.
 fn null_cancels(question: &Question) -> bool {
     match question.comparison {
         Comparison::Difference => question.null.scale == 1.0,

@@ -17,8 +17,9 @@ pub(crate) struct ShuffledPool {
     pub values: Vec<f64>,
     pub sizes: Vec<usize>,
     pub statistic: Statistic,
-    /// The weights of [`mean_weights`], one for each sample. With weights, each sample's sum times its weight takes the
-    /// place of its mean, because no division rounds it.
+    /// The weights of [`mean_weights`], one for each sample, if they are used. The product of a sample's sum and its
+    /// weight then takes the place of the sample's mean. A mean would be rounded by its division; the product needs
+    /// none.
     pub weights: Option<Vec<f64>>,
     pub precision: Precision,
 }
@@ -54,8 +55,8 @@ fn split<'a>(mut rest: &'a mut [f64], sizes: &[usize]) -> Vec<&'a mut [f64]> {
 }
 
 /// Returns, for each sample, the product of the other samples' sizes. A sample's sum times this weight is its mean
-/// times the product of all sizes, so no division rounds it. Returns `None` if the product of all sizes is not an exact
-/// double.
+/// times the product of all sizes, computed without a division. Returns `None` if the product of all sizes is not an
+/// exact double.
 pub(crate) fn mean_weights(sizes: &[usize]) -> Option<Vec<f64>> {
     let product = sizes.iter().try_fold(1_u64, |product, size| product.checked_mul(*size as u64))?;
     (product <= 1 << 53).then(|| sizes.iter().map(|size| (product / *size as u64) as f64).collect())
@@ -89,7 +90,7 @@ pub(crate) fn statistic_of(
 }
 
 /// Returns a sample's mean: the sum divided by the count. If there is a weight, returns the sum times the weight
-/// instead, which no division rounds.
+/// instead, which avoids the rounding of a division.
 pub(crate) fn mean(sum: Enclosure, count: usize, weight: Option<f64>) -> Enclosure {
     let count = count as f64;
     match weight {

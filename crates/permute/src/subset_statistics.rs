@@ -1,4 +1,5 @@
-//! The statistics of two samples if a bit mask selects which of the pooled values form the second one.
+//! Computes the statistics of two samples that share a pool of values. A bit mask selects the values of the second
+//! sample; all other values belong to the first.
 
 use ascertain_numeric::subset;
 use ascertain_numeric::sum::sum;
@@ -140,7 +141,7 @@ impl SubsetStatistics {
 
 impl QuantilePosition {
     /// Returns the two sorted values between which the quantile of a sample lies. `flip` chooses the sample: a value
-    /// belongs to it if its bit in the mask, after an exclusive or with `flip`, is set.
+    /// belongs to it if its bit in `mask`, combined with `flip` by exclusive or, is set.
     fn selected(self, sorted: &[f64], mask: &[u64], flip: u64) -> (f64, f64) {
         let low = selected(mask, flip, self.index);
         let high = if self.fraction > 0.0 { next_selected(mask, flip, low) } else { low };
@@ -173,8 +174,8 @@ impl Sums {
     /// Prepares the terms for sums of subsets. `are_exact` means that the terms themselves are not rounded.
     fn new(terms: Vec<f64>, are_exact: bool) -> Sums {
         let magnitude: f64 = terms.iter().map(|term| term.abs()).sum();
-        // Number of roundings: in the additions of the subset and of the total, in their difference, and of the terms
-        // themselves.
+        // Number of roundings: those in the sum of the subset, in the total, in the difference of these two sums, and
+        // in the terms themselves.
         let roundings = subset::additions(terms.len()) as f64 + 8.0;
         let error = 1.01 * roundings * UNIT * magnitude + terms.len() as f64 * f64::MIN_POSITIVE;
         let error = if are_exact && adds_exactly(&terms) { 0.0 } else { error };

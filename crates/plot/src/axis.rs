@@ -23,7 +23,8 @@ pub enum Scale {
 /// ```
 pub type Prefixes = &'static [(f64, &'static str)];
 
-/// Returns the factor and the symbol of the largest prefix that the number reaches, or of the smallest prefix.
+/// Returns the factor and the symbol of the largest prefix that the number reaches. If the number reaches none, returns
+/// those of the smallest prefix.
 pub(crate) fn prefix(unit: Prefixes, value: f64) -> (f64, &'static str) {
     let fitting = unit.iter().find(|(factor, _)| value.abs() >= *factor);
     fitting.or(unit.last()).copied().unwrap_or((1.0, ""))
@@ -41,7 +42,8 @@ pub struct Axis {
     pub unit: Prefixes,
     /// The lowest and the highest number that must be visible; `None` if the axis only needs to show all marks.
     pub domain: Option<(f64, f64)>,
-    /// `true` if the axis writes its numbers, which are shares, in percent. Has no effect on a logarithmic scale.
+    /// `true` if the axis writes its numbers in percent; the numbers must be shares. Has no effect on a logarithmic
+    /// scale.
     pub in_percent: bool,
     /// All numbers that are possible on the axis, such as the levels of a factor. The axis has ticks only at these
     /// numbers. Empty if any number is possible.

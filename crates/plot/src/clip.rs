@@ -1,4 +1,4 @@
-//! Outliers: a few marks so far from all others that an axis that showed them would squeeze the others together.
+//! Outliers: a few marks far from all others. If an axis showed them, the other marks would be squeezed together.
 
 use crate::{Axis, Layer, Scale, label, scale};
 
@@ -7,23 +7,23 @@ use crate::{Axis, Layer, Scale, label, scale};
 pub(crate) struct Clip {
     low: f64,
     high: f64,
-    /// Labelled lines ([`Layer::Rule`]), one for each end of the range beyond which there are outliers. A label gives
-    /// their number and the farthest of them.
+    /// Labelled lines ([`Layer::Rule`]), one for each end of the range with outliers beyond it. The label gives the
+    /// number of these outliers and the value of the farthest one.
     pub(crate) rules: Vec<Layer>,
 }
 
 /// A plot with fewer marks than this has no outliers.
 const LEAST_MARKS: usize = 20;
-/// A mark is an outlier if it is farther than this from the range of the middle 80 % of the marks. The unit is the
+/// Smallest distance of an outlier from the range of the middle 80 % of the marks. The unit of the distance is the
 /// length of that range.
 const APART: f64 = 3.0;
-/// Outliers at one end are clipped only if showing them would lengthen the axis at that end by more than this. The unit
-/// is the length of the axis without outliers.
+/// Largest amount by which outliers at one end may lengthen the axis. If they would lengthen it more, they are drawn at
+/// its edge instead. The unit is the length of the axis without outliers.
 const TOO_LONG: f64 = 2.0;
 
 impl Clip {
-    /// Finds the outliers on a numeric y axis. `None` if the other marks can be distinguished even with all marks on
-    /// the axis. Hollow dots, such as times that were stopped at a limit, are never outliers.
+    /// Finds the outliers on a numeric y axis. `None` if there are none, or if the axis can show them and still
+    /// distinguish the other marks. Hollow dots, such as times that were stopped at a limit, are never outliers.
     pub(crate) fn find(axis: &Axis, layers: &[Layer]) -> Option<Clip> {
         if matches!(axis.scale, Scale::Names(_) | Scale::Logit) || axis.in_percent {
             return None;

@@ -44,7 +44,7 @@ pub(crate) fn dash(series: usize) -> &'static str {
 pub(crate) const MODEL_DASH: &str = "1 3";
 
 /// Outlines of marks about 8 pixels high around 0,0: circle, square, triangle, diamond, triangle pointing down, plus
-/// sign, and x. The path data is relative, so it can follow a command that moves to the position of the mark.
+/// sign, and x. The path data is relative: a path command that moves to the position of the mark comes before it.
 pub(crate) const OUTLINES: [&str; SHAPES] = [
     "m0-3.6a3.6 3.6 0 1 1-.01 0z",
     "m-3.3-3.3h6.6v6.6h-6.6z",
@@ -109,8 +109,8 @@ pub(crate) fn is_light(share: f64) -> bool {
     black > white
 }
 
-/// Returns two contrasts with the colour at this position on the scale: that of black text and that of white text. They
-/// are computed from the relative luminance as in WCAG 2.
+/// Returns two contrasts with the colour at this position on the scale: first that of black text, then that of white
+/// text. They are computed from the relative luminance as in WCAG 2.
 fn contrasts(share: f64) -> [f64; 2] {
     let linear = |channel: u8| match f64::from(channel) / 255.0 {
         value if value <= 0.040_45 => value / 12.92,

@@ -57,7 +57,7 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{} %", hundredths(share))
 }
 
-/// Returns a share in percent, without the sign `%`, with enough decimals to show the distance from 0 and from 100.
+/// Returns a share in percent, without the sign `%`. The number has enough decimals to differ visibly from 0 and 100.
 fn hundredths(share: f64) -> String {
     if share < 1e-8 {
         return own(share * 100.0, &[]);
@@ -72,15 +72,15 @@ fn with_unit(number: &str, symbol: &str) -> String {
     if symbol.is_empty() { number.to_string() } else { format!("{number} {symbol}") }
 }
 
-/// Writes a number with as many digits as are needed to distinguish it from `value` ± `step`. If `largest`, the largest
-/// number of the axis, has too many digits, all numbers are written with its power of ten.
+/// Writes a number with as many digits as are needed to distinguish it from `value` ± `step`. `largest` is the largest
+/// number of the axis. If it has too many digits, the number is written with its power of ten, as in `3×10⁸`.
 fn decimal(value: f64, step: f64, largest: f64) -> String {
     let decimals = -(step.log10() + 1e-9).floor();
     if (1e-4..1e7).contains(&largest.abs()) && decimals < 9.0 {
         return grouped(&format!("{value:.*}", decimals.max(0.0) as usize));
     }
     let exponent = (largest.abs().log10() + 1e-9).floor();
-    // Divides by two halves of the power, because the whole one may overflow or underflow.
+    // Divides by the power of ten in two steps, because the whole power may overflow or underflow.
     let half = (exponent / 2.0).trunc();
     let mantissa = value / 10f64.powf(half) / 10f64.powf(exponent - half);
     let decimals = (decimals + exponent).clamp(0.0, 12.0) as usize;

@@ -30,8 +30,8 @@ pub enum Layer {
         series: Option<usize>,
         /// The points, as `[x, y]`.
         points: Vec<[f64; 2]>,
-        /// `true` for hollow dots. They mark values that are not counted, or that only have a known bound, such as
-        /// times that were cut off.
+        /// `true` for hollow dots. They mark values that are not counted, and values of which only a bound is known,
+        /// such as times that were stopped at a limit.
         hollow: bool,
     },
     /// The area between a line and the bottom of the plot, for example a density.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the width of a text in a sans-serif typeface, in units of the font size. The widths of the characters are
-/// those of DejaVu Sans, one of the widest common typefaces, so that the text also fits in others.
+/// Returns the width of a text in a sans-serif typeface, in units of the font size. It uses the widths of the
+/// characters of DejaVu Sans, one of the widest common typefaces, so the text also fits in other typefaces.
 pub(crate) fn em_width(text: &str) -> f64 {
     text.chars().map(advance).sum()
 }
@@ -23,14 +23,14 @@ fn advance(c: char) -> f64 {
     }
 }
 
-/// Replaces the middle of a text, where names differ least, by `…`, so that its `width` is at most `most`. Words are
-/// kept whole if that costs little. Numbers are never split.
+/// Replaces the middle of a text by `…`, so that its `width` is at most `most`. Names differ least in their middle.
+/// Words are kept whole if that costs little. Numbers are never split.
 pub(crate) fn shortened(text: &str, most: f64, width: impl Fn(&str) -> f64) -> String {
     cut_at(text, 0.5, most, width)
 }
 
 /// Shortens names that stand below each other, if possible so that different names stay different. First the middle of
-/// each name is replaced. If that makes names equal, another part of these names is replaced instead.
+/// each name is replaced by `…`. If names become equal in this way, another part of them is replaced instead.
 pub(crate) fn told_apart(names: &[String], most: f64, width: impl Fn(&str) -> f64) -> Vec<String> {
     const HEADS: [f64; 7] = [0.65, 0.35, 0.8, 0.2, 0.9, 0.1, 0.0];
     let mut labels: Vec<String> = names.iter().map(|name| cut_at(name, 0.5, most, &width)).collect();

@@ -17,8 +17,9 @@ pub(crate) struct Ruler {
 
 /// The largest absolute value of a number at an end of an axis. The difference of two larger numbers could overflow.
 const FARTHEST: f64 = 1e300;
-/// A rule (a labelled line, [`Layer::Rule`]) that is near the marks extends the axis, so that it is visible. Near means
-/// at most this many times the length of the range of the marks. Of other rules only the label is shown, at the edge.
+/// A rule (a labelled line, [`Layer::Rule`]) near the marks extends the axis, so that it is visible. It is near if its
+/// distance from the marks is at most this many times the length of their range. For a rule farther away, only the
+/// label is shown, at the edge.
 const RULE_REACH: f64 = 1.0;
 
 impl Ruler {
@@ -52,7 +53,7 @@ impl Ruler {
     }
 
     /// Returns the position of a number: 0 at the left or bottom, 1 at the right or top. `None` if the scale can't show
-    /// the number (0 on a logarithmic one).
+    /// the number, such as 0 on a logarithmic scale.
     pub(crate) fn share(&self, value: f64) -> Option<f64> {
         let at = place(&self.axis.scale, value)?;
         let share = (at - self.from) / (self.to - self.from);
@@ -60,8 +61,8 @@ impl Ruler {
         is_named.then_some(share.clamp(0.0, 1.0))
     }
 
-    /// Returns the position of an end of an interval, from 0 to 1. An end that is infinite or that the scale can't
-    /// show, such as 0 on a logarithmic one, is at the edge. `None` for NaN.
+    /// Returns the position of an end of an interval, from 0 to 1. It is at the edge if the end is infinite, or if the
+    /// scale can't show it, such as 0 on a logarithmic scale. `None` for NaN.
     pub(crate) fn end(&self, value: f64) -> Option<f64> {
         let beyond = match self.axis.scale {
             Scale::Log => value <= 0.0,
@@ -152,8 +153,8 @@ impl Extent {
     }
 }
 
-/// Returns the two ends of the axis `on`, which is an axis of numbers, after the transformation of the scale. `marks`
-/// are the coordinates of all marks; the rules among the `layers` may extend the axis.
+/// Returns the two ends of the axis `on`, after the transformation of the scale. The axis must be an axis of numbers.
+/// `marks` are the coordinates of all marks; the rules among the `layers` may extend the axis.
 fn ends(axis: &Axis, scale: &Scale, marks: &[f64], layers: &[Layer], on: Which) -> (f64, f64) {
     let asked = axis.domain.and_then(|(a, b)| Extent::from_places([a, b].into_iter().filter_map(|v| place(scale, v))));
     let marked = Extent::from_places(marks.iter().filter_map(|v| place(scale, *v)));

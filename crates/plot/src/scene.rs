@@ -87,8 +87,8 @@ impl Scene {
             };
             match runs.last_mut().filter(|_| before.is_some()) {
                 Some((open, run)) if *open == is_open => run.push(place),
-                // If bounded and unbounded ranges meet, the new part begins with the range before it, so that there is
-                // no gap.
+                // If bounded and unbounded ranges meet, the new part begins with the last range of the part before,
+                // so that there is no gap.
                 _ => runs.push((is_open, before.into_iter().chain([place]).collect())),
             }
             before = Some(place);

@@ -7,7 +7,7 @@ use crate::names::shortened;
 use crate::scene::Scene;
 use crate::{Layer, Which};
 
-/// The largest number of rows, one above the other, in which labels are arranged.
+/// The largest number of rows in which labels are arranged; the rows are above each other.
 const MOST_ROWS: usize = 8;
 
 /// The space above the plot in which the labels of vertical rules are arranged.
@@ -83,9 +83,9 @@ pub(crate) fn arranged(scene: &Scene, x_of: impl Fn(f64) -> f64, space: &LabelSp
     if is_worse { to_the_left } else { to_the_right }
 }
 
-/// Puts each label into the lowest row in which it does not conflict with the labels before. With `prefers_left`,
-/// labels are to the left of their lines if they fit there, otherwise to the right. Also returns the number of rows
-/// used.
+/// Puts each label into the lowest row in which it does not conflict with the labels placed before it. With
+/// `prefers_left`, labels are to the left of their lines if they fit there, otherwise to the right. Also returns the
+/// number of rows used.
 fn stairs(wanted: &[LabelRequest], space: &LabelSpace, prefers_left: bool) -> (Vec<Step>, usize) {
     let mut steps: Vec<Step> = Vec::new();
     let taken = Step { text: String::new(), row: 0, from: 0.0, to: space.taken, rule: None };

@@ -161,7 +161,7 @@ impl Drawing {
         format!("{}-{}-{part}", self.scene.plot.id, self.id_suffix)
     }
 
-    /// Returns the CSS class that sets the current colour to that of the series.
+    /// Returns the CSS class that makes the colour of the series the current colour.
     fn series_color(&self, series: Option<usize>) -> String {
         series.map_or_else(|| "ink".into(), |index| format!("s{}", index % LIGHT.len()))
     }
@@ -229,7 +229,7 @@ fn axis_data(name: &str, ruler: &Ruler, from_px: f64, to_px: f64, ticks: &[Tick]
     text
 }
 
-/// Writes a number with at most `decimals` decimals. Writes all of its digits instead if they are not longer, or if
+/// Writes a number with at most `decimals` decimals. Writes all of its digits instead if that is not longer, or if
 /// `decimals` is 15 or more.
 fn shortest(number: f64, decimals: usize) -> String {
     let rounded = format!("{number:.decimals$}");

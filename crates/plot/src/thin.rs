@@ -24,16 +24,16 @@ pub fn thin(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
     survivors(points, most, |&[x, y]| [y, -y, x, -x])
 }
 
-/// Thins intervals like [`thin`]. Each section keeps the interval with the lowest low end, the one with the highest
-/// high end, the first and the last one.
+/// Thins intervals like [`thin`]. Each section keeps four intervals: the one with the lowest low end, the one with the
+/// highest high end, the first and the last.
 pub fn thin_ranges(ranges: &[Range], most: usize) -> Vec<Range> {
     survivors(ranges, most, |range| [range.low, -range.high, range.x, -range.x])
 }
 
 /// Returns at most `most` of the items, in their order. The items are divided into sections, and `keys` returns four
-/// sort keys of an item. For each of the four keys, a section keeps the item with the lowest one. It also keeps the
-/// first item that has a key which is not finite. If `most` is too small for one section, the items with the lowest
-/// keys of all are kept.
+/// sort keys of an item. For each of the four keys, a section keeps the item in which this key is lowest. It also keeps
+/// its first item with a key that is not finite. If `most` is too small for one section, the items with the lowest keys
+/// of all are kept.
 fn survivors<T: Clone>(items: &[T], most: usize, keys: impl Fn(&T) -> [f64; 4]) -> Vec<T> {
     if items.len() <= most {
         return items.to_vec();
@@ -86,8 +86,8 @@ pub(crate) fn thinned(layers: &[Layer], most: usize) -> (Vec<Layer>, Option<usiz
     (thinned.collect(), Some(all))
 }
 
-/// Returns the largest number of marks for one layer of a plot with at most `most` marks. Dots get more than other
-/// layers, because those are also drawn between their marks.
+/// Returns the largest number of marks for one layer of a plot with at most `most` marks. Dots get more marks than
+/// other layers, because a line, a band or an area is also drawn between its marks.
 fn most_of(layer: &Layer, most: usize) -> usize {
     if let Layer::Dots { .. } = layer { most } else { most / 3 }
 }

@@ -24,7 +24,7 @@ impl Tick {
     }
 }
 
-/// The space for the labels of an axis: a test for a whole set of ticks, and a limit for a single name.
+/// The space for the labels of an axis. It is a test for a whole set of ticks, and a limit for a single name.
 pub(crate) struct TickSpace<'a> {
     /// Returns whether the labels of these ticks fit without overlapping.
     pub(crate) fits: &'a dyn Fn(&[Tick]) -> bool,
@@ -101,8 +101,7 @@ fn levels(ruler: &Ruler) -> Vec<Tick> {
     let unit = ruler.axis.unit;
     let written = |value: &f64| match label::own(*value, unit) {
         _ if ruler.is_binary => label::binary(*value, unit),
-        // Two digits are not enough for every level, because a level may be any number. Such a level is written with
-        // all of its digits.
+        // A level may be any number. If two digits are not enough for it, it is written with all of its digits.
         _ if label::symbol(unit).is_empty() && !has_two_digits(*value) => value.to_string(),
         own => own,
     };
@@ -117,8 +116,8 @@ fn has_two_digits(value: f64) -> bool {
     format!("{value:.1e}").parse() == Ok(value)
 }
 
-/// Returns sets of ticks, from dense to sparse. The ticks of a set are at the multiples of a step, which is 1, 2 or 5
-/// times a power of ten. The step is in the unit of the labels, such as ms.
+/// Returns sets of ticks, from dense to sparse. The ticks of a set are at the multiples of a step. The step, in the
+/// unit of the labels (such as ms), is 1, 2 or 5 times a power of ten.
 fn linear(ruler: &Ruler) -> Vec<Vec<Tick>> {
     let (low, high) = ruler.ends();
     let prefix @ (factor, _) = ruler.axis.prefix(low.abs().max(high.abs()));
@@ -137,9 +136,9 @@ fn linear(ruler: &Ruler) -> Vec<Vec<Tick>> {
     steps.filter(|step| *step >= least && step.is_normal()).map(set).collect()
 }
 
-/// Returns sets of ticks for a logarithmic axis, from dense to sparse. The first sets are at 1, 2 and 5 times and at 1
-/// and 3 times each power of ten, the others only at powers of ten. If fewer than three ticks of the first set are on
-/// the axis, all sets are at other round numbers instead, or evenly spaced.
+/// Returns sets of ticks for a logarithmic axis, from dense to sparse. The first set is at 1, 2 and 5 times each power
+/// of ten, the second at 1 and 3 times, the others only at powers of ten. If fewer than three ticks of the first set
+/// are on the axis, all sets are at other round numbers instead, or evenly spaced.
 fn logarithmic(ruler: &Ruler) -> Vec<Vec<Tick>> {
     let (from, to) = ruler.places();
     let unit = ruler.axis.unit;

@@ -6,7 +6,7 @@ use crate::{Axis, Cell, Layer, Prefixes, Scale, Which};
 pub(crate) struct Values {
     pub(crate) ruler: Ruler,
     factor: f64,
-    /// The symbol of the unit that [`short`](Values::short) uses for values.
+    /// The symbol of the unit in which [`short`](Values::short) writes values.
     pub(crate) symbol: &'static str,
 }
 

@@ -23,9 +23,9 @@ impl Alphabet {
         }
     }
 
-    /// Returns the text for display. If only ASCII is available, the characters that this program prints itself are
-    /// replaced by similar ones; tables and plots keep their columns. Other characters, as in names and commands, stay.
-    /// Output that programs read must not be converted.
+    /// Returns the text for display. If the terminal can show only ASCII, similar characters replace those that this
+    /// program prints itself; tables and plots keep their columns. Other characters, for example in names and commands,
+    /// stay. Output that programs read must not be converted.
     #[must_use]
     pub fn shown(self, text: &str) -> Cow<'_, str> {
         if self == Alphabet::Unicode || text.is_ascii() {

@@ -11,7 +11,7 @@ use ascertain_engine::unit::Unit;
 use crate::clause::{self, ArmComparison};
 use crate::figure::{Figure, percent};
 
-/// The words that compare two commands by a metric other than time: "uses less memory".
+/// The words that compare amounts of a metric other than time, as in "uses less memory".
 pub(crate) struct Amount {
     /// The verb in the third person, then its infinitive: "uses" and "use".
     verbs: (&'static str, &'static str),
@@ -47,7 +47,7 @@ impl Amount {
         ArmComparison::new(claim).and_then(|comparison| Amount::new(comparison.measure))
     }
 
-    /// Returns the comparative that goes with the metric's noun: "less" or "more", for counters "fewer" or "more".
+    /// Returns the comparative for the metric's noun: "less" or "more" for amounts, "fewer" or "more" for counters.
     pub fn word(&self, is_less: bool) -> &'static str {
         match (is_less, self.is_counted) {
             (true, true) => "fewer",
@@ -101,8 +101,8 @@ pub(crate) struct Wording {
     pub not_better: String,
     /// The negation of `worse`: "is not slower than", or "does not use more memory than".
     pub not_worse: String,
-    /// The metric, to be written after the name of the other side: " in `throughput`". Empty if the other words name
-    /// the metric.
+    /// The metric, as it is written after the name of the other side: " in `throughput`". Empty if the other words
+    /// already name the metric.
     pub in_metric: String,
 }
 
@@ -199,9 +199,9 @@ impl RatioWording {
             (None, Unit::Byte) => [" times as large", " larger", " smaller"].map(String::from),
             (None, _) => [" times as high", " higher", " lower"].map(String::from),
         };
-        // Three functions of the ratio. The first returns the candidate's amount divided by the baseline's, for example
-        // 1.2. The second returns how much more that is, 0.2. The third returns how much less: 0.2 if the first returns
-        // 0.8.
+        // Three functions of the ratio, with an example each. The first returns the candidate's amount divided by the
+        // baseline's: 1.2. The second returns by which share the candidate's amount is larger: 0.2. The third returns
+        // by which share it is smaller: 0.2 if the first returns 0.8.
         let [share, more_by, less_by]: [fn(f64) -> f64; 3] = match measure.better {
             Better::Lower => [|ratio| 1.0 / ratio, |ratio| 1.0 / ratio - 1.0, |ratio| 1.0 - 1.0 / ratio],
             Better::Higher => [|ratio| ratio, |ratio| ratio - 1.0, |ratio| 1.0 - ratio],
@@ -212,6 +212,17 @@ impl RatioWording {
             1.0.. => words([&its, &name], more_by, true, &more, same),
             _ => words([&its, &name], less_by, true, &less, same),
         }
+    }
+
+    /// Returns the words for a share in percent, in the direction of `ratio`: " less time", " longer".
+    fn in_percent(measure: &Measure, ratio: f64) -> RatioWording {
+        RatioWording::new(measure, if ratio >= 1.0 { 1.01 } else { 0.99 })
+    }
+
+    /// Returns the words for a multiple of the reference's amount: " times as long", " times as much".
+    fn in_times(measure: &Measure) -> RatioWording {
+        let ratio = if measure.better == Better::Lower { 0.1 } else { 10.0 };
+        RatioWording::new(measure, ratio)
     }
 
     fn figure(&self, value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Figure {
@@ -253,8 +264,8 @@ impl<'a> Size<'a> {
         Some(Size { claim, measure, words, figure, has_interval: (low, high) != (None, None) })
     }
 
-    /// Returns the interval of the ratio in words. If the ends lie on both sides of 1, the words for the number suit
-    /// only one end, so each end has its own: "5 % less time to 3 % longer".
+    /// Returns the interval of the ratio in words: "5 % less time to 3 % longer". Each end has its own words if one end
+    /// is below 1 and the other above 1.
     fn range(&self) -> String {
         let Size { claim, figure, .. } = self;
         if let Some(reason) = self.no_interval() {
@@ -266,8 +277,8 @@ impl<'a> Size<'a> {
         }
     }
 
-    /// Returns the text in place of the interval: the reason why the ratio has none, or an empty text if the ratio is
-    /// exact. `None` if there is an interval, or if the only reason is that there are too few trials.
+    /// Returns a text that replaces the interval: the reason why the ratio has none, or an empty text if the ratio is
+    /// exact. `None` if there is an interval, or if it is missing only because there are too few trials.
     fn no_interval(&self) -> Option<String> {
         let Size { claim, measure, .. } = self;
         let is_open = !self.has_interval && claim.ratio_low == Some(0.0);
@@ -298,16 +309,22 @@ impl<'a> Size<'a> {
     /// is known: "at worst 25 % longer". `None` if the words of `self` suit both ends.
     fn in_words(&self, low: Option<f64>, high: Option<f64>) -> Option<String> {
         let Size { measure, words, .. } = self;
-        let has_other = |end: f64| end != 1.0 && RatioWording::new(measure, end).after != words.after;
-        let ends = if is_turned(words) { [high, low] } else { [low, high] }.map(known);
-        if !words.is_share || !ends.into_iter().flatten().any(has_other) {
+        if !words.is_share {
             return None;
         }
-        Some(match [known(low), known(high)] {
-            [Some(worst), None] => format!("at worst {}", one_size(measure, worst)),
-            [None, Some(best)] => format!("at best {}", one_size(measure, best)),
-            _ => ends.into_iter().flatten().map(|end| one_size(measure, end)).collect::<Vec<_>>().join(" to "),
-        })
+        let has_other = |end: f64| end != 1.0 && RatioWording::new(measure, end).after != words.after;
+        match [known(low), known(high)] {
+            [Some(worst), None] => has_other(worst).then(|| format!("at worst {}", one_size(measure, worst))),
+            [None, Some(best)] => has_other(best).then(|| format!("at best {}", one_size(measure, best))),
+            [Some(low), Some(high)] => {
+                let is_turned_over =
+                    |end: f64| end != 1.0 && RatioWording::in_percent(measure, end).after != words.after;
+                let ends = if is_turned(words) { [high, low] } else { [low, high] };
+                let needs_words = ends.into_iter().any(|end| is_turned_over(end) || needs_times(measure, end));
+                needs_words.then(|| both_sizes(measure, ends))
+            }
+            [None, None] => None,
+        }
     }
 
     /// Returns the interval for a table. If an interval in percent includes 0 %, its ends have signs: `-9.1 to +25 %`.
@@ -391,7 +408,7 @@ pub(crate) fn size_cells(claim: &ClaimResult, measure: &Measure) -> Figure {
     if !clause::has_ratio(claim) {
         return clause::ratio_figure(claim, &[]);
     }
-    // For an answer that the two differ, "the same time" would be a contradiction.
+    // If the answer is that one side is better, "the same time" would be a contradiction.
     let differs = matches!(claim.decision, Some(Decision::Faster | Decision::Slower));
     match Size::new(claim, measure) {
         Some(size) => {
@@ -426,6 +443,27 @@ pub(crate) fn one_size(measure: &Measure, ratio: f64) -> String {
     let number = (words.number)(ratio);
     let number = if words.is_share { percent(number) } else { Figure::unbounded(Some(number)).value };
     words.written(&number)
+}
+
+/// Returns whether a ratio is better written as a multiple than in percent. This is so if the candidate has more than
+/// twice as much of the metric as the baseline.
+fn needs_times(measure: &Measure, ratio: f64) -> bool {
+    (RatioWording::in_times(measure).number)(ratio) > 2.0
+}
+
+/// Returns a range of ratios in words. Both ends are written in percent, or both as multiples: "19 % less time to 25 %
+/// longer", "0.81 to 3.0 times as long". Multiples are in ascending order, percentages in the order of `ends`.
+pub(crate) fn both_sizes(measure: &Measure, ends: [f64; 2]) -> String {
+    if ends.into_iter().any(|end| needs_times(measure, end)) {
+        let words = RatioWording::in_times(measure);
+        let [one, other] = ends.map(words.number);
+        return words.written(&words.figure(None, Some(one.min(other)), Some(one.max(other))).range);
+    }
+    let sizes = ends.map(|end| {
+        let words = RatioWording::in_percent(measure, end);
+        words.written(&percent((words.number)(end)))
+    });
+    sizes.join(" to ")
 }
 
 /// Returns whether the metric is a time, and shorter times are better.
@@ -464,6 +502,12 @@ mod tests {
         ] {
             assert_eq!(said("wall", Better::Lower, ratio), words);
         }
+        let both = |metric: &str, better, ends| both_sizes(&measure(metric, better), ends);
+        assert_eq!(both("wall", Better::Lower, [1.25, 0.6]), "20 % less time to 67 % longer", "percent at both ends");
+        assert_eq!(both("wall", Better::Lower, [3.0, 0.9]), "67 % less time to 11 % longer");
+        assert_eq!(both("wall", Better::Lower, [1.25, 0.1]), "0.80 to 10 times as long", "multiples at both ends");
+        assert_eq!(both("wall", Better::Lower, [0.1, 1.25]), "0.80 to 10 times as long");
+        assert_eq!(both("throughput", Better::Higher, [0.75, 3.0]), "0.75 to 3.0 times as high");
         assert_eq!(said("memory_peak", Better::Lower, 1.25), "20 % less");
         assert_eq!(said("memory_peak", Better::Lower, 0.5), "2.0 times as much");
         assert_eq!(said("page_faults", Better::Lower, 4.0), "75 % fewer");

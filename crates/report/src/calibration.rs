@@ -4,11 +4,15 @@ use ascertain_engine::calibration::Calibration;
 use ascertain_engine::outcome::Decision;
 use ascertain_engine::unit::significant;
 
-use crate::figure::{error_in_words, exact_percent, percent};
+use crate::figure::{Figure, error_in_words, exact_percent, percent};
 use crate::text::{counted, plain, quoted, shortened};
 
-/// Returns four sentences. They have the number of pairs, the difference between two runs of the same command, the
-/// answer of the comparison, and the difference that a minute of measurement detects.
+/// Returns four sentences:
+///
+/// 1. the number of pairs;
+/// 2. the usual difference between two runs of the same command;
+/// 3. the answer of the comparison;
+/// 4. the smallest difference that a minute of measurement detects.
 pub fn sentences(calibration: &Calibration) -> Vec<String> {
     let Calibration { pairs, elapsed_s, .. } = calibration;
     let command = plain(&shortened(&quoted(&calibration.command), &[]));
@@ -76,12 +80,13 @@ fn detection_sentence(calibration: &Calibration) -> String {
 /// With fewer pairs than this, the difference that 1 of 20 pairs exceeds can't be estimated well.
 const FEW_PAIRS: u64 = 40;
 
-/// Returns a difference in percent. The difference is unknown (not finite) if a run was stopped at its time limit.
+/// Returns a difference in percent; a difference above 100 % is written as a factor. The difference is unknown (not
+/// finite) if a run was stopped at its time limit.
 fn differing(share: f64) -> String {
-    if share.is_finite() {
-        format!("±{}", percent(share))
-    } else {
-        "an unknown amount (stopped at a time limit)".into()
+    match share {
+        _ if !share.is_finite() => "an unknown amount (stopped at a time limit)".into(),
+        ..=1.0 => format!("±{}", percent(share)),
+        _ => format!("a factor of {}", Figure::unbounded(Some(1.0 + share)).value),
     }
 }
 
@@ -135,6 +140,11 @@ mod tests {
         assert_eq!(
             one,
             "1 pair of `true` and itself in 10.0 s, 0.1000 a second. So few pairs show little; allow more with --max-time."
+        );
+        let noisy = Calibration { difference_median: Some(1.0), difference_p95: Some(4.77), ..calibration() };
+        assert_eq!(
+            sentences(&noisy)[1],
+            "Two runs of the same command differ by ±100 % typically (median), by more than a factor of 5.8 in 1 of 20 pairs."
         );
         let none = last(Calibration { difference_median: None, difference_p95: None, ..calibration() });
         assert_eq!(none, "No pair of `true` and itself was measured.");

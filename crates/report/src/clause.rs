@@ -203,8 +203,8 @@ pub(crate) fn in_metric(measure: &Measure) -> String {
     if name == "time" { String::new() } else { format!(" in {name}") }
 }
 
-/// Returns the names of both arms. A name has the factors whose levels differ between the arms, and the factors whose
-/// levels are part of the arm's command line.
+/// Returns the names of both arms. A name has two kinds of factors: those whose levels differ between the arms, and
+/// those whose levels are part of the arm's command line.
 pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
     let name = |arm: &Arm, against: &Arm| {
         let differs = |factor: &String, level: &Level| against.point.get(factor) != Some(level) || arm.shows(factor);
@@ -214,8 +214,8 @@ pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
 }
 
 /// Returns the names of the two arms of a comparison. The candidate's name also has the levels that both arms share,
-/// because a run may compare them at several inputs. A shared level that the reference's command line shows is left
-/// out. If both arms are the same command, each name is only the levels: "size=4096".
+/// because a run may compare the arms at several inputs. It lacks a shared level that is visible in the reference's
+/// command line. If both arms are the same command, each name is only the levels: "size=4096".
 pub(crate) fn compared_names(candidate: &Arm, reference: &Arm) -> (String, String) {
     if candidate.variant == reference.variant && candidate.point != reference.point {
         return (candidate.point.to_string(), reference.point.to_string());
@@ -335,8 +335,8 @@ pub(crate) fn times_apart(claim: &ClaimResult, word: &str, landmarks: &[f64]) ->
     Some(Figure { value: format!("{number}{word}"), range })
 }
 
-/// Returns the ratio and the two ends of its interval. A number that is unknown or zero is `None`, because it bounds
-/// nothing. All three are `None` if all pairs are ties.
+/// Returns the ratio and the two ends of its interval. A number that is unknown or zero is `None`, because it is no
+/// bound. All three are `None` if all pairs are ties.
 fn bounding(claim: &ClaimResult) -> [Option<f64>; 3] {
     let says = |ratio: &f64| *ratio > 0.0 && !ties_only(claim);
     [claim.ratio, claim.ratio_low, claim.ratio_high].map(|ratio| ratio.filter(says))
@@ -374,8 +374,8 @@ fn range(claim: &ClaimResult, of_rate: bool, range: String) -> String {
     if claim.has_lost_interval(of_rate) { NOT_ALIKE.into() } else { range }
 }
 
-/// Returns the landmarks of a claim: 1 and the claimed bounds. No end of an interval may be rounded to a landmark,
-/// because it would then seem to be equal to it.
+/// Returns the landmarks of a claim: 1 and the claimed bounds. An end of an interval must not be rounded to a landmark,
+/// because it would then look equal to the landmark.
 pub(crate) fn landmarks(bound: Bound) -> Vec<f64> {
     match bound {
         Bound::AtLeast(mark) | Bound::AtMost(mark) => vec![1.0, mark],

@@ -7,18 +7,22 @@ use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, Verdict};
 use crate::clause::{ArmComparison, arm_label};
 use crate::figure::{Figure, error_in_words};
 use crate::finding;
-use crate::grid::{Cell, ColumnKind, Grid, VS_REFERENCE, arms_in_order, comparison_cells, median_cells};
+use crate::grid::{
+    Cell, ColumnKind, Grid, VS_REFERENCE, arms_in_order, comparison_cells, interval_heading, median_cells,
+};
 use crate::options::TableLayout;
 use crate::text::{distinct, gathered, quoted};
 
 /// Returns a table with a row for each counter and command: the median, the size of the difference from the reference,
 /// and the answer.
 pub(crate) fn grid(outcome: &Outcome, layout: &TableLayout) -> Grid {
-    let numbers = ["Median", "95 % interval", VS_REFERENCE, "Interval"];
+    let counters: Vec<ClaimResult> = outcome.claims.iter().flat_map(|claim| claim.counters.clone()).collect();
+    let interval = &*interval_heading(&counters);
+    let numbers = ["Median", "95 % interval", VS_REFERENCE, interval];
     let mut grid = Grid::new(&[&["Counter", "Command"][..], &numbers, &["Answer"]].concat())
         .kind(ColumnKind::Number, &numbers)
         .kind(ColumnKind::Word, &["Answer"])
-        .stacking(&["95 % interval", "Interval"])
+        .stacking(&["95 % interval", interval])
         .stacking_last(&["Command"]);
     let arms: Vec<&Arm> = arms_in_order(outcome, layout.order).into_iter().map(|(arm, _)| arm).collect();
     for metric in command::counters() {
@@ -59,8 +63,8 @@ fn is_by(claim: &ClaimResult, metric: &str) -> bool {
 /// The largest number of counters that are listed by name if they are missing for the same reason.
 const FEW: usize = 3;
 
-/// Returns notes that list the missing counters with the reasons, and a note about the error probability of each
-/// comparison by a counter. Names are marked as in [`crate::text::quoted`].
+/// Returns notes: which counters are missing and why, and the error probability of each comparison by a counter. Names
+/// are marked as in [`crate::text::quoted`].
 pub(crate) fn notes(outcome: &Outcome) -> Vec<String> {
     let counters = || outcome.claims.iter().flat_map(|claim| &claim.counters);
     let missing = counters().filter(|counter| counter.verdict == Verdict::Unavailable).filter_map(|counter| {

@@ -7,7 +7,8 @@ use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary};
 
 use crate::finding;
 
-/// Returns a line for each metric of each arm. Metrics with values by key, such as by server, have a line for each key.
+/// Returns a line for each metric of each arm. A metric that has values by key, for example one value for each server,
+/// has a line for each key.
 pub fn outcome(outcome: &Outcome) -> String {
     let mut text = String::from(
         "experiment,variant,at,metric,unit,n,median,median_low,median_high,p90,p99,mean,std,min,max,censored,limit,\

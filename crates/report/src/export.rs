@@ -24,7 +24,7 @@ pub enum Error {
         /// The I/O error that was returned.
         reason: io::Error,
     },
-    /// The file could not be written, after or during the measurement.
+    /// The file could not be written, during or after the measurement.
     #[error(
         "can't write `{path}`: {reason}; the previous file is unchanged; {}, or name another file",
         way_out(.reason)
@@ -77,7 +77,7 @@ impl Export {
     }
 
     /// Returns whether two exports write to the same file, or both to standard output. For two exports to another
-    /// device the result is `false`, because a device may get both.
+    /// device the result is `false`, because a device can take the text of both.
     pub fn is_same(&self, other: &Export) -> bool {
         let is_shared = self.device.is_some() && self.target != Path::new(STDOUT);
         !is_shared && self.target == other.target
@@ -143,8 +143,8 @@ pub fn write(path: &Path, text: &str) -> Result<(), Error> {
     Export::open(path)?.finish(text)
 }
 
-/// Writes a file to a folder that other users may write to. If the name is a symbolic link, the link is replaced, not
-/// its target.
+/// Writes a file to a folder that other users may write to. If the name is a symbolic link, the file replaces the link,
+/// not the link's target.
 ///
 /// # Errors
 /// If the file can't be written. The previous file is unchanged.

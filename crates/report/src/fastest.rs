@@ -38,7 +38,7 @@ fn between<'c, 'a>(one: &Arm, other: &Arm, comparisons: &[&'c ArmComparison<'a>]
     comparisons.iter().copied().find(|comparison| is_it([comparison.candidate, comparison.reference]))
 }
 
-/// Returns the interval of a ratio: the time of `third` divided by the time of the other arm in the comparison. `None`
+/// Returns the interval of the ratio of two times: that of `third` and that of the other arm in the comparison. `None`
 /// if an end of the interval is unknown, or if the comparison was not judged.
 fn ratio_to(third: &Arm, comparison: &ArmComparison) -> Option<[f64; 2]> {
     let ArmComparison { claim, reference, .. } = comparison;
@@ -48,8 +48,8 @@ fn ratio_to(third: &Arm, comparison: &ArmComparison) -> Option<[f64; 2]> {
 }
 
 /// Returns whether `one` is shown to be faster than `other`. If the two were not compared, a third arm that was
-/// compared with both can show it. The intervals of their ratios to the third arm must then be further apart than the
-/// margin. The result is wrong if one of the two comparisons is.
+/// compared with both can show it. For this, the intervals of the ratios to the third arm must be further apart than
+/// the margin. The result is wrong only if one of these comparisons is wrong.
 fn is_faster(one: &Arm, other: &Arm, comparisons: &[&ArmComparison]) -> bool {
     if let Some(direct) = between(one, other, comparisons) {
         return match direct.decision() {
@@ -116,8 +116,8 @@ fn finding(fastest: &Fastest) -> String {
 }
 
 /// Returns the fastest arm for a headline: "`hash` is the fastest". If the fastest arm depends on the input, the
-/// headline names the inputs: "`hash` is the fastest at n=10, `tree` at n=1000". `None` if no arm is shown to be the
-/// fastest at one of the inputs, or if there are too many inputs to name.
+/// headline names the inputs: "`hash` is the fastest at n=10, `tree` at n=1000". `None` if at some input no arm is
+/// shown to be the fastest, or if there are too many inputs to name.
 pub(crate) fn headline(outcome: &Outcome) -> Option<String> {
     const MOST_INPUTS: usize = 3;
     let all = all(outcome);

@@ -2,8 +2,6 @@
 
 use ascertain_engine::unit::{Unit, significant};
 
-use crate::text::grouped;
-
 /// A number and its interval, as text for people: `1.052` and `1.047 to 1.058`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figure {
@@ -229,7 +227,7 @@ fn write(number: f64, decimals: Option<usize>, landmarks: &[f64]) -> String {
 }
 
 /// Returns `over 95` or `under 1` for an end of an interval that is too close to a landmark (a number such as a claimed
-/// bound). It is too close if both are written the same even with one more digit. `None` for other ends.
+/// bound). It is too close if rounding makes the two equal even with one more digit. `None` for other ends.
 fn beside_mark(number: f64, decimals: Option<usize>, landmarks: &[f64]) -> Option<String> {
     let most = decimals.filter(|decimals| *decimals < MOST_DECIMALS)? + 1;
     let mark = landmarks.iter().find(|mark| number != **mark && rounds_onto(number, **mark, most))?;
@@ -279,8 +277,8 @@ fn three_digits(number: f64) -> usize {
     if number == 0.0 { 0 } else { two_digits(number / 10.0) }
 }
 
-/// Returns `decimals`, or up to two more, so that rounding does not move the value to the other side of one of the
-/// `marks`. For example, 0.976, which is below the mark 0.98, is not written as `1.0`.
+/// Returns `decimals`, or up to two more, so that the rounded value is on the same side of each of the `marks` as the
+/// value. For example, 0.976, which is below the mark 0.98, is not written as `1.0`.
 fn on_its_side(value: f64, decimals: usize, marks: &[f64]) -> usize {
     let strays = |decimals: usize| {
         let written = format!("{value:.decimals$}").parse().unwrap_or(value);
@@ -355,50 +353,22 @@ pub fn chance(error: f64) -> String {
     if rounded < 1e-5 { format!("{rounded:e}") } else { format!("{rounded}") }
 }
 
-/// Writes an error probability for a sentence, with its odds: `0.001 (1 in 1,000)`; only the odds if the number has too
-/// many zeros: `1 in 34,000`. The odds are rounded so that the probability is never understated.
+/// Writes an error probability for a sentence, in percent with two digits: `0.1 %`. It is rounded up, so that the
+/// probability is never understated.
 ///
 /// ```
-/// use ascertain_report::figure::odds;
-/// assert_eq!(odds(0.001), "0.001 (1 in 1,000)");
-/// assert_eq!(odds(0.001 / 181.0), "1 in 180,000");
+/// use ascertain_report::figure::error_in_words;
+/// assert_eq!(error_in_words(0.0005), "0.05 %");
+/// assert_eq!(error_in_words(0.001 / 181.0), "0.00056 %");
 /// ```
-pub fn odds(error: f64) -> String {
-    match one_in(error) {
-        Some(one_in) if error >= LEAST_SHARE => format!("{} ({one_in})", chance(error)),
-        _ => brief_odds(error),
-    }
-}
-
-/// Writes an error probability for a sentence: `0.1 %`, or the odds if the number has too many zeros: `1 in 34,000`. It
-/// is rounded up.
-pub(crate) fn error_in_words(error: f64) -> String {
-    match one_in(error) {
-        Some(_) if error >= LEAST_SHARE => below(error),
-        _ => brief_odds(error),
-    }
+pub fn error_in_words(error: f64) -> String {
+    below(error)
 }
 
 /// Writes a share in percent with two digits, rounded up, so that an upper bound remains an upper bound.
 pub(crate) fn below(share: f64) -> String {
-    format!("{} %", chance(share * 100.0))
-}
-
-/// Writes an error probability in short form: `0.001`, `1 in 34,000`.
-pub(crate) fn brief_odds(error: f64) -> String {
-    one_in(error).filter(|_| error < LEAST_SHARE).unwrap_or_else(|| chance(error))
-}
-
-/// The smallest error probability that is written as a number; smaller ones are written as odds.
-const LEAST_SHARE: f64 = 0.001;
-
-/// Writes an error probability as odds with two digits: "1 in 1,000". `None` for an error above one half, or if it is
-/// too small for odds.
-pub(crate) fn one_in(error: f64) -> Option<String> {
-    // The floating-point quotient 1 / 0.001 may be less than 1,000.
-    let times = (1.0 / error) * (1.0 + 1e-12);
-    let step = 10_f64.powf((times.log10().floor() - 1.0).max(0.0));
-    (2.0..1e15).contains(&times).then(|| format!("1 in {}", grouped(((times / step).floor() * step) as u64)))
+    // The floating-point product 0.07 * 100 is more than 7.
+    format!("{} %", chance(share * 100.0 * (1.0 - 1e-12)))
 }
 
 fn without_trailing_zeros(text: &str) -> &str {
@@ -551,17 +521,13 @@ mod tests {
     }
 
     #[test]
-    fn odds_are_no_less_than_the_chance() {
-        assert_eq!(
-            [0.05, 0.01, 0.3, 0.5].map(odds),
-            ["0.05 (1 in 20)", "0.01 (1 in 100)", "0.3 (1 in 3)", "0.5 (1 in 2)"]
-        );
-        assert_eq!([0.6, 0.0, 1e-16, f64::NAN].map(odds), ["0.6", "0", "1e-16", "-"]);
-        assert_eq!([0.001 / 7.0, 1e-9, 5e-6].map(odds), ["1 in 7,000", "1 in 1,000,000,000", "1 in 200,000"]);
-        assert_eq!([0.001, 5e-6].map(brief_odds), ["0.001", "1 in 200,000"]);
+    fn errors_are_in_percent_and_no_less_than_the_chance() {
+        assert_eq!([0.05, 0.001, 0.0005, 0.07].map(error_in_words), ["5 %", "0.1 %", "0.05 %", "7 %"]);
+        assert_eq!([0.0, 1e-16, f64::NAN].map(error_in_words), ["0 %", "1e-14 %", "- %"]);
+        assert_eq!([0.001 / 7.0, 1e-9, 5e-6].map(error_in_words), ["0.015 %", "1e-7 %", "0.0005 %"]);
         for error in [0.4, 0.017, 1e-5, 3.3e-5, 7e-14, 0.00099] {
-            let one_in: f64 = one_in(error).unwrap()["1 in ".len()..].replace(',', "").parse().unwrap();
-            assert!(1.0 / one_in >= error * (1.0 - 1e-9), "{error}");
+            let written: f64 = error_in_words(error).trim_end_matches(" %").parse().unwrap();
+            assert!(written >= error * 100.0 * (1.0 - 1e-9), "{error}");
         }
     }
 

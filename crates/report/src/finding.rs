@@ -8,8 +8,8 @@ use ascertain_engine::unit::{Unit, significant};
 use crate::outlook;
 use crate::text::{counted, escape_controls, grouped, sorted};
 
-/// The shortest time that is recommended as `--max-time`, in nanoseconds. If a run needed less time than this, it ended
-/// for another reason than its time limit.
+/// The shortest time that is recommended as `--max-time`, in nanoseconds. A run that needed less time was not ended by
+/// its time limit, but for another reason.
 const SLOW_NS: f64 = 2e9;
 
 /// Returns a reason without the numbers that differ between claims, so that claims can be grouped by reason.
@@ -26,8 +26,8 @@ pub(crate) fn kind(found: &Reason) -> String {
     }
 }
 
-/// For the claims that did not fit in the run's time, returns the time that they need: "alone it needs 12 s", "alone
-/// each needs 12 s to 3 min". `None` if all claims did fit.
+/// For claims that did not fit in the run's time, returns the time that they need: "alone it needs 12 s", "alone each
+/// needs 12 s to 3 min". `None` if there are no such claims.
 pub(crate) fn needed<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Option<String> {
     let needed_s = reasons.filter_map(|found| match found {
         Reason::TooLong { needed_ns, .. } => Some(needed_ns / 1e9),
@@ -274,10 +274,10 @@ pub(crate) fn remark(remark: &Remark) -> String {
     }
 }
 
-/// Returns the time between the report "done" and the last server's change, with the interval. For example: "0.5 s (0.4
-/// s to 0.6 s) before the last server had the change". The arguments are times before the change, negative if the
-/// report came after it. `high_ns` is `None` if it is unknown. If the interval contains 0, the text says which of its
-/// ends is before the change and which is after it.
+/// Returns the time between the report "done" and the change of the last server, with its interval. For example: "0.5 s
+/// (0.4 s to 0.6 s) before the last server had the change". The arguments count backwards from the change; they are
+/// negative if the report came after it. `high_ns` is `None` if it is unknown. If the interval contains 0, the text
+/// says which of its ends is before the change and which is after it.
 fn done(before_ns: f64, low_ns: f64, high_ns: Option<f64>) -> String {
     let side = |ns: f64| if ns < 0.0 { "after" } else { "before" };
     let [before, low, high] = [before_ns, low_ns, high_ns.unwrap_or(0.0)].map(|ns| span_ns(ns.abs()));
@@ -329,8 +329,8 @@ pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
         Threat::SlowClock { source } => (format!("The clock source is `{source}`"), "reading it takes a system call"),
         Threat::Steal { share } => {
             let percent = (100.0 * share).round();
-            let fact = "of the CPU time needed during the run to other machines (steal)";
-            (format!("The hypervisor gave {percent} % {fact}"), "")
+            let fact = "of the CPU time that this machine needed during the run (steal)";
+            (format!("The hypervisor withheld {percent} % {fact}"), "")
         }
         Threat::IgnoredFailures { arm, exit, trials, all } => {
             // Shells and the metric `exit` add 128 to the number of the signal that killed a command.

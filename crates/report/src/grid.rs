@@ -12,7 +12,7 @@ use ascertain_engine::unit::{Unit, significant};
 
 use crate::amount::{self, Amount};
 use crate::clause::{ArmComparison, ClaimFigure, arm_label, rate_figure, ratio_figure};
-use crate::figure::{AT_LEAST, Figure, below, percent};
+use crate::figure::{AT_LEAST, Figure, below, chance, exact_percent, percent};
 use crate::finding;
 use crate::options::{Order, TableLayout};
 use crate::text::{distinct, escape_controls, gathered, sorted};
@@ -28,8 +28,9 @@ pub struct Grid {
 pub struct Column {
     pub heading: String,
     pub kind: ColumnKind,
-    /// The order in which columns are stacked, that is, their cells put below those of the column before, if the table
-    /// is too wide. Columns with 1 are stacked first, columns with 2 only if that is not enough, columns with 0 never.
+    /// The order in which columns are stacked if the table is too wide. The cells of a stacked column are put below
+    /// those of the column before it. Columns with 1 are stacked first, columns with 2 only if that is not enough, and
+    /// columns with 0 never.
     pub stacks: usize,
     /// `true` if the column may be left out, which happens if the table is too wide and has many rows.
     pub is_extra: bool,
@@ -68,18 +69,18 @@ impl Grid {
         Grid { columns: columns.into_iter().map(column).collect(), rows: Vec::new() }
     }
 
-    /// Returns the table in which the columns with these headings have another kind of content.
+    /// Returns the table in which the columns with these headings have cells of this kind.
     pub fn kind(self, kind: ColumnKind, headings: &[&str]) -> Grid {
         self.with(headings, |column| column.kind = kind)
     }
 
-    /// Returns the table in which the columns with these headings are stacked first if it is too wide (`stacks` is 1).
+    /// Returns the table with `stacks` 1 for the columns with these headings: they are stacked first.
     pub fn stacking(self, headings: &[&str]) -> Grid {
         self.with(headings, |column| column.stacks = 1)
     }
 
-    /// Returns the table in which the columns with these headings are stacked only if stacking the others is not enough
-    /// (`stacks` is 2).
+    /// Returns the table with `stacks` 2 for the columns with these headings: they are stacked only if stacking other
+    /// columns is not enough.
     pub fn stacking_last(self, headings: &[&str]) -> Grid {
         self.with(headings, |column| column.stacks = 2)
     }
@@ -187,8 +188,7 @@ pub(crate) fn left_open(claim: &ClaimResult) -> String {
 }
 
 /// Returns the value that decides a claim, with its interval; `None` if nothing was measured. For a claim about a rate,
-/// the value is the median of the predicate's metric, then the rate. A rate of 0 or 1 is written as a count: "0 of
-/// 143".
+/// it is the rate, after the median of the predicate's metric. A rate of 0 or 1 is written as a count: "0 of 143".
 pub(crate) fn judged_briefly(claim: &ClaimResult) -> Option<Figure> {
     judged_with(claim, median(claim))
 }
@@ -286,10 +286,22 @@ fn printed_metrics(outcome: &Outcome) -> Vec<&str> {
 /// The heading of the column that compares each command with its reference.
 pub(crate) const VS_REFERENCE: &str = "vs. reference";
 
-/// Returns a table with a row for each command or function. It has the main metric (usually time) with interval and
-/// range, then the other metrics, then the size of the difference from the reference and the answer. `interval` is the
-/// heading for the interval of the size.
-pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) -> Grid {
+/// Returns the heading for the intervals of the claims' ratios, with their confidence level: "99.9 % interval". The
+/// level is left out if the claims have different ones.
+pub(crate) fn interval_heading(claims: &[ClaimResult]) -> String {
+    // The error is rounded up as in the sentences, so that the level is never rounded up.
+    let level = claims.first().and_then(|first| Some(1.0 - chance(first.error).parse::<f64>().ok()?));
+    match level.filter(|_| claims.iter().all(|claim| claim.error == claims[0].error)) {
+        Some(level) => format!("{} interval", exact_percent(level)),
+        None => "Interval".into(),
+    }
+}
+
+/// Returns a table with a row for each command or function. It begins with the main metric (usually time), its interval
+/// and its range. The other metrics follow, then the size of the difference from the reference with its interval, and
+/// the answer.
+pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout) -> Grid {
+    let interval = &interval_heading(&outcome.claims);
     let are_commands = outcome.points.iter().any(|point| point.metric == "wall");
     let judged = outcome.claims.iter().find_map(ArmComparison::new).map(|one| one.measure);
     let amount = judged.and_then(Amount::new);
@@ -402,7 +414,7 @@ pub(crate) fn median_cells(point: &PointSummary, layout: &TableLayout) -> Figure
 }
 
 /// Returns the median of a point with its interval. `figure` has both, computed as if no value had been stopped at the
-/// time limit. If values were stopped, the median or the upper end may only be known to be over the limit.
+/// time limit. If values were stopped, it may only be known that the median or the upper end is over the limit.
 fn censored(point: &PointSummary, figure: Figure, symbol: &str) -> Figure {
     match point.median {
         _ if point.censored == 0 => figure,
@@ -447,8 +459,8 @@ fn over(unit: Unit, limit: Option<f64>) -> String {
     }
 }
 
-/// Returns each arm with its summaries, one for each metric. With [`Order::Time`], arms are in ascending order of the
-/// medians, otherwise in the order of the claims, with each reference before its candidates.
+/// Returns each arm with its summaries, one for each metric. With [`Order::Time`], arms are in ascending order of their
+/// medians. Otherwise they are in the order of the claims, with each reference before its candidates.
 pub(crate) fn arms_in_order(outcome: &Outcome, order: Order) -> Vec<(&Arm, Vec<&PointSummary>)> {
     let versus = outcome.claims.iter().flat_map(|claim| &claim.asked.tests).filter_map(|test| match test {
         Test::Versus { candidate, baseline, .. } => Some([baseline, candidate]),

@@ -63,7 +63,7 @@ impl CommandTimes {
     }
 
     /// Returns the observations of an arm; `None` if it has no times. `sets` has the commands of the run. If a metric
-    /// was not measured, its vector is empty, for example the processor times of a function.
+    /// was not measured, as the processor times of a function, its vector is empty.
     fn new(arm: &ArmResults, sets: &[CommandSet]) -> Option<CommandTimes> {
         let (_, wall_ns) = arm.time()?;
         let values = |name: &str| arm.metric(name).map_or(&[][..], |(_, values)| values);
@@ -226,8 +226,8 @@ pub fn orgmode(commands: &[CommandTimes], layout: TableLayout) -> String {
     let mut text = row(&summary.heading) + "|--+--+--+--+--|\n";
     for (command, cells) in &summary.rows {
         let name = escape_controls(command);
-        // A vertical bar ends a cell even in verbatim text, in which its entity `\vert{}` would not be replaced. So
-        // such a name is not verbatim.
+        // A vertical bar ends a cell even in verbatim text, and the entity `\vert{}` is not replaced there. So a name
+        // with a bar is not written as verbatim text.
         let name = if name.contains('|') { name.replace('|', "\\vert{}") } else { format!("={name}=") };
         text += &row(&[&[name], cells.as_slice()].concat());
     }

@@ -46,8 +46,9 @@ fn say_of_claim(value: &mut Value, claim: &ClaimResult) {
     add_size(value, claim);
 }
 
-/// Adds the size of the difference to the JSON of a claim about a ratio, in words and as a number. The number is the
-/// candidate's metric divided by the baseline's: for times, how many times as long the candidate took.
+/// Adds the size of the difference to a claim about a ratio, in words and as a number. If only a bound of the ratio is
+/// known, the words are those of the table: "at least 3.1 times as fast". The number is the candidate's
+/// metric divided by the baseline's: for times, how many times as long the candidate took.
 fn add_size(value: &mut Value, claim: &ClaimResult) {
     let [Test::Versus { measure, scale: Effect::Ratio, .. }] = claim.asked.tests.as_slice() else { return };
     let has_ratio = clause::has_ratio(claim);
@@ -57,8 +58,9 @@ fn add_size(value: &mut Value, claim: &ClaimResult) {
     };
     let [at_ratio, at_low, at_high] = [claim.ratio, claim.ratio_low, claim.ratio_high].map(quotient);
     let (low, high) = if measure.better == Better::Lower { (at_high, at_low) } else { (at_low, at_high) };
+    let bound = || amount::size_of_median(claim, measure).filter(|_| has_ratio).map(|[_, in_table]| in_table.value);
     let words = claim.ratio.filter(|ratio| has_ratio && *ratio > 0.0 && ratio.is_finite());
-    value["size"] = words.map(|ratio| amount::one_size(measure, ratio)).into();
+    value["size"] = words.map(|ratio| amount::one_size(measure, ratio)).or_else(bound).into();
     value["times_baseline"] = at_ratio.into();
     value["times_baseline_low"] = low.into();
     value["times_baseline_high"] = high.into();

@@ -20,7 +20,7 @@ pub fn outcome(outcome: &Outcome, layout: &TableLayout) -> String {
     let sentences = sentences.filter(|_| has_sentences(outcome));
     if compares(outcome) {
         parts.extend(grid::scan::best_levels(outcome, layout).iter().map(|text| paragraph(text)));
-        parts.push(table(&grid::compared(outcome, layout, "Interval")));
+        parts.push(table(&grid::compared(outcome, layout)));
         parts.extend(sentences);
         parts.push(table(&counters::grid(outcome, layout)));
         parts.extend(counters::notes(outcome).iter().map(|note| paragraph(note)));

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::terminal::Style;
 
 /// Options for printing a result. `run.json` stores the table layout, the plots and the selection of claims, so that
-/// they also apply if the run is continued. The other options are not stored, because a continued run may be printed in
-/// another format or on another terminal.
+/// they also apply when the run is continued. The other options are not stored, because the continued run may be
+/// printed in another format or on another terminal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RenderOptions {

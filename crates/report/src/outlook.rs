@@ -1,7 +1,7 @@
 //! Sentences about the time that an answer needs.
 
 use ascertain_engine::finding::{AtError, Least};
-use ascertain_engine::outcome::Verdict;
+use ascertain_engine::outcome::{ClaimResult, Verdict};
 use ascertain_engine::run::Outlook;
 use ascertain_engine::unit::Unit;
 
@@ -10,7 +10,7 @@ use crate::text::counted;
 /// The longest time that is printed, in seconds: about a year. A longer one is printed as "no end".
 const ENDLESS_S: f64 = 3e7;
 
-/// Returns how many trials an answer needs and how many fit in the time limit, once the duration of a trial is known.
+/// Returns how many trials an answer needs and how many fit in the time limit. The duration of a trial must be known.
 ///
 /// ```
 /// use std::time::Duration;
@@ -68,6 +68,25 @@ pub(crate) fn ways_out(least: &Least) -> String {
 /// is the word for a trial.
 pub(crate) fn at_error(at: AtError, noun: &str) -> String {
     format!(", or `--error {}` ({})", at.error, counted(at.trials, noun))
+}
+
+/// Estimates the total duration of a comparison that runs until the interval of its ratio is as narrow as `precision`,
+/// in seconds. The width of an interval shrinks with the square root of the number of pairs. `None` if the interval or
+/// the duration so far is unknown.
+pub fn seconds_to(claim: &ClaimResult, precision: f64) -> Option<f64> {
+    let widths = claim.precision().filter(|_| claim.elapsed_ns > 0)? / precision;
+    Some(claim.elapsed_ns as f64 / 1e9 * widths * widths)
+}
+
+/// Writes an estimated duration with one digit: "about 8 s", "about 40 s", "about 2 min".
+pub(crate) fn about(seconds: f64) -> String {
+    let step = match seconds {
+        ..10.0 => 1.0,
+        10.0..45.0 => 10.0,
+        45.0..3600.0 => 60.0,
+        _ => 3600.0,
+    };
+    format!("about {}", span((seconds / step).round().max(1.0) * step))
 }
 
 /// Returns a round value for `--max-time` that is at least 25 % above the given time: "2min" for 84 s.
@@ -129,6 +148,10 @@ mod tests {
             "no end",
         ];
         assert_eq!(said.map(span), words);
+        assert_eq!(
+            [0.2, 8.4, 34.0, 50.0, 103.0, 5000.0].map(about),
+            ["about 1 s", "about 8 s", "about 30 s", "about 60 s", "about 2 min", "about 1 h"]
+        );
         assert_eq!(
             [5.0, 36.0, 84.0, 400.0, 1400.0, 1500.0, 7200.0].map(allowance),
             ["10s", "45s", "2min", "10min", "30min", "1h", "2.5h"]

@@ -5,7 +5,7 @@ use ascertain_permute::{Alternative, Comparison, Decision, End};
 use serde::Serialize;
 
 use crate::csv::{self, Field};
-use crate::figure::{Figure, brief_odds, odds};
+use crate::figure::{Figure, chance, error_in_words};
 use crate::formats::{Element, Report};
 use crate::grid::{Cell, ColumnKind, Grid};
 use crate::text::{capitalised, counted, plain, quoted};
@@ -22,7 +22,7 @@ pub struct Permutation {
     pub method: String,
     /// The statistic that is computed of each sample: `mean`, `std`, `median`, `p99`.
     pub statistic: String,
-    /// The comparison of the samples' statistics: by `difference` or `ratio`.
+    /// The way in which the statistics of the samples are compared: by `difference` or `ratio`.
     pub comparison: Comparison,
     /// The alternative to the null hypothesis, by the direction of the effect: `two_sided`, `greater` or `less`.
     pub alternative: Alternative,
@@ -45,7 +45,8 @@ pub struct Permutation {
     pub expected: f64,
     /// Number of random reassignments (reshuffles) of the values to the samples.
     pub shuffles: u64,
-    /// Number of reshuffles whose difference or ratio was at least as far from the null hypothesis as the observed one.
+    /// Number of reshuffles that were exceedances: their difference or ratio was at least as far from the null
+    /// hypothesis as the observed one.
     pub exceedances: u64,
     /// For `betting`: the anytime-valid p-value. It is never below 0.9 · `alpha`, because the test only decides whether
     /// the p-value is at most `alpha`, not how small it is.
@@ -115,7 +116,7 @@ impl Permutation {
     /// Returns the conclusion, with marks around the names of samples.
     fn conclusion(&self) -> String {
         let (observation, reshuffles) = (self.observation(), self.reshuffles());
-        let alpha = brief_odds(self.alpha);
+        let alpha = chance(self.alpha);
         // If the samples are exactly as the null hypothesis predicts, the reshuffles confirm it, so "but" would be
         // wrong.
         let but = if self.observed == self.expected { "and" } else { "but" };
@@ -125,12 +126,12 @@ impl Permutation {
             (Decision::Different, None) => {
                 format!(
                     "Different: {observation}, and {reshuffles}. {by}, this has a probability of at most {}.",
-                    odds(self.alpha)
+                    error_in_words(self.alpha)
                 )
             }
             (Decision::Different, Some(error)) => format!(
                 "Different: {observation}, and {reshuffles}, so the p-value is below {alpha}; error at most {}.",
-                odds(error)
+                error_in_words(error)
             ),
             (Decision::NotShown, None) => format!(
                 "Not shown: {observation}, {but} {reshuffles}, so {chance_or_null} may explain it at the level {alpha}. This \
@@ -139,7 +140,7 @@ impl Permutation {
             (Decision::NotShown, Some(error)) => format!(
                 "Not shown: {observation}, {but} {reshuffles}, so the p-value is above {alpha} (error at most {}). This does \
                  not prove that {chance_or_null} explains it.",
-                odds(error)
+                error_in_words(error)
             ),
             (Decision::Undecided, _) => {
                 let why = match self.end {
@@ -171,14 +172,14 @@ impl Permutation {
         };
         let p = match (self.p_anytime, self.error) {
             (Some(p), _) if p >= 1.0 => "1 (no evidence of a difference)".into(),
-            (Some(p), _) => format!("at most {} (by betting; valid whenever the test is stopped)", brief_odds(p)),
+            (Some(p), _) => format!("at most {} (by betting; valid whenever the test is stopped)", chance(p)),
             (None, Some(error)) => {
                 let of = |p, low| Figure::new(p, low, self.p_high, &[0.0, 1.0, self.alpha]);
                 let p = match self.exceedances {
                     0 => of(None, None).range,
                     _ => of(self.p, self.p_low).to_string(),
                 };
-                format!("{p}, at error {} (by the confidence sequence method)", brief_odds(error))
+                format!("{p}, at error {} (by the confidence sequence method)", error_in_words(error))
             }
             (None, None) => "-".into(),
         };

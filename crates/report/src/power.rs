@@ -26,8 +26,8 @@ pub struct PowerAnalysis {
     pub error_holds: f64,
     /// The highest probability that the verdict *refuted* (for an order: *slower*) is wrong.
     pub error_refuted: f64,
-    /// The largest number of trials (for an order: pairs without ties). The claim is undecided if it has no verdict by
-    /// then.
+    /// The largest number of trials (for an order: pairs without ties). If the claim has no verdict after that many
+    /// trials, it is undecided.
     pub max_trials: u64,
     /// The results for the true rates in the table.
     pub rates: Vec<PowerAt>,

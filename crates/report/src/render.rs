@@ -1,5 +1,6 @@
 //! Converting the result of a run to text: one `match` on the question that the run answers.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use ascertain_engine::calibration::calibrate;
@@ -45,12 +46,13 @@ pub fn render(result: &RunResult, options: &RenderOptions) -> String {
         },
         Format::Csv if is_about_claims(plan.use_case) => csv::claims(outcome),
         Format::Csv => csv::outcome(outcome),
-        Format::Markdown => markdown::outcome(&outcome.asked_for(&plan.tables), &options.layout),
+        Format::Markdown => markdown::outcome(&with_whole_times(result).asked_for(&plan.tables), &options.layout),
     }
 }
 
-/// Returns sentences for standard error. These are the reasons for failures and missing results, if standard output
-/// does not have them. If standard output is for programs or quiet, they also have the assumptions behind the answers.
+/// Returns sentences for standard error. If standard output does not have the reasons for failures and missing results,
+/// the sentences have them. If standard output is for programs or quiet, the sentences also have the assumptions behind
+/// the answers.
 #[must_use]
 pub fn notes(result: &RunResult, options: &RenderOptions) -> Vec<String> {
     let use_case = result.plan.use_case;
@@ -83,8 +85,19 @@ fn explanation(result: &RunResult, options: &RenderOptions) -> String {
     if options.explain { terminal::explained(&result.outcome, &options.style) } else { String::new() }
 }
 
+/// Returns the outcome in which the durations of claims cover all trials, or are unknown (0). The durations of a
+/// continued run lack the recorded trials.
+fn with_whole_times(result: &RunResult) -> Cow<'_, Outcome> {
+    let mut outcome = Cow::Borrowed(&result.outcome);
+    if result.recorded_trials > 0 {
+        outcome.to_mut().claims.iter_mut().for_each(|claim| claim.elapsed_ns = 0);
+    }
+    outcome
+}
+
 fn for_people(result: &RunResult, options: &RenderOptions) -> String {
-    let RunResult { plan, outcome, folder, .. } = result;
+    let RunResult { plan, folder, .. } = result;
+    let outcome = &*with_whole_times(result);
     let (style, asked) = (&options.style, outcome.asked_for(&plan.tables));
     let report = folder.as_deref().map(|folder| process::join(&["ascertain", "report", &run_argument(folder)]));
     let checked = || terminal::checked(&asked, &options.shown, report.as_deref(), style);
@@ -161,7 +174,8 @@ fn is_real(run: &RecordedRun, experiment: &str, arm: &Arm) -> bool {
     spec.is_some_and(|spec| spec.emulates.is_some() && spec.emulated(arm).is_none())
 }
 
-/// Returns advice for failed commands: the options that show their output, and that measure them in spite of failures.
+/// Returns advice for failed commands. It names the option that shows the commands' output, the option that measures
+/// commands in spite of failures, or both.
 fn advice(result: &RunResult, style: &Style) -> String {
     let outcome = &result.outcome;
     let is_inherited = result.plan.commands.iter().any(|set| set.output == Output::Inherit);

@@ -9,8 +9,8 @@ use ascertain_engine::experiment::Better;
 use ascertain_engine::outcome::{Basis, ClaimResult, Outcome, Verdict};
 use ascertain_engine::unit::Unit;
 
-use crate::clause::{Clause, arm_label};
-use crate::figure::{exact_percent, odds};
+use crate::clause::{ArmComparison, Clause, arm_label};
+use crate::figure::{error_in_words, exact_percent};
 use crate::text::{counted, plain};
 
 pub(crate) mod left_out;
@@ -20,7 +20,7 @@ pub(crate) mod marked;
 ///
 /// ```text
 /// Holds: `kahan` was at least 8 times as fast as `naive` in 17 of 18 trials, at the median 9.1 times as fast
-/// (8.9 to 9.3); error at most 1 in 34,000.
+/// (8.9 to 9.3); error at most 0.003 %.
 /// ```
 pub fn claim(claim: &ClaimResult) -> String {
     plain(&marked::claim(claim))
@@ -73,14 +73,14 @@ const RATE: &str = "A rate is that of the measured trials, on this machine and a
 const ALIKE: &str = "A ratio is the median of the ratios of the single trials. Its interval is valid at every moment of \
                      the run, and assumes that trials are alike; if they do not seem to be, a warning says so.";
 
-/// Returns a sentence about the error probability of the run, and the share of it that each of the `claims` answers
-/// has.
+/// Returns a sentence about the error probability of the run, and about the share of it that each answer has. `claims`
+/// is the number of answers.
 fn budget(claim: &ClaimResult, claims: usize) -> String {
     let each = if claims > 1 { "each answer has its share of it" } else { "this answer has all of it" };
     format!(
         "--error bounds the chance that any answer of a run is wrong; {each}, {}. Continuing a run does not raise this \
          chance, but repeating a run until its result is the desired one does.",
-        odds(claim.error)
+        error_in_words(claim.error)
     )
 }
 
@@ -95,11 +95,13 @@ pub fn warning(claim: &ClaimResult) -> Option<String> {
 pub fn undiagnosed(claims: &[ClaimResult]) -> Option<String> {
     let answered = claims.iter().filter(|claim| claim.undiagnosed && claim.asked.judging == Judging::Order);
     let pairs = answered.filter(|claim| matches!(claim.verdict, Verdict::Holds | Verdict::Refuted));
-    let most = pairs.map(|claim| claim.trials).max()?;
+    let most = pairs.max_by_key(|claim| claim.trials)?;
+    // Only `compare` has the option. Benches of functions, whose metric is `time`, don't.
+    let is_bench = ArmComparison::new(most).is_some_and(|comparison| comparison.measure.metric == "time");
+    let way_out = if is_bench { "" } else { "; `compare --min-runs 40` checks for them" };
     Some(format!(
-        "With {}, lasting disturbances, such as a slow core that only one side used, can go unnoticed; --min-runs 40 \
-         checks for them.",
-        counted(most, "pair")
+        "With {}, lasting disturbances, such as a slow core that only one side used, can go unnoticed{way_out}.",
+        counted(most.trials, "pair")
     ))
 }
 

@@ -59,8 +59,8 @@ pub(crate) fn standing(claim: &ClaimResult) -> Option<Estimate> {
     }
 }
 
-/// Returns the logarithm of the claimed value divided by the measured one, which is positive if the measured value is
-/// worse. 0 if there is no measured value.
+/// Returns how far the measured value is from the claimed one: the logarithm of the claimed value divided by the
+/// measured one. It is positive if the measured value is worse. 0 if there is no measured value.
 pub(crate) fn distance(claim: &ClaimResult) -> f64 {
     standing(claim).map_or(0.0, |standing| -standing.value.ln())
 }
@@ -83,8 +83,8 @@ pub(crate) fn furthest_first(claims: &[ClaimResult]) -> Vec<usize> {
     order
 }
 
-/// Returns the position of the middle of the claimed range on the scale of [`standing`], where both ends of the range
-/// are at 1. `None` unless a claim says that a ratio is within a range.
+/// If the claim is that a ratio is within a range, returns the position of the middle of the range; otherwise `None`.
+/// The position is on the scale of [`standing`], on which both ends of the range are at 1.
 #[cfg(feature = "html")]
 pub(crate) fn range_claimed(claim: &ClaimResult) -> Option<f64> {
     match claim.asked.tests.as_slice() {

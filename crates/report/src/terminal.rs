@@ -91,9 +91,10 @@ impl Style {
         sentences.iter().map(|sentence| self.paragraph(&plain(sentence))).collect()
     }
 
-    /// Returns a wrapped text as an item of a list: all lines are indented, those after the first one more.
+    /// Returns a wrapped text as an item of a list. All lines are indented; the lines after the first have a larger
+    /// indent.
     pub fn item(self, text: &str) -> String {
-        // A narrow terminal would break a long id that is indented, and it could not be copied.
+        // On a narrow terminal, an indent would break long ids over two lines, and a broken id can't be copied.
         let [first, rest] = if self.width < NARROW { ["", " "] } else { ["  ", "    "] };
         let lines = wrapped(text, self.columns() - rest.len() as u16);
         format!("{first}{}\n", lines.trim_end().replace('\n', &format!("\n{rest}")))
@@ -149,7 +150,7 @@ fn color_of(word: &str) -> Option<&'static str> {
 /// user and system time, and peak memory or throughput. The number of trials follows, then the difference from the
 /// reference with its interval, and the answer.
 pub fn compare_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {
-    style.table(&grid::compared(outcome, layout, "Interval"))
+    style.table(&grid::compared(outcome, layout))
 }
 
 /// Returns a paragraph for each command about the parameter values with the best medians; empty if no parameter has

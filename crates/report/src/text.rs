@@ -194,7 +194,7 @@ pub(crate) fn within(chars: impl Iterator<Item = char>, columns: usize) -> Strin
 /// A space at which lines are not wrapped.
 pub(crate) const NO_BREAK: &str = "\u{a0}";
 
-/// Replaces some spaces by [`NO_BREAK`]: those between a number and its unit, and those in odds such as "1 in 1,000".
+/// Replaces each space between a number and its unit by [`NO_BREAK`].
 pub(crate) fn unbroken_quantities(text: &str) -> String {
     let is_unit = |word: &str| {
         let word = word.trim_end_matches(|c: char| ",.;:)".contains(c));
@@ -206,16 +206,7 @@ pub(crate) fn unbroken_quantities(text: &str) -> String {
         joined.push_str(if follows_number && is_unit(word) { NO_BREAK } else { " " });
         joined.push_str(word);
     }
-    let mut text = joined.split_off(1);
-    while let Some(at) = text.match_indices("1 in ").map(|(at, _)| at).find(|at| has_digit(&text[at + "1 in ".len()..]))
-    {
-        text.replace_range(at..at + "1 in ".len(), &format!("1{NO_BREAK}in{NO_BREAK}"));
-    }
-    text
-}
-
-fn has_digit(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_digit())
+    joined.split_off(1)
 }
 
 /// Writes an integer with its thousands separated: `65,536`.

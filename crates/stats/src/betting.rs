@@ -78,14 +78,14 @@ pub struct BettingTest {
     alpha: f64,
     /// Number of samples, and of exceedances among them.
     tally: Tally,
-    /// The test rejects from this number of samples on, if no further exceedance occurs, because the wealth is then
-    /// high enough.
+    /// Smallest number of samples at which the test rejects, if no further exceedance occurs. The wealth then reaches
+    /// `1/α`.
     reject_from: u64,
-    /// The test is futile below this number of samples, at the present number of exceedances, because the wealth is
-    /// then too low.
+    /// Number of samples below which the test is futile, at the present number of exceedances. The wealth is then too
+    /// low.
     futile_below: u64,
-    /// The logarithm of the greatest wealth up to the last exceedance. Since that exceedance the wealth has only grown.
-    /// The greatest wealth of all is therefore this one or the present one.
+    /// The logarithm of the greatest wealth up to the last exceedance. Since that exceedance the wealth has only grown,
+    /// so the greatest wealth so far is either this one or the present one.
     log_peak: f64,
     decision: Option<BettingDecision>,
 }

@@ -8,7 +8,7 @@
 //! * if favourable outcomes are no more frequent than at the null's rate `p`, no likelihood ratio in the integral is
 //!   above 1. `ln e` is then at most zero, so `x(f) ≥ f·p/(1−p)`;
 //! * the slope of `x` never rises, because `x` is concave. It is also never below `p/(1−p)`, because `x` would
-//!   otherwise fall below that line in the end.
+//!   otherwise fall below the line `f·p/(1−p)` in the end.
 //!
 //! From one known point below the boundary, a line of slope `p/(1−p)` is therefore a lower bound for all greater `f`.
 //! From two known points, their chord is a lower bound for the `f` between them.
@@ -31,8 +31,9 @@ use crate::eprocess::Mixture;
 use crate::rate::Rate;
 use crate::root::{Search, last_below_zero};
 
-/// Bound on how much the computed `ln e` is too low near a threshold; it is never too high. If a computed value is
-/// below the threshold by more than this, the exact value is therefore below the threshold too.
+/// Bound on the error of a computed `ln e` near a threshold. The computed value may be too low by this much, but is
+/// never too high. If it is below the threshold by more than this, the exact value is therefore below the threshold
+/// too.
 const SLACK: f64 = 1e-9;
 
 /// Precision of the search for a new point slightly below the boundary. It is a share of the distance between the tally
@@ -51,8 +52,8 @@ const FINE_UP_TO: u64 = 1 << 40;
 pub(crate) struct Boundary {
     mixture: Mixture,
     threshold: f64,
-    /// With fewer favourable outcomes than this, the threshold is not reached. More unfavourable outcomes cannot change
-    /// that, so this number stays valid.
+    /// Lower bound on the number of favourable outcomes that reaches the threshold. Further unfavourable outcomes can
+    /// only raise that number, so the bound stays valid.
     least: u64,
     bound: Bound,
 }

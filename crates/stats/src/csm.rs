@@ -24,19 +24,22 @@ const PADDING: f64 = 8e-15;
 /// within (0, 1), or if the tally has more successes than trials or more than 2^53 trials.
 ///
 /// If each trial succeeds with probability `p`, given the past, the chance that the level ever falls to `ln ε` is at
-/// most `ε`, however often you look. Sources: Robbins, *Statistical Methods Related to the Law of the Iterated
-/// Logarithm*, 1970; Lai, *On Confidence Sequences*, 1976. Such a low level therefore rejects the rate `p`. The
-/// observed rate is then on the same side of `p` as the true rate, except with a chance of `ε`. Source: Ding, Gandy and
-/// Hahn, *A simple method for implementing Monte Carlo tests*, 2020. At `s = n p` the level is never below 0.
+/// most `ε`, however often you look. Such a low level therefore rejects the rate `p`. The true rate is then on the same
+/// side of `p` as the observed rate, except with a chance of `ε`. At `s = n p` the level is never below 0.
+///
+/// Sources:
+///
+/// - Robbins, *Statistical Methods Related to the Law of the Iterated Logarithm*, 1970, has the criterion.
+/// - Lai, *On Confidence Sequences*, 1976, has the bound for all looks at once.
+/// - Ding, Gandy and Hahn, *A simple method for implementing Monte Carlo tests*, 2020, have the side of `p`.
 ///
 /// Up to 10^6 trials the function uses Robbins' two bounds of the factorial, each rounded in the safe direction, and a
-/// compensated summation that rounds up. The result is at most slightly above the exact value. The excess is less than
-/// `1/(144 k²)` for each of the two counts `k`, of successes and of failures, if both are above 1. Rounding adds 2e-15
-/// of the summed magnitudes.
+/// compensated summation that rounds up. If there are more than one success and more than one failure, the bounds make
+/// the result less than `1/(144 s²) + 1/(144 (n−s)²)` too high. Rounding adds 2e-15 of the summed magnitudes.
 ///
-/// Beyond 10^6 trials it uses Loader's deviance form ([`log_binomial`]), padded by its error bound. The result is at
-/// most 1e-6 above the exact value while that is above -10^7. Below -10^7 it is at most 2e-14 of the exact value above
-/// it, close to the precision of a double.
+/// Beyond 10^6 trials it uses Loader's deviance form ([`log_binomial`]), padded by its error bound. If the exact value
+/// is above -10^7, the result is at most 1e-6 too high. Otherwise it is too high by at most 2e-14 of the exact value,
+/// which is close to the precision of a double.
 ///
 /// ```
 /// use ascertain_stats::{Tally, log_level};
@@ -164,11 +167,11 @@ fn add_up(a: f64, b: f64) -> f64 {
     if lost > 0.0 { sum.next_up() } else { sum }
 }
 
-/// Largest magnitude of the log-odds at which the search for a limit of the interval looks.
+/// Limit of the search for the bounds of the interval: the largest magnitude of the log-odds that it tries.
 const FURTHEST: f64 = 700.0;
 
-/// Precision of the search for the log-odds of each limit of the interval. It is relative to the log-odds if their
-/// magnitude is above 1. The limits are moved outward by up to this much.
+/// Precision of the search for the log-odds of each bound of the interval. For log-odds with a magnitude above 1, it is
+/// relative to this magnitude. The bounds are moved outward by up to this much.
 const STEP: f64 = 1e-12;
 
 /// Returns the rates that the confidence sequence method does not reject at this tally: those where [`log_level`] is

@@ -133,7 +133,7 @@ pub fn excess(trials: f64, successes: f64, rate: f64) -> f64 {
 /// Returns the binomial deviance `bd0(x, np) + bd0(y, n(1−p))`, which is `n · KL(x/n ‖ p)`, where `n = x + y`.
 ///
 /// `x` successes and `y` failures need not be whole; `0 < p < 1`; `excess` is `x − np` ([`excess`]). The relative error
-/// is at most 3e-15, provided that those of `x`, `y` and the excess are at most 2^-52.
+/// is at most 3e-15, provided that the relative errors of `x`, `y` and the excess are at most 2^-52.
 ///
 /// ```
 /// # use ascertain_stats::{binomial_deviance, excess};

@@ -10,9 +10,10 @@
 //! e   = (e_1 + e_10 + e_100) / 3
 //! ```
 //!
-//! where `U` is the upper tail of a Beta distribution relative to `p₀^a (1−p₀)^b`. Against "at least p₀" success and
-//! failure change places. No single `r` is good everywhere: with `r = 100` alone a rate far from p₀ takes long, with `r
-//! = 1` one near p₀ does. The mixture costs at most ln 3 compared with the best of the three.
+//! where `U` is the upper tail of a Beta distribution relative to `p₀^a (1−p₀)^b`. For the e-value against "at least
+//! p₀", success and failure change places. No single `r` is good for every true rate. With `r = 100` alone, rejecting
+//! p₀ takes long if the true rate is far from p₀. With `r = 1` alone, it takes long if the true rate is near p₀. The
+//! mixture costs at most ln 3 compared with the best of the three.
 //!
 //! # Guarantee
 //!

@@ -7,8 +7,8 @@
 //!            = ∫_0^∞ exp(e·u − (a+b)·k(u)) du,     e = a − (a+b)p,   k(u) = ln(q + p·exp(u)) − p·u
 //! ```
 //!
-//! (the second form by the log-odds, `u = logit(x) − logit(p)`). If `e ≤ 0`, nothing in it is huge or tiny, so it is
-//! evaluated directly, in one of two ways:
+//! (the second form by the log-odds, `u = logit(x) − logit(p)`). If `e ≤ 0`, no part of the integral is huge or tiny,
+//! so `U` is evaluated directly, in one of two ways:
 //!
 //! * by the even part of Gauss's continued fraction (DLMF 8.17.22), with the modified Lentz algorithm. The form is that
 //!   of DiDonato and Morris, *Significant digit computation of the incomplete beta function ratios*, 1992;
@@ -19,7 +19,8 @@
 //! q)`. The whole, `B(a,b) / (p^a q^b)`, is computed in Loader's deviance form ([`crate::stirling_remainder`]).
 //!
 //! The error of each logarithm is at most `1e-12 + 4e-15·D`, with the deviance `D = (a+b)·KL(a/(a+b) ‖ p)`. This holds
-//! for sums `a+b` up to 2^53 and rates down to 1e-15 on either side. The tests compare it with 50 digits.
+//! for sums `a+b` up to 2^53 and rates down to 1e-15 on either side. The tests compare the logarithms with references
+//! that were computed with 80 digits.
 
 use crate::deviance::stirling_remainder;
 use crate::rate::Rate;

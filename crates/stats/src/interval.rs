@@ -41,7 +41,7 @@ impl Interval {
 /// error relative to `min(p, 1−p)` is about the same.
 const STEP: f64 = 1.0 / (1u64 << 43) as f64;
 
-/// Largest magnitude of the log-odds at which the search for a limit of an interval looks.
+/// Limit of the search for the bounds of an interval: the largest magnitude of the log-odds that it tries.
 const FURTHEST: f64 = 700.0;
 
 /// Returns the rates that are not rejected if you look at this tally once. For rates outside the interval the e-process
@@ -50,7 +50,7 @@ const FURTHEST: f64 = 700.0;
 /// For rates below `low` the e-process against "at most p" is at least `1/error_low`
 /// ([`log_e_holds`](crate::log_e_holds)). For rates above `high` the e-process against "at least p" is at least
 /// `1/error_high`. A [`Judge`](crate::Judge) with these errors therefore returns *holds* at exactly the rates below the
-/// interval, and *refuted* at exactly those above it: verdict and interval are one event.
+/// interval, and *refuted* at exactly the rates above it.
 ///
 /// Both ends are rounded outward, by less than 1e-12 of `min(p, 1−p)` or, if that is more, to the next double. An end
 /// without a bound is 0 or 1.
@@ -79,10 +79,10 @@ pub fn rate_interval(tally: Tally, error_low: f64, error_high: f64) -> Result<In
     Ok(invert(tally, 0, thresholds))
 }
 
-/// A running [`rate_interval`]: the intersection of the intervals at every look so far.
+/// A running [`rate_interval`]: the intersection of the intervals at all updates so far.
 ///
-/// Each interval is valid at all looks at once, so their intersection is valid too. It never grows, and it may become
-/// empty. An empty intersection means that no single rate fits all trials: the rate has changed between trials.
+/// Each interval is valid at all updates at once, so the intersection of the intervals is valid too. It never grows,
+/// and it may become empty. An empty intersection means that no single rate fits all trials: the rate has changed.
 ///
 /// ```
 /// use ascertain_stats::{RateSequence, Tally};
@@ -102,8 +102,8 @@ pub struct RateSequence {
 }
 
 impl RateSequence {
-    /// Creates a sequence whose low end is ever wrong with probability at most `error_low`, and its high end with at
-    /// most `error_high`.
+    /// Creates a sequence with an error probability for each bound. The lower bound is ever above the true rate with
+    /// probability at most `error_low`, and the upper bound is ever below it with probability at most `error_high`.
     ///
     /// # Errors
     /// Returns [`Error::ErrorProbability`] if an error is not strictly between 0 and 1.

@@ -34,32 +34,32 @@ impl Verdict {
 
 /// A running test of "the true rate is at least `rate`", which you may look at as often as you like.
 ///
-/// Two e-processes run side by side, [`log_e_holds`](crate::log_e_holds) and [`log_e_refuted`](crate::log_e_refuted).
-/// The first that reaches `ln(1/error)` of its direction decides. A verdict is never taken back, and
-/// [`Judge::decided_at`] is its tally. They cannot both reach it at once, because only one of them can be above
-/// zero.
+/// Two e-processes run side by side: [`log_e_holds`](crate::log_e_holds) and [`log_e_refuted`](crate::log_e_refuted).
+/// The verdict is that of the e-process which first reaches its threshold, `ln(1/error)`. They cannot reach their
+/// thresholds at the same trial, because only one of the two can be above zero. A verdict never changes.
+/// [`Judge::decided_at`] returns the tally at which it was reached.
 ///
-/// The other e-process goes on. If it later rejects the statement of the verdict, [`Judge::contradicted`] is `true`: no
-/// single rate fits all trials.
+/// After the verdict, the other e-process continues. If it rejects the verdict later, [`Judge::contradicted`] returns
+/// `true`: no single rate fits all trials.
 ///
 /// # Guarantee
 ///
-/// If the true rate is at most `rate`, the verdict is ever *holds* with probability at most `error_holds`. If it is at
-/// least `rate`, the verdict is ever *refuted* with probability at most `error_refuted`. No true rate falls under both
-/// (except `rate` itself, where only *refuted* would be wrong), so each direction has the full error. Trials need not
-/// be alike: the rate of each, given the past, must be on the same side of `rate`.
+/// If the true rate is at most `rate`, the verdict is ever *holds* with probability at most `error_holds`. If the true
+/// rate is at least `rate`, the verdict is ever *refuted* with probability at most `error_refuted`. Only one of the two
+/// verdicts can be wrong at any true rate, so each verdict has the full error. Trials need not be alike, but the rate
+/// of each trial, given the past, must be on the same side of `rate`.
 ///
 /// # Unknown outcomes
 ///
-/// A trial that was cut off before its outcome was known counts against both directions: as a failure for *holds*, as a
-/// success for *refuted*. Neither e-value is then greater than it would have been with the real outcome, so the
-/// guarantee stays valid. Cutting trials off can never cause a verdict.
+/// A trial that was cut off before its outcome was known counts against both verdicts: as a failure for *holds*, as a
+/// success for *refuted*. Neither e-value is then greater than it would have been with the real outcome. The guarantee
+/// therefore stays valid, and cutting trials off can never cause a verdict.
 ///
 /// # Speed
 ///
-/// The judge stores its boundary and evaluates the e-processes only where they may reach it. This changes neither a
-/// verdict nor the trial at which it falls. An outcome costs a few nanoseconds, or a few tens in a stream that stays
-/// close to the boundary.
+/// The judge evaluates an e-process only near the boundary at which the e-process would reach its threshold. This
+/// changes neither the verdict nor the trial at which it is reached. An outcome costs a few nanoseconds, or a few tens
+/// in a stream that stays close to the boundary.
 ///
 /// ```
 /// use ascertain_stats::{Judge, Verdict};
@@ -111,25 +111,26 @@ impl Judge {
 
     /// Creates a judge of "at least `rate`, give or take `margin`" that is wrong with probability at most `error`.
     ///
-    /// Its two directions have different rates: *holds* if "at most `rate − margin`" is rejected, *refuted* if "at
-    /// least `rate + margin`" is rejected. If the true rate is within the margin, either verdict is right. One of them
-    /// is always reached: every true rate is above `rate − margin` or below `rate + margin`, so one of the two
-    /// e-processes grows without bound. That is the benefit of the margin. Without it, a judge may go on for ever if
-    /// the true rate is exactly `rate`.
+    /// The two verdicts are about different rates: *holds* if "at most `rate − margin`" is rejected, *refuted* if "at
+    /// least `rate + margin`" is rejected. If the true rate is within the margin, either verdict is right. The judge
+    /// always reaches one of them, which is the benefit of the margin. The reason is that every true rate is above
+    /// `rate − margin` or below `rate + margin`, so one of the two e-processes grows without bound. Without a margin, a
+    /// judge may go on for ever if the true rate is exactly `rate`.
     ///
     /// # Guarantee and the split of the error
     ///
-    /// *Holds* is wrong if the true rate is at most `rate − margin`. *Refuted* is wrong if it is at least `rate +
-    /// margin`. No true rate is both, so each direction has the full `error`, and the chance of any wrong verdict is at
-    /// most `error`. (The error would have to be divided, for example by three, only if the two directions shared it
-    /// with an interval. [`RateSequence`](crate::RateSequence) has errors of its own.)
+    /// *Holds* is wrong if the true rate is at most `rate − margin`. *Refuted* is wrong if the true rate is at least
+    /// `rate + margin`. At any true rate, at most one of the two is wrong. Each verdict therefore has the full `error`,
+    /// and the chance of any wrong verdict is at most `error`. (The error would have to be divided, for example by
+    /// three, only if the two verdicts shared it with an interval. [`RateSequence`](crate::RateSequence) has its own
+    /// errors.)
     ///
-    /// Both ends are the doubles `rate - margin` and `rate + margin`. If one batch rejects both, either verdict is
-    /// right; the result is *holds* if the share of successes is at least `rate`.
+    /// The bounds of the margin are the doubles `rate - margin` and `rate + margin`. If one batch rejects both, either
+    /// verdict is right; the result is *holds* if the share of successes is at least `rate`.
     ///
     /// # Errors
     /// Returns [`Error::Rate`] or [`Error::ErrorProbability`] for invalid arguments. Returns [`Error::Margin`] if the
-    /// margin is not above zero, or if an end is not strictly between 0 and 1.
+    /// margin is not above zero, or if a bound of the margin is not strictly between 0 and 1.
     ///
     /// ```
     /// use ascertain_stats::{Judge, Tally, Verdict};
@@ -210,8 +211,8 @@ impl Judge {
         self.verdict()
     }
 
-    /// Counts a trial with an unknown outcome against both directions. Returns the verdict, or `None` as long as the
-    /// claim is undecided. This call never changes it.
+    /// Counts a trial with an unknown outcome against both verdicts. Returns the verdict, or `None` as long as the
+    /// claim is undecided. This call never changes the verdict.
     ///
     /// ```
     /// use ascertain_stats::{Judge, Verdict};
@@ -226,8 +227,8 @@ impl Judge {
         self.verdict()
     }
 
-    /// Returns the number of outcomes in favour of a verdict, and the number against it. Unknown outcomes count against
-    /// it.
+    /// Returns the number of outcomes in favour of a verdict, and the number against it, which includes all unknown
+    /// outcomes.
     fn counts(&self, verdict: Verdict) -> (u64, u64) {
         let (favourable, against) = verdict.counts(self.tally);
         (favourable, against + self.unknown)
@@ -261,8 +262,8 @@ impl Judge {
         self.decision.as_ref().map(|decision| decision.verdict)
     }
 
-    /// Returns whether later trials contradict the verdict: they reject its statement, at the error of the other
-    /// direction. The result stays `true` from then on. No single rate then fits all trials, before and after.
+    /// Returns whether later trials contradict the verdict: they reject it, at the error of the other verdict. The
+    /// result stays `true` from then on. No single rate then fits all trials, before and after the verdict.
     ///
     /// With a margin, the verdicts overlap: "above 97 %" does not contradict "below 99 %". Later trials must then
     /// reject "above 97 %" itself.
@@ -315,10 +316,10 @@ impl Judge {
     }
 }
 
-/// Returns the verdict at this tally: that of a [`Judge`] without an earlier verdict, after a single look.
+/// Returns the verdict at this tally, as of a [`Judge`] that has looked only once, at this tally.
 ///
-/// You may repeat the call while a count grows, with the same guarantee. This is the test for scripts that do their own
-/// counting.
+/// You may repeat the call while a count grows, with the same guarantee. Scripts that count outcomes themselves can use
+/// this function instead of a [`Judge`].
 ///
 /// # Errors
 /// Returns [`Error::Rate`], [`Error::ErrorProbability`], and the errors of [`Tally::new`].
@@ -354,8 +355,8 @@ pub fn soonest_verdict(rate: f64, error_holds: f64, error_refuted: f64) -> u64 {
     holds.min(soonest(Verdict::Refuted, rate, error_refuted))
 }
 
-/// Returns the smallest number of trials after which this verdict is possible. For *holds* so few are enough if all of
-/// them are successes, for *refuted* if all are failures.
+/// Returns the smallest number of trials after which this verdict is possible. So few trials are enough only if all of
+/// them are successes (for *holds*) or all are failures (for *refuted*).
 ///
 /// Returns `u64::MAX` in the cases of [`soonest_verdict`].
 ///

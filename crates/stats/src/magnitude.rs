@@ -28,8 +28,9 @@
 //! wealth is a non-negative martingale that starts at 1, and the chance that it *ever* reaches 1/ε is at most ε (Ville
 //! 1939). The components need not describe the noise; they only decide how soon a true difference is found.
 //!
-//! |D| itself may be replaced by any function of the two times that stays the same when they change places. Examples
-//! are a size with a maximum, as it has here at 5.3, or one in which the limit of a timeout replaces the time.
+//! |D| itself may be replaced by any function of the two times that stays the same when the times change places. One
+//! example is a size with a maximum; here, sizes above 5.3 count as 5.3. Another is a size in which the time limit
+//! takes the place of the time of a command that was stopped.
 //!
 //! Under symmetry, signs are fair coins given the sizes. Sources:
 //!
@@ -48,13 +49,13 @@
 //! several times as wide ([`TAILS`]).
 //!
 //! A component leans in one of two ways: by a shift, measured in scales ([`SHIFTS`]), or by signs that are positive at
-//! one of the [`RATES`] for all sizes. In the second case there are two kinds of sizes: those of noise around 0, or
-//! those of noise around plus and minus the greatest shift, half each. The latter describes pairs in which one command
-//! is always slower by about the same, or a coarse clock.
+//! one of the [`RATES`] for all sizes. In the second case there are two kinds of sizes. The first kind is that of noise
+//! around 0. The second kind is that of noise around plus and minus the greatest shift, half each. It describes two
+//! situations: one command is always slower by about the same amount, or the clock is coarse.
 //!
-//! After each pair the weights are updated by Bayes' rule, and a small share of them returns to the prior. The noise
-//! may change, and a component that was useless may become useful (the *fixed share* of Herbster and Warmuth, *Tracking
-//! the best expert*, 1998).
+//! After each pair the weights are updated by Bayes' rule. The noise may change later, and a component that was useless
+//! may become useful. So that such a component can recover, a small share of the weights returns to the prior (the
+//! *fixed share* of Herbster and Warmuth, *Tracking the best expert*, 1998).
 //!
 //! # Rounding
 //!
@@ -62,8 +63,8 @@
 //! must not exceed its exact value for the stored weights and the stored D. The logarithm of each factor is therefore
 //! reduced by a bound of the sums' error.
 
-/// Widths of the noise in the components, the distributions of log-ratios that the bet mixes. There are 16 values from
-/// 10⁻⁴ to 1.5, each 1.9 times the previous.
+/// Widths of the noise in the components. The components are the distributions of log-ratios that the bet mixes. There
+/// are 16 widths from 10⁻⁴ to 1.5, each 1.9 times the previous.
 const SCALES: [f64; 16] = {
     let mut scales = [1e-4; 16];
     let mut i = 1;
@@ -74,14 +75,14 @@ const SCALES: [f64; 16] = {
     scales
 };
 
-/// The tails of the noise in the components. Each entry has the share of the noise that follows Cauchy's distribution,
-/// and how many times as wide it is as the rest.
+/// The tails of the noise in the components. Each entry has two numbers about the part of the noise that follows
+/// Cauchy's distribution: its share of the noise, and how many times as wide it is as the rest.
 const TAILS: [(f64, f64); 4] = [(0.05, 5.0), (0.3, 10.0), (0.6, 15.0), (0.8, 50.0)];
 
-/// The shifts of the components that lean towards one sign by a shift, as multiples of the noise's width.
+/// Shifts of the components, as multiples of the noise's width. A component with a shift leans towards one sign.
 const SHIFTS: [f64; 8] = [0.07, 0.122, 0.214, 0.374, 0.655, 1.145, 2.0, 3.5];
 
-/// The rates of positive signs of the components that lean towards one sign by a rate instead of a shift.
+/// Rates of positive signs, for components without a shift. Such a component leans towards one sign by its rate.
 const RATES: [f64; 5] = [0.55, 0.65, 0.75, 0.85, 0.95];
 
 /// Prior weight of a component whose signs have one of the [`RATES`]. A component that is shifted has the weight 1.
@@ -93,10 +94,11 @@ const LEANINGS: usize = SHIFTS.len() + 2 * RATES.len();
 
 const COMPONENTS: usize = SCALES.len() * TAILS.len() * LEANINGS;
 
-/// Share of the weights that returns to the prior weights after each pair, because the noise may change.
+/// Share of the weights that is moved back to the prior weights after each pair. It keeps every component's weight
+/// above zero, so that a component can become useful again if the noise changes.
 const RETURNING: f64 = 0.003;
 
-/// The prior weights multiplied by [`RETURNING`]: what each weight gets back after each pair.
+/// The prior weights multiplied by [`RETURNING`]. After each pair, this product is added to each weight.
 const RETURNED: [f64; COMPONENTS] = {
     let all = (SCALES.len() * TAILS.len()) as f64 * (SHIFTS.len() as f64 + PRIOR_OF_RATE * 2.0 * RATES.len() as f64);
     let mut returned = [RETURNING / all; COMPONENTS];
@@ -175,8 +177,8 @@ impl MagnitudeBet {
     ///
     /// The smallest factor is `2/(1 + odds)`, with [`GREATEST_ODDS`]. To see that this is valid, imagine a gambler who
     /// receives the true factor instead and then bets in the same way. Such a gambler would have at least as much
-    /// wealth. The imagined bets depend only on the past, whoever chose which log-ratios are unknown, and for whatever
-    /// reason.
+    /// wealth. The imagined bets depend only on the past. This holds whoever chose the log-ratios that are unknown, and
+    /// for whatever reason.
     pub fn observe_unknown(&mut self) {
         let log_least = -libm::log((1.0 + GREATEST_ODDS) / 2.0);
         self.positive.multiply(log_least);
@@ -257,8 +259,8 @@ fn densities(size: f64, towards: &mut [f64], away: &mut [f64]) {
 /// The density at 0 of Student's t with 5 degrees of freedom.
 const T5: f64 = 0.379_606_689_822_494_4;
 
-/// A shape of noise with a narrow and a wide part. It has the densities of both parts at 0. `inverse_width_squared`
-/// says how slowly the wide part falls with the distance.
+/// A shape of noise: the sum of a narrow and a wide part. `narrow` and `wide` are the densities of the two parts at 0.
+/// `inverse_width_squared` says how slowly the wide part falls with the distance.
 struct Noise {
     narrow: f64,
     wide: f64,

@@ -7,9 +7,9 @@ use crate::double_double::DoubleDouble;
 /// The distances of the values from the first one, and the squares of these distances, are summed to about 106 bits. A
 /// small spread on a large offset, such as nanoseconds since an epoch, therefore loses no digits. Up to 10^8 values,
 /// the mean is off by at most a unit in its last place, and the variance by a relative 1e-14. This holds whatever the
-/// first value is. (With so many values on a large offset, the mean by Welford's recurrence in doubles no longer
-/// changes.) Merging keeps this precision, so threads and workers may each have their own `Moments`. Each value costs
-/// about 30 operations and no division.
+/// first value is. (Welford's recurrence in doubles is less precise: with so many values on a large offset, its mean no
+/// longer changes.) Merging keeps this precision, so threads and workers may each have their own `Moments`. Each value
+/// costs about 30 operations and no division.
 ///
 /// An infinity (a timeout) makes the mean infinite and the variance NaN. A NaN makes mean and variance NaN, and is
 /// ignored by the extremes. Distances must be between 1e-140 and 1e150, so that their squares stay within a double's

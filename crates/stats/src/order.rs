@@ -32,9 +32,8 @@ const SOONEST: [f64; 2] = [2.42e-4, 3.75e-4];
 /// ```
 ///
 /// where the e-value of the signs is that of [`log_e_holds`](crate::log_e_holds) at a rate of ½. The bet on magnitudes
-/// learns from the pairs so far how wide the noise is, how heavy its tails are, and how far it is shifted. The
-/// verdict is reached once e is at least 1/error of its direction, and most pairs so far agree with that direction. A
-/// verdict is never taken back.
+/// learns from the pairs so far how wide the noise is, how heavy its tails are, and how far it is shifted. The verdict
+/// is the direction whose `e` first reaches 1/error while most pairs so far agree with it. A verdict never changes.
 ///
 /// # Guarantee
 ///
@@ -140,8 +139,8 @@ impl OrderJudge {
         self.verdict()
     }
 
-    /// Counts a pair with an unknown sign against both directions. Returns the verdict, or `None` as long as there is
-    /// none. This call never changes it.
+    /// Counts a pair with an unknown sign against both verdicts. Returns the verdict, or `None` as long as there is
+    /// none. This call never changes the verdict.
     pub fn observe_unknown(&mut self) -> Option<Verdict> {
         self.unknown += 1;
         self.magnitudes.observe_unknown();

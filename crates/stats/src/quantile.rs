@@ -50,8 +50,8 @@ pub fn median_sorted(values: &[f64]) -> Option<f64> {
     quantile_sorted(values, 0.5)
 }
 
-/// Two positions among the sorted values, counted from 0, between which a quantile lies. `None` means that the quantile
-/// has no bound on this side yet.
+/// Two positions among the sorted values, counted from 0, between which a quantile lies. `None` means that there is no
+/// lower bound (or no upper bound) for the quantile yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuantileRanks {
     /// Position of a value that is not greater than the quantile.
@@ -61,8 +61,8 @@ pub struct QuantileRanks {
 }
 
 impl QuantileRanks {
-    /// Returns the two of the sorted values between which the quantile lies. If a side has no bound yet, the result
-    /// there is infinite.
+    /// Returns the two of the sorted values between which the quantile lies. If a rank is `None`, the value for this
+    /// bound is infinite.
     ///
     /// ```
     /// use ascertain_stats::QuantileRanks;

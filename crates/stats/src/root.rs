@@ -11,7 +11,7 @@ pub(crate) struct Search {
     pub limit: f64,
     /// Approximate position of the change of sign.
     pub guess: f64,
-    /// The approximate error of `guess`. The search takes fewer evaluations if it is small.
+    /// The approximate error of `guess`. If this error is small, the search needs fewer evaluations.
     pub give_or_take: f64,
     /// The distance between neighbouring positions that are searched. It is a power of two.
     pub step: f64,

@@ -1,5 +1,5 @@
-//! An example with settings that threads read all the time and that one thread sometimes replaces, without a lock or a
-//! fence on the readers' side. Through a ring, a reader sends what it saw.
+//! An example with settings that one thread sometimes replaces and that other threads read all the time. Reading needs
+//! neither a lock nor a fence. Each reader reports the settings that it saw through a ring.
 #![allow(clippy::print_stdout)]
 
 use std::sync::Arc;

@@ -1,7 +1,6 @@
-//! Synchronisation whose frequent side costs almost nothing.
+//! Synchronisation techniques whose frequent operations cost almost nothing.
 //!
-//! Each module is a technique that can be used alone. The `README.md` of the module describes its guarantee, its
-//! measured cost, and when not to use it.
+//! Each module can be used alone. Its `README.md` describes its guarantee, its measured cost, and when not to use it.
 
 pub mod barrier;
 pub mod barrierd;

@@ -13,7 +13,7 @@
 //! use `fence`. An unbounded loop that waits for another thread must call `spin_loop` or `thread::yield_now` in each
 //! round. A bounded loop must not run at all in a model.
 
-#![allow(unused_imports)] // one list for all protocols: it keeps entries that a protocol no longer uses
+#![allow(unused_imports)] // all protocols share these lists, which may have more entries than the protocols use
 
 #[cfg(model = "loom")]
 pub(crate) use self::loom::*;

@@ -1,4 +1,4 @@
-//! The allocations of a call, counted by the program's allocator.
+//! Counts the memory allocations that the program makes while a function runs.
 //!
 //! ```
 //! use ascertain_sys::allocations::{CountingAllocator, count};
@@ -41,12 +41,13 @@ impl<A> CountingAllocator<A> {
 pub struct Allocations {
     /// Number of requests to the allocator: allocations and reallocations.
     pub allocations: u64,
-    /// Number of requested bytes. A reallocation counts with the bytes that it adds to the size.
+    /// Number of requested bytes. A reallocation counts only the bytes by which the allocation grows.
     pub bytes: u64,
 }
 
 /// Calls `f` and returns the number and size of the allocations during the call, on all threads of the program. Drops
-/// the result of `f` after counting has ended. Only one thread may count at a time.
+/// the result of `f` after counting has ended. Only one thread may call this at a time: another call would change the
+/// counts.
 pub fn count<T>(f: impl FnOnce() -> T) -> Allocations {
     let read = || [ALLOCATIONS.load(Relaxed), BYTES.load(Relaxed)];
     let before = read();
@@ -74,26 +75,28 @@ fn add(bytes: usize) {
 unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size());
-        // SAFETY: this method has the contract of `alloc`, and the caller keeps it.
+        // SAFETY: this method has the same safety conditions as `alloc` of the wrapped allocator, and the caller keeps
+        // them.
         unsafe { self.0.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         add(layout.size());
-        // SAFETY: this method has the contract of `alloc_zeroed`, and the caller keeps it.
+        // SAFETY: this method has the same safety conditions as `alloc_zeroed` of the wrapped allocator, and the caller
+        // keeps them.
         unsafe { self.0.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         add(new_size.saturating_sub(layout.size()));
-        // SAFETY: `pointer` is from the wrapped allocator, because all memory is. This method has the other conditions
-        // of `realloc` too, and the caller ensures them.
+        // SAFETY: `pointer` is from the wrapped allocator, because all memory is. The caller keeps the other conditions
+        // of `realloc`, which are also those of this method.
         unsafe { self.0.realloc(pointer, layout, new_size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `pointer` is from the wrapped allocator, because all memory is; the caller ensures the other
-        // conditions.
+        // SAFETY: `pointer` is from the wrapped allocator, because all memory is. The caller keeps the other conditions
+        // of `dealloc`, which are also those of this method.
         unsafe { self.0.dealloc(pointer, layout) }
     }
 }

@@ -39,8 +39,8 @@ pub struct Instruction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Helper {
-    /// Returns `CLOCK_MONOTONIC` in nanoseconds. It is accurate to about a microsecond while the rate of the clock is
-    /// being corrected.
+    /// Returns `CLOCK_MONOTONIC` in nanoseconds. While the rate of this clock is being corrected, the value may be
+    /// wrong by about a microsecond.
     Nanoseconds = 5,
     /// Returns the number of the CPU that the program runs on.
     Cpu = 8,
@@ -133,8 +133,8 @@ impl Instruction {
     /// Sets `to` to the address of the first byte of the [`Map`] with this descriptor. Takes two instructions.
     #[must_use]
     pub fn load_address(to: Register, map: BorrowedFd<'_>) -> [Self; 2] {
-        /// A value in place of the source register (`BPF_PSEUDO_MAP_VALUE`). It means that the constant is the
-        /// descriptor of a map, and that the instruction loads the address of the map's first byte.
+        /// A value in place of the source register (`BPF_PSEUDO_MAP_VALUE`). With this value, the constant of the
+        /// instruction is the descriptor of a map, and the instruction loads the address of the map's first byte.
         const MAP_VALUE: u8 = 2;
         let mut first = Self::new(code::LOAD_ADDRESS, to, Register::R0, 0, map.as_raw_fd());
         first.registers |= MAP_VALUE << 4;
@@ -142,8 +142,8 @@ impl Instruction {
     }
 }
 
-/// Memory that BPF programs write, and that processes map to read it. It exists as long as a program, a mapping or a
-/// descriptor uses it, and its size never changes.
+/// Memory that BPF programs write, and that processes can map to read it. It exists as long as a program, a mapping or
+/// a descriptor uses it. Its size never changes.
 #[derive(Debug)]
 pub struct Map(OwnedFd);
 
@@ -158,7 +158,7 @@ impl Map {
     /// `EPERM` if this process lacks the privilege; `EINVAL` from kernels before 5.5; `ENOSYS` without bpf(2).
     pub fn new(bytes: usize) -> io::Result<Self> {
         let [key_bytes, bytes, entries] = [4, u32::try_from(bytes).map_err(io::Error::other)?, 1];
-        // SAFETY: numbers only.
+        // SAFETY: the attributes are only numbers.
         unsafe { bpf_descriptor(MAP_CREATE, &mut [MAP_TYPE_ARRAY, key_bytes, bytes, entries, MMAPABLE, 0]) }.map(Self)
     }
 
@@ -168,7 +168,7 @@ impl Map {
     /// # Errors
     /// The kernel's error.
     pub fn freeze(&self) -> io::Result<()> {
-        // SAFETY: a number only.
+        // SAFETY: the attribute is only a number.
         unsafe { bpf(MAP_FREEZE, &mut (self.0.as_raw_fd() as u32)) }.map(drop)
     }
 }

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Minimum number of clock readings from which the step of the clock is computed.
 const READINGS: usize = 20_000;
-/// Maximum number of clock readings for computing the step, if the clock rarely changes.
+/// Maximum number of clock readings from which the step is computed. It is reached only if the clock rarely changes.
 const READINGS_MAX: usize = 10_000_000;
 /// Minimum number of times that a distance between two readings must occur. Distances that occur less often are
 /// ignored, because they come from interruptions of the thread.
@@ -37,8 +37,8 @@ pub fn thread_cpu_ns() -> u64 {
 }
 
 /// Returns the CPU time that a process has used, in nanoseconds. The sum covers all threads of the process, also those
-/// that have ended. Its children have CPU times of their own. The full time can be read until the process has been
-/// waited for.
+/// that have ended, but not its child processes. After the process has ended, the sum can be read until the process has
+/// been waited for.
 ///
 /// # Errors
 /// The kernel's error: `ESRCH` if there is no such process.
@@ -97,7 +97,7 @@ fn read_ns(clock: libc::clockid_t) -> u64 {
 /// Returns the smallest step that [`now_ns`] makes, in nanoseconds. Measures it once, then keeps the result.
 ///
 /// Many clocks move in steps longer than the unit of their readings: some time-stamp counters by 10 ns, Apple's timer
-/// by 42 ns. A time is known to about one step.
+/// by 42 ns. So a time is accurate only to about one step.
 #[must_use]
 pub fn step_ns() -> f64 {
     static STEP_NS: OnceLock<f64> = OnceLock::new();
@@ -130,7 +130,7 @@ fn distances() -> Vec<u64> {
 }
 
 /// Returns the step of the clock, in nanoseconds. It is the smallest gap between two of the `distances`, the
-/// differences between consecutive readings. Only those that occur at least [`SEEN_MIN`] times count.
+/// differences between consecutive readings. Distances that occur fewer than [`SEEN_MIN`] times do not count.
 ///
 /// Rounding to nanoseconds turns one distance into two adjacent values, which count as one distance. Three or more
 /// adjacent values mean that the clock moves by less than can be resolved; the result is then 1 ns.

@@ -13,7 +13,7 @@ pub enum Input {
     Null,
     /// A file, which is opened anew each time the command is started.
     File(PathBuf),
-    /// These bytes, which the command reads from a file in memory. A pipe would have to be filled by an additional
+    /// These bytes. The command reads them from a file in memory, because filling a pipe would need an additional
     /// thread.
     Bytes(Vec<u8>),
 }
@@ -32,8 +32,8 @@ pub enum Output {
     /// A pipe that is read and discarded. If both outputs are pipes, they share one.
     Pipe,
     /// Memory. [`captured_output`](crate::process::Prepared::captured_output) returns the last bytes. If both outputs
-    /// go to memory, they share it. On Linux, later writes by descendants fail once the command has ended, without the
-    /// signal for a broken pipe.
+    /// go to memory, they share it. On Linux, descendants that write after the command has ended get an error, but not
+    /// the signal for a broken pipe.
     Memory,
     /// The standard output or standard error of this process.
     Inherit,
@@ -49,7 +49,7 @@ pub struct Command {
     pub program: OsString,
     /// The arguments, without the name of the program.
     pub args: Vec<OsString>,
-    /// Variables that are added to the environment of this process or replace variables in it.
+    /// Variables that the command gets in addition to the environment of this process, or in place of variables in it.
     pub env: Vec<(OsString, OsString)>,
     /// The source of the command's standard input.
     pub stdin: Input,
@@ -80,7 +80,7 @@ pub fn shell(command_line: &str) -> Command {
     Command::new("sh", &["-c", command_line])
 }
 
-/// Words with a meaning in a shell's grammar if a command begins with them. A program with such a name must be quoted.
+/// Words that have a special meaning in a shell as the first word of a command. A program of this name must be quoted.
 pub(crate) const SHELL_WORDS: [&str; 8] = ["!", "{", "if", "while", "until", "for", "case", "[["];
 
 /// Joins words into a command line. [`split`](crate::process::split), or a shell, splits it into the same words again.
@@ -96,7 +96,7 @@ pub fn join<S: AsRef<str>>(words: &[S]) -> String {
     let quoted = words.iter().enumerate().map(|(index, word)| {
         let word = word.as_ref();
         let is_plain = |c: char| c.is_alphanumeric() || "-_./:,+@%=".contains(c);
-        // If it is the first word, a shell would take it for an assignment or a reserved word.
+        // If this word is the first one, a shell would take it for an assignment or a reserved word.
         let is_variable = word.contains('=') && !word.starts_with('-');
         let is_for_shell = index == 0 && (is_variable || SHELL_WORDS.contains(&word));
         if word.is_empty() || is_for_shell || !word.chars().all(is_plain) {
@@ -125,8 +125,8 @@ pub enum Exit {
 
 /// The resources that one execution of a command used, according to the kernel.
 ///
-/// User and system time and peak memory cover the command and those of its descendants that were waited for when it
-/// ended. The times are sums; the peak is that of the largest process.
+/// The user time, the system time and the peak memory cover the command and some of its descendants: those that had
+/// been waited for when the command ended. The times are sums; the peak is that of the largest process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// The way the command ended.
@@ -153,7 +153,7 @@ pub struct Usage {
     pub counts: Counts,
 }
 
-/// A counter of events during a command.
+/// A kind of event that can be counted while a command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counter {

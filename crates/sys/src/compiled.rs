@@ -92,8 +92,9 @@ impl Source {
     }
 }
 
-/// C code that is put before each source. It defines the macro `ASCERTAIN`. The macro stores the kind and the size of a
-/// function's types, to be compared with those of [`Plain`]. The code needs no `#include`.
+/// C code that is put before each source. It defines the macro `ASCERTAIN`, which also stores the kind and the size of
+/// a function's types. [`Library::function`] compares these with the types that the caller requests. The code needs no
+/// `#include`.
 const PRELUDE: &str = r#"
 #ifdef __cplusplus
 #define ASCERTAIN_IN_C(declarations) extern "C" { declarations }
@@ -236,7 +237,7 @@ impl Library {
     pub fn function<I: Plain, O: Plain>(&self, name: &str) -> Result<Function<I, O>, Error> {
         let missing = || Error::Load { message: format!("it does not define the function `{name}` with ASCERTAIN") };
         let types = self.symbol(&format!("types_{name}"))?.ok_or_else(missing)?;
-        // SAFETY: `ASCERTAIN` defines a symbol with such a name as four bytes, which exist as long as the library.
+        // SAFETY: a symbol of such a name is four bytes that `ASCERTAIN` defines. They exist as long as the library.
         let types: [u8; 4] = unsafe { types.cast().read() };
         let wanted = [I::KIND, size_of::<I>() as u8, O::KIND, size_of::<O>() as u8];
         if types != wanted {
@@ -246,7 +247,7 @@ impl Library {
             });
         }
         let address = self.symbol(name)?.ok_or_else(missing)?;
-        // SAFETY: with those bytes, `ASCERTAIN` declares a function of this signature and these types.
+        // SAFETY: the four bytes match, so `ASCERTAIN` declared a function of this signature and these types.
         let pointer = unsafe { std::mem::transmute::<NonNull<c_void>, Signature<I, O>>(address) };
         Ok(Function { pointer, library: self.clone() })
     }
@@ -258,8 +259,8 @@ impl Library {
         Ok(NonNull::new(unsafe { libc::dlsym(self.0.handle.as_ptr(), text.as_ptr()) }))
     }
 
-    /// Returns the path of the shared object, for tools that read machine code, also in other processes. The file has
-    /// lost its name. On Linux this path (in `/proc`) is valid as long as the library is loaded.
+    /// Returns a path by which tools can read the machine code of the shared object, also from other processes. The
+    /// file itself has no name any more. On Linux this path (in `/proc`) is valid as long as the library is loaded.
     pub fn object(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.object.as_raw_fd()).into()
     }
@@ -312,8 +313,7 @@ pub trait Plain: Copy + sealed::Sealed {}
 
 mod sealed {
     pub trait Sealed {
-        /// The letter of the type's name in Rust before the number of bits, such as `u` of `u32`. `ASCERTAIN` stores
-        /// the same letter.
+        /// The first letter of the type's name in Rust, such as `u` for `u32`. `ASCERTAIN` stores the same letter.
         const KIND: u8;
     }
 }

@@ -21,9 +21,10 @@ impl Inbox {
     }
 
     /// Receives the pending datagrams of a socket and returns their number. If the number is below [`AT_ONCE`], the
-    /// socket is empty. Calls `each` with the arrival time, the sender and the bytes of each datagram. The time is on
-    /// the clock of [`now_ns`](crate::clock::now_ns). If the kernel did not [record arrival times](note_times), it is
-    /// the time of this call. On Linux this does not block; on other systems the socket must be non-blocking.
+    /// socket is empty. Calls `each` with the arrival time, the sender and the bytes of each datagram. The arrival time
+    /// is on the clock of [`now_ns`](crate::clock::now_ns). If the kernel did not [record arrival times](note_times),
+    /// the time of this call stands in for it. On Linux this does not block; on other systems the socket must be
+    /// non-blocking.
     ///
     /// # Errors
     /// The kernel's error, which may also be about an earlier datagram that this socket sent. If there are no
@@ -98,8 +99,8 @@ mod here {
             let error = io::Error::last_os_error();
             return if error.kind() == io::ErrorKind::WouldBlock { Ok(0) } else { Err(error) };
         };
-        // The age of a datagram is computed on the clock of the kernel. Then it is subtracted from the time on the
-        // clock of `now_ns`.
+        // Computes the age of a datagram on the clock of the kernel, and subtracts the age from the time on the clock
+        // of `now_ns`.
         let (now_unix_ns, now_ns) = now();
         let received = headers.iter().zip(&addresses).zip(inbox.bytes.chunks_exact(inbox.bytes_each.max(1)));
         for ((header, address), bytes) in received.take(count) {

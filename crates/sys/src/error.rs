@@ -126,7 +126,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The processor, or the hypervisor, does not provide the requested counter.
-    #[error("this machine does not provide this hardware counter, like most virtual machines")]
+    #[error("this machine does not provide this hardware counter (most virtual machines provide none)")]
     NoCounter,
     /// A system call failed, for a reason that is rare.
     #[error("{what}: {source}")]

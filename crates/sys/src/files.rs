@@ -21,10 +21,10 @@ use rustix::io::Errno;
 /// Suffix of the temporary names of incomplete files.
 pub const UNFINISHED: &str = ".part";
 
-/// A file that gets its name when it is complete. If it is dropped before, it is removed.
+/// A file that gets its final name only when it is complete. If it is dropped before, it is removed.
 ///
-/// Until then it has a temporary name in the same folder, which must not exist before and which cannot be guessed. It
-/// has the mode of the file that it is going to replace, and its owner if the system allows that.
+/// Until then it has a temporary name in the same folder, which no other file has and which cannot be guessed. It has
+/// the mode of the file that it is going to replace. It also has that file's owner, if the system allows this.
 ///
 /// ```
 /// use std::io::Write;
@@ -55,10 +55,11 @@ struct DraftLocation {
     is_kept: bool,
 }
 
-/// Defines whether a published file, one that got its final name, must survive a crash of the machine.
+/// The choice whether a published file must survive a crash of the machine. A file is published when it gets its final
+/// name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lasting {
-    /// A crash of the machine soon after publishing may lose the file.
+    /// The file may be lost if the machine crashes soon after publishing.
     WhileRunning,
     /// The file is on the disk when [`Draft::publish`] returns.
     ThroughCrash,
@@ -142,7 +143,7 @@ impl Draft {
         Ok((temporary, Identity::from_metadata(&self.file.metadata()?)))
     }
 
-    /// Sets whether the file stays, under its temporary name, if this draft is dropped before it is published.
+    /// Sets whether a draft that is dropped before it is published keeps its file, under the temporary name.
     pub fn keep(&mut self, is_kept: bool) {
         if let Some(place) = &mut self.place {
             place.is_kept = is_kept;
@@ -315,8 +316,8 @@ impl Access {
         let is_given = (now.uid, now.gid) == (self.uid, self.gid)
             || kernel::fchown(file, uid, gid).is_ok()
             || now.uid == self.uid && kernel::fchown(file, None, gid).is_ok();
-        // If the file cannot be given to the former owner, it loses the set-user-ID and set-group-ID bits. They would
-        // run the program with the rights of this user instead.
+        // If the file cannot be given to the former owner, it loses the set-user-ID and set-group-ID bits. With these
+        // bits, the file would run with the rights of this user instead.
         let mode = if is_given { self.mode } else { self.mode & 0o1777 };
         Ok(kernel::fchmod(file, Mode::from_raw_mode(mode as _))?)
     }
@@ -332,7 +333,7 @@ pub fn open_folder(path: &Path) -> io::Result<OwnedFd> {
 
 #[cfg(target_os = "linux")]
 fn folder_flags() -> OFlags {
-    // `PATH` is enough; the folder need not be readable.
+    // The flag `O_PATH` is enough, so the folder need not be readable.
     OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
@@ -341,8 +342,8 @@ fn folder_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
-/// Opens a folder below another one, and creates it if it is missing. Follows no symbolic link on the way, so that
-/// names from elsewhere cannot lead out of the folder.
+/// Opens a folder below another one, and creates it if it is missing. Follows no symbolic link in `path`, so that a
+/// name that another user or host chose cannot lead out of `folder`.
 ///
 /// # Errors
 /// If a component of the path is a link, a file, or `..`.
@@ -386,7 +387,7 @@ fn sync_folder(folder: BorrowedFd<'_>) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match kernel::openat(folder, ".", flags, Mode::empty()) {
         Ok(folder) => File::from(folder).sync_all(),
-        // A folder that is writable but not readable cannot be opened to be synchronised.
+        // A folder that is not readable cannot be opened, so it is not synchronised.
         Err(Errno::ACCESS) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -397,7 +398,7 @@ fn sync_folder(folder: BorrowedFd<'_>) -> io::Result<()> {
 fn temporary_name(name: &OsStr) -> OsString {
     /// Maximum length of a name, in bytes, that nearly all file systems allow.
     const NAME_BYTES: usize = 255;
-    // The keys of `RandomState` are random.
+    // The hash of no data depends only on the keys of `RandomState`, which are random.
     let random = RandomState::new().build_hasher().finish();
     let ending = format!(".{random:016x}-{}{UNFINISHED}", std::process::id());
     let mut end = name.len().min(NAME_BYTES - ending.len() - 1);
@@ -505,7 +506,7 @@ mod tests {
         assert!(write(&path("circle"), "").is_err() && write(&path("sub"), "").is_err());
     }
 
-    /// A user who may write into the folder can create links if they know the names of the files.
+    /// Another user who may write into the folder can create links, if that user knows the names of the files.
     #[test]
     fn a_link_in_the_place_of_a_name_from_elsewhere_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
@@ -555,7 +556,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         pipe(&path);
-        // Opening for both reading and writing does not block.
+        // Opening a pipe for both reading and writing does not block.
         let mut open = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let draft = Draft::create(&path).unwrap();
         assert_eq!(names(folder.path()), ["pipe"], "it has no temporary name");

@@ -1,13 +1,13 @@
 //! A number that distinguishes a child made by fork(2) from its parent.
 
-/// Returns a number that stays the same in this process and that none of its ancestors had. A child has its parent's
-/// memory, but none of its threads. So a record of threads or locks in memory is valid only if this number was the same
-/// when the record was made.
+/// Returns a number that stays the same in this process and that none of its ancestors had. A child has the memory of
+/// its parent, but not the parent's threads. So a record of threads or locks in memory is valid only if this number has
+/// not changed since the record was made.
 ///
 /// The process ID would not be enough: a child in its own namespace may have the same ID as its parent (1 for both). A
-/// call costs two loads. Children that share the memory of their parent (vfork(2)) have the number of the parent. On
-/// kernels before Linux 4.14, so do children that the C library did not create (a bare `clone`). On systems other than
-/// Linux, this is the process ID.
+/// call costs two loads. On systems other than Linux, this is the process ID. Two kinds of children have the number of
+/// their parent: those that share its memory (vfork(2)), and on kernels before Linux 4.14 those that the C library did
+/// not create (a bare `clone`).
 ///
 /// ```
 /// assert_eq!(ascertain_sys::fork::generation(), ascertain_sys::fork::generation());
@@ -29,8 +29,8 @@ mod imp {
     struct Page {
         /// The number that [`generation`] returns in this process, or 0 if no code has requested it yet.
         number: AtomicU64,
-        /// 1 in the process that mapped the page. In a child it becomes 0 if the kernel wipes the page there. If it
-        /// stays 1, the kernel did not wipe the page.
+        /// 1 in the process that mapped the page. In a child it is 0 if the kernel has wiped the page there, and still
+        /// 1 if the kernel has not.
         is_whole: AtomicU64,
     }
 
@@ -72,7 +72,7 @@ mod imp {
             return known;
         }
         // SAFETY: the handler only stores to an atomic, which is allowed in a child. Registering it twice does no harm.
-        // If it cannot be registered, the number is right nevertheless where the kernel wipes the page.
+        // If it cannot be registered, the number is still right on kernels that wipe the page.
         unsafe { libc::pthread_atfork(None, None, Some(wipe)) };
         let new = wiped().unwrap_or((&raw const NOT_WIPED).cast_mut());
         match PAGE.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {

@@ -171,7 +171,7 @@ mod tests {
             for _ in 0..3 {
                 wake_one(&word, Scope::Process);
             }
-            // A thread that was not asleep yet sees the new value of the word; the others were woken one by one.
+            // Each thread ends: one of the calls woke it, or it was not asleep yet and saw the new value of the word.
         });
     }
 }

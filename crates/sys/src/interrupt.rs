@@ -8,8 +8,8 @@ use std::{mem, ptr};
 
 use crate::{Error, clock};
 
-/// A stop token. Code that holds the token or a clone of it should end soon after a stop is requested. Waiting for a
-/// command ends too.
+/// A stop token. Code that holds the token or a clone of it should end soon after a stop is requested. A stop also
+/// kills the commands that were started with this token.
 ///
 /// The default token is the token of the signals: only a signal can request a stop through it, after the program has
 /// called [`install`].
@@ -72,8 +72,8 @@ impl Stop {
 
 const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// Signals count as the same request as the first one if they arrive within this time after it, in nanoseconds.
-/// `timeout` and some job runners send their signal first to the process and then to its group.
+/// Duration in nanoseconds after the first signal. Another signal within it belongs to the same request. `timeout` and
+/// some job runners send their signal first to the process and then to its group.
 const SAME_WISH_NS: u64 = 200_000_000;
 
 /// The time of the first signal, by [`clock::now_ns`]; 0 if no signal has arrived.

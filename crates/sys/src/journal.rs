@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicU64;
 use rustix::mm::{self, MapFlags, ProtFlags};
 
 /// The first bytes of a file, mapped so that words can be written to them without a system call. If this process is
-/// killed, the words stay in the file. If the machine crashes, only the words survive that the kernel had written to
-/// the disk.
+/// killed, the words stay in the file. If the machine crashes, a word survives only if the kernel had written it to the
+/// disk.
 #[derive(Debug)]
 pub struct Journal(Pages);
 

@@ -1,4 +1,4 @@
-//! Memory that processes share, which is safe even if one of the processes is not trusted. Linux only.
+//! Memory that processes share. It is safe even if one of the processes is not trusted. Linux only.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -114,7 +114,8 @@ impl AsFd for SharedMemory {
 /// page table entry, the kernel interrupts the CPUs that run threads of this process. Programs used this as a barrier
 /// before membarrier(2) existed.
 ///
-/// This is not a reliable barrier: no kernel promises an interrupt, or to wait for one. Use it only for measurements.
+/// This is not a reliable barrier: no kernel promises to interrupt the CPUs, or to wait until it has. Use it only for
+/// measurements.
 #[derive(Debug)]
 pub struct Shootdown(Pages);
 
@@ -148,11 +149,11 @@ impl Shootdown {
 fn is_fixed(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<bool> {
     let stat = fs::fstat(fd)?;
     if stat.st_mode & libc::S_IFMT == 0 {
-        // An object without a size is not a file. If it has less than `bytes`, mapping it fails. Memory that is mapped
-        // stays.
+        // This is not a file but a kernel object, such as the map of a BPF program, whose memory cannot shrink. Its
+        // size is not known here, but mapping it fails if it has fewer than `bytes` bytes.
         return Ok(true);
     }
-    // Reading the seals of an object that cannot be sealed returns an error.
+    // Reading the seals of an object that cannot be sealed returns an error, so such an object is refused.
     Ok(fs::fcntl_get_seals(fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK))
         && u64::try_from(stat.st_size).is_ok_and(|size| size >= bytes as u64))
 }

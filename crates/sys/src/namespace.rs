@@ -7,8 +7,8 @@
 //! user namespace may do anything with the objects in it. With root, the steps are the same, but without the user
 //! namespace.
 //!
-//! A namespace exists as long as a descriptor, a socket or a process in it. No helper process keeps it alive, so none
-//! can be left over: the namespace ends with this process, however this process ends.
+//! A namespace exists as long as a descriptor of it is open, or a socket or a process is in it. No helper process keeps
+//! it alive, so none can be left over: the namespace ends with this process, however this process ends.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::fs::File;
@@ -52,8 +52,8 @@ impl Namespace {
         let (users, groups) = (format!("{user} {user} 1"), format!("{group} {group} 1"));
         let both = in_child(libc::CLONE_NEWNET | libc::CLONE_NEWUSER, || {
             let say = |path, text: &[u8]| write(open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?, text);
-            // Only programs that are started in the namespace need the mappings. A process that is not dumpable, and so
-            // cannot be traced, lacks the permission to write them.
+            // Errors are ignored, because only programs that are started in the namespace need the mappings. A process
+            // that cannot be traced (is not dumpable) may not write them.
             let _ = say(c"/proc/self/setgroups", b"deny")
                 .and_then(|_| say(c"/proc/self/uid_map", users.as_bytes()))
                 .and_then(|_| say(c"/proc/self/gid_map", groups.as_bytes()));

@@ -1,8 +1,8 @@
 //! Interfaces, addresses and routes of a network namespace, by rtnetlink(7). Linux only.
 //!
-//! This module has its own encoder for the few messages that an emulated link needs. The crates for netlink have
-//! several thousand lines. The crate for routes encodes the congestion control as a number, but the kernel expects a
-//! name.
+//! This module has its own encoder for the few messages that an emulated link needs. The existing crates for netlink
+//! are large, several thousand lines. The one for routes also encodes the congestion control as a number, but the
+//! kernel expects a name.
 
 use std::io;
 use std::net::IpAddr;
@@ -92,7 +92,7 @@ impl Netlink {
     }
 
     /// Prevents the kernel from giving an IPv6 link-local address to an interface that is still down. With such an
-    /// address, the kernel would send packets that were not requested.
+    /// address, the kernel would send packets by itself.
     ///
     /// # Errors
     /// `EAFNOSUPPORT` if the system does not support IPv6.
@@ -126,7 +126,7 @@ impl Netlink {
         self.request(Message::new(libc::RTM_SETLINK, 0, &interface(index, libc::IFF_UP, libc::IFF_UP)))
     }
 
-    /// Gives an interface an address, as the only address of its network.
+    /// Gives an interface an address. The prefix covers only this address (/32 or /128).
     ///
     /// # Errors
     /// The kernel's error: `EACCES` if IPv6 is switched off.

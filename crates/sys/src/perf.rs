@@ -4,8 +4,8 @@
 //! perf_event_open(2) if [`Prepared::counting`](crate::process::Prepared::counting) requests them. They count the
 //! command and all of its descendants, from the `exec` of the command until its end. Linux only.
 //!
-//! - The processor's counters count only the program's own code, not the kernel's work for it. Every user may count
-//!   that by default (`kernel.perf_event_paranoid` of 2), and it varies least from run to run.
+//! - The processor's counters count only the program's own code, not the kernel's work for it. By default, every user
+//!   may count that code (`kernel.perf_event_paranoid` of 2). These counts vary least from run to run.
 //! - The processor has few counters. This module puts all of them in one group, so that they are counted together or
 //!   not at all. If other programs need the counters meanwhile, counting is suspended. The counts are then `None`:
 //!   nothing is extrapolated. The group is not pinned, because the kernel disables a pinned group for good in a
@@ -92,7 +92,7 @@ impl Counters {
         Counters(events.iter().zip(opened).filter_map(|(event, fd)| Some((event.counter, fd.ok()?))).collect())
     }
 
-    /// Returns the counts of the child, once it has ended, and of those of its descendants that have ended.
+    /// Returns the counts of the child and of its descendants that have ended. Call this when the child has ended.
     pub fn read(&self) -> Counts {
         let mut counts = Counts::default();
         for (counter, fd) in &self.0 {
@@ -126,7 +126,7 @@ fn open(events: &[Event], pid: Option<Pid>) -> Vec<Result<OwnedFd, Error>> {
     let open = |event: &Event| {
         let opened = open_event(*event, pid.map_or(0, Pid::as_raw_pid), leader.filter(|_| event.is_own_code));
         if let (Ok(fd), true) = (&opened, event.is_own_code) {
-            // The descriptor lives as long as the vector that it is moved to.
+            // The number stays valid, because the descriptor is moved to the returned vector and stays open.
             leader.get_or_insert(fd.as_raw_fd());
         }
         opened.map_err(refused)
@@ -134,7 +134,7 @@ fn open(events: &[Event], pid: Option<Pid>) -> Vec<Result<OwnedFd, Error>> {
     events.iter().map(open).collect()
 }
 
-/// Converts an error of perf_event_open(2) into an error that says what it means and how to avoid it.
+/// Converts an error of perf_event_open(2) into an error with an explanation and a remedy.
 fn refused(source: io::Error) -> Error {
     let what = match source.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO) => return Error::NoCounter,
@@ -212,7 +212,7 @@ mod tests {
     use crate::testing::or_left_out;
 
     const PAGE_FAULTS: Event = Event { counter: Counter::PageFaults, kind: SOFTWARE, config: 2, is_own_code: true };
-    /// Time on CPUs, in nanoseconds. The counter is called `Cycles` here, but any other would do.
+    /// Time on CPUs, in nanoseconds. The tests store it as `Cycles`; any other counter would do.
     const TASK_CLOCK: Event = Event { counter: Counter::Cycles, kind: SOFTWARE, config: 1, is_own_code: true };
 
     fn counted(events: &'static [Event], command: &Command, runs: usize) -> Vec<Counts> {
@@ -251,7 +251,7 @@ mod tests {
         let message = |code| refused(io::Error::from_raw_os_error(code)).to_string();
         assert_eq!(
             message(libc::ENOENT),
-            "this machine does not provide this hardware counter, like most virtual machines"
+            "this machine does not provide this hardware counter (most virtual machines provide none)"
         );
         for code in [libc::EACCES, libc::EPERM] {
             assert!(message(code).contains("perf_event_paranoid") && message(code).contains("seccomp"));

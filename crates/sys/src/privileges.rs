@@ -30,7 +30,7 @@ pub fn effective_user() -> u32 {
 #[must_use]
 pub fn overflow_user() -> Option<u32> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
-    // The mapping with all IDs except the last one, which no user can have.
+    // This mapping contains all IDs except the last one, which no user can have.
     let is_whole = read("/proc/self/uid_map").split_whitespace().eq(["0", "0", "4294967295"]);
     (!is_whole).then(|| read("/proc/sys/kernel/overflowuid").trim().parse().unwrap_or(NOBODY))
 }
@@ -43,7 +43,7 @@ pub fn overflow_user() -> Option<u32> {
 /// The kernel's error: `EPERM` without root. The process may still have some of its privileges then, and should end.
 pub fn drop_all_but(keep: &[Capability]) -> io::Result<()> {
     thread::set_keep_capabilities(true)?;
-    // The C library's functions, because they apply to all threads; those of rustix apply only to the calling thread.
+    // Uses the C library's functions, which apply to all threads; those of rustix apply only to the calling thread.
     // SAFETY: the arguments are numbers and an empty list.
     unsafe {
         check(libc::setgroups(0, std::ptr::null()))?;

@@ -42,7 +42,7 @@ pub fn lock_file(path: &Path) -> io::Result<File> {
     File::options().create(true).truncate(false).write(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
-/// The process on the other side of a socket. The data is from the time when that process listened or connected.
+/// The process on the other side of a socket. The data is from the moment when that process listened or connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// The process ID; 0 if the process is in a container that this one cannot see.
@@ -54,7 +54,7 @@ pub struct Peer {
 /// Sends one byte, and with it these descriptors, without blocking.
 ///
 /// # Errors
-/// The kernel's error: `EPIPE` if the other side is closed, `EAGAIN` if it has not read earlier messages.
+/// The kernel's error: `EPIPE` if the other side is closed, `EAGAIN` if it has left too many messages unread.
 ///
 /// # Panics
 /// If there are more than [`DESCRIPTORS_MAX`] descriptors.

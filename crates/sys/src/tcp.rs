@@ -112,8 +112,8 @@ pub enum TlsCipher {
     ChaCha20Poly1305,
 }
 
-/// Makes the kernel encrypt sent data or decrypt received data with TLS 1.3, starting with the record of this sequence
-/// number. Call [`put_tls_above`] first. The program then writes and reads plain bytes.
+/// Makes the kernel encrypt sent data or decrypt received data with TLS 1.3, starting with the record whose sequence
+/// number is `record`. Call [`put_tls_above`] first. The program then writes and reads plain bytes.
 ///
 /// # Errors
 /// The kernel's error: `EINVAL` for a key of the wrong length and for a cipher that it does not support.

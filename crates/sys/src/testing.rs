@@ -1,6 +1,6 @@
-//! Helpers that the tests of these crates share. They leave out tests for which this machine or user lacks something,
-//! and replay inputs that a fuzzer found. They are part of this crate so that the tests of a published package need no
-//! unpublished code.
+//! Helpers that the tests of these crates share. They report a test as left out if this machine or user lacks something
+//! that the test needs, and they replay inputs that a fuzzer found. They are part of this crate so that the tests of a
+//! published package need no unpublished code.
 
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -106,8 +106,8 @@ pub fn deadline() -> Instant {
 }
 
 /// The environment variable with the path of the list that [`left_out`] appends to. A test that runs other tests as
-/// another user removes the variable, because that user may not write to the list. It then reports the omitted tests
-/// itself.
+/// another user removes the variable, because that user may not write to the list. That test then reports the omitted
+/// tests itself.
 pub const LIST: &str = "ASCERTAIN_LEFT_OUT";
 
 /// Reports that the test, or some of its checks, is left out, and the reason. The report bypasses the harness, which
@@ -134,7 +134,7 @@ pub fn or_left_out<T>(tried: Result<T, impl Display>) -> Option<T> {
     tried.map_err(left_out).ok()
 }
 
-/// Calls the target with the content of each file in the folder.
+/// Calls `target`, a property that a fuzzer also checks, with the content of each file in the folder.
 ///
 /// # Panics
 /// If the target panics (the message then contains the file's name), or if the folder is empty.

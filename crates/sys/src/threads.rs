@@ -69,8 +69,8 @@ pub fn run_in_parallel<R, E: Send>(
     })
 }
 
-/// Runs `work` with a stack of at least `stack_bytes`. This function is for the main thread, whose stack is as large as
-/// `ulimit -s` allows: if that is less, `work` runs on another thread.
+/// Runs `work` with a stack of at least `stack_bytes`. Call this on the main thread: `work` runs there if the limit
+/// `ulimit -s` allows such a large stack, otherwise on another thread.
 ///
 /// # Errors
 /// Fails if the thread cannot be started.

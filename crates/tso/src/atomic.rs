@@ -178,8 +178,8 @@ impl<T> fmt::Debug for Atomic<T> {
     }
 }
 
-/// Executes a fence. A sequentially consistent fence empties the thread's buffer; for others the processor does
-/// nothing.
+/// Executes a fence. A sequentially consistent fence empties the thread's buffer. Weaker fences have no effect, because
+/// x86 needs no instruction for them.
 #[track_caller]
 pub fn fence(order: Ordering) {
     if order == Ordering::SeqCst {

@@ -28,8 +28,8 @@ pub(crate) enum Over {
     Failed(String),
 }
 
-/// An event of an execution. It is a step of a thread, made at the line of code `place`. If `place` is `None`, a store
-/// has left the thread's buffer.
+/// An event of an execution: a step of `thread`, or a store that leaves its buffer. `place` is the line of code of the
+/// step; `None` for a store that leaves the buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct Event {
     pub(crate) thread: ThreadId,
@@ -124,7 +124,7 @@ fn execute(
 }
 
 /// The code of a thread of the model, which can be paused. All threads of the model run on one thread of the host, one
-/// at a time. Each has its own stack, which the next execution uses again.
+/// at a time. Each has its own stack, which later executions reuse.
 type Coroutine = Generator<'static, (), ()>;
 
 fn coroutine() -> Coroutine {
@@ -138,7 +138,7 @@ fn coroutine() -> Coroutine {
 }
 
 /// Stops the current coroutine, so that another one can run.
-#[allow(deprecated)] // the replacement would have to be passed to every atomic access
+#[allow(deprecated)] // the function that replaces it needs an argument that every atomic access would have to pass on
 pub(crate) fn pause() {
     generator::yield_with(());
 }

@@ -19,7 +19,8 @@ pub(crate) type ThreadId = usize;
 pub(crate) type CallSite = &'static Location<'static>;
 pub(crate) type Body = Box<dyn FnOnce() + Send>;
 
-/// The next operation of a thread, as far as it concerns other threads. A word is identified by its index in memory.
+/// The next operation of a thread, with the data that matters to other threads. A `Word` is the index of a word in
+/// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     Start,
@@ -29,7 +30,7 @@ pub(crate) enum Op {
     Add(Word),
     /// Change of a word by an instruction with LOCK, which is atomic.
     Update(Word),
-    /// Change of a word by an instruction with LOCK, which is done only if memory has the given value.
+    /// Change of a word by an instruction with LOCK, made only if the word has the given value in memory.
     Compare(Word, u64),
     Fence,
     Heavy,
@@ -157,8 +158,8 @@ impl Machine {
         state.bodies[thread].take().expect("a thread starts once")
     }
 
-    /// Ends a thread that has returned or unwound. `over` is the way in which the execution ends because of that;
-    /// `None` if it goes on. The last thread ends the execution, if it was not over before.
+    /// Ends a thread that has returned or unwound. If `over` is not `None`, the execution ends too, in the way that
+    /// `over` says. The execution also ends with its last thread.
     pub(crate) fn finish(&self, thread: ThreadId, over: Option<Over>) {
         let mut state = self.lock();
         state.threads[thread].is_finished = true;
@@ -201,8 +202,8 @@ impl State {
         self.events.push(Event { thread, op, place: Some(place) });
     }
 
-    /// Chooses transitions until a thread has the turn or the execution is over. Those of memory, in which a store
-    /// leaves its buffer, are executed at once.
+    /// Chooses transitions until a thread has the turn or the execution is over. A transition in which a store leaves
+    /// its buffer is executed at once.
     pub(crate) fn pass_turn(&mut self) {
         while self.over.is_none() {
             if self.events.len() > STEPS_MAX {
@@ -242,8 +243,8 @@ impl State {
         self.threads[thread].buffer.push_back(BufferedStore { word, value, issued });
     }
 
-    /// Changes a word with LOCK: passes the value in memory to `change`, and stores its result. Stores nothing if that
-    /// is `None`. Returns the previous value.
+    /// Changes a word with LOCK: passes the value in memory to `change`, and stores the result of `change`. Stores
+    /// nothing if the result is `None`. Returns the previous value.
     pub(crate) fn update(&mut self, thread: ThreadId, word: Word, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
         self.drain(thread);
         let old = self.cell(word).value;
@@ -325,7 +326,7 @@ impl State {
         }
     }
 
-    /// Ends the sleep of `thread`. If no other thread woke it, its timeout passes.
+    /// Ends the sleep of `thread`. If no other thread has woken `thread`, the clock advances by the timeout.
     pub(crate) fn awake(&mut self, thread: ThreadId, timeout: Option<Duration>) {
         if self.threads[thread].asleep_on.take().is_some() {
             self.advance(timeout.unwrap_or_default());

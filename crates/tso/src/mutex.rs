@@ -19,7 +19,7 @@ pub struct Mutex<T> {
 /// A guard, which releases the lock when it is dropped.
 #[derive(Debug)]
 pub struct MutexGuard<'a, T> {
-    // The fields are dropped in this order, so that the next holder of the lock finds the data unlocked.
+    // The fields are dropped in this order: the data is unlocked before another thread can acquire the lock.
     data: sync::MutexGuard<'a, T>,
     _unlock: Unlock<'a>,
 }

@@ -51,7 +51,7 @@ fn with_header(layout: Layout) -> Option<(Layout, usize)> {
     Layout::new::<Header>().extend(layout).ok()
 }
 
-/// Frees an allocation together with its header. `layout` is that of the memory after the header.
+/// Frees an allocation together with its header. `layout` is the layout of the memory after the header.
 ///
 /// # Safety
 ///
@@ -78,11 +78,11 @@ unsafe impl GlobalAlloc for Quarantine {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `alloc` left room for an aligned header directly before: `offset` is at least its size, and both are
-        // multiples of its alignment.
+        // SAFETY: `alloc` left room for an aligned header directly before the memory: `offset` is at least the size of
+        // the header, and both are multiples of the header's alignment.
         let header = unsafe { pointer.cast::<Header>().sub(1) };
         if !IS_MODEL.try_with(Cell::get).unwrap_or(false) {
-            // SAFETY: `alloc` allocated it for `layout`, and the caller releases it.
+            // SAFETY: `alloc` allocated this memory for `layout`, and the caller of `dealloc` no longer uses it.
             unsafe { free(header, layout) };
             return;
         }

@@ -14,15 +14,15 @@ pub(crate) enum Transition {
     Flush(ThreadId),
 }
 
-/// A state that the current execution went through: the transitions to explore from it, and the index of the one
-/// `taken` now.
+/// A state that the current execution went through. `options` are the transitions to explore from this state, and
+/// `taken` is the index of the one that this execution takes.
 struct Branch {
     options: Vec<Transition>,
     taken: usize,
 }
 
-/// The transitions from the start of the program to the current state. They are kept from one execution to the next,
-/// with the visited states.
+/// The path of transitions from the start of the program to the current state, and the visited states. Both are kept
+/// for the next execution.
 #[derive(Default)]
 pub(crate) struct Schedule {
     path: Vec<Branch>,

@@ -23,7 +23,7 @@ pub struct JoinHandle<T> {
 pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let result = Arc::new(Mutex::new(None));
     let slot = result.clone();
-    // The system call empties the buffer.
+    // Starting a thread is a system call, which empties the store buffer.
     let thread = step(Op::Fence, |state, thread| {
         state.drain(thread);
         state.add_thread(Box::new(move || {
@@ -35,7 +35,7 @@ pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Jo
 }
 
 impl<T> JoinHandle<T> {
-    /// Waits for the end of the thread. A panic of the thread ends the model before that.
+    /// Waits for the end of the thread. If the thread panics, the whole model ends instead.
     ///
     /// # Errors
     ///

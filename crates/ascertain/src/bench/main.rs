@@ -15,7 +15,7 @@ use ascertain_report::allocations;
 use ascertain_report::alphabet::Alphabet;
 use ascertain_report::exports::Files;
 use ascertain_report::fastest;
-use ascertain_report::figure::odds;
+use ascertain_report::figure::error_in_words;
 use ascertain_report::options::{Format, TableLayout};
 use ascertain_report::progress::{Line, ProgressObserver};
 use ascertain_report::terminal::{self, Style, escape_controls};
@@ -54,7 +54,7 @@ fn execute<'a>(groups: impl IntoIterator<Item = Group<'a>>) -> Result<u8, Box<dy
     }
 }
 
-/// Reduces each group to the functions that the options select, and leaves out groups without any. A function that
+/// Reduces each group to the functions that the options select, and drops groups that are then empty. A function that
 /// `--reference` names becomes the reference of its group.
 fn wanted<'a>(groups: impl IntoIterator<Item = Group<'a>>, options: &Options) -> Result<Vec<Group<'a>>, Error> {
     let mut wanted: Vec<Group> = Vec::new();
@@ -105,9 +105,9 @@ pub enum Pairs {
 /// Returns the plan that compares the functions of a group at each input. A function that is alone at its input is only
 /// measured.
 ///
-/// `config` has the time limit per input (`max_time`), and the time limit per function for reaching the precision
-/// (`precision_time`). The plan has limits for the whole group. Its `precision_time` is at most half of its `max_time`,
-/// so that precise intervals do not take the time that verdicts need.
+/// `config` limits the time per input (`max_time`), and the time per function for reaching the precision
+/// (`precision_time`). The plan has both limits for the whole group: the sums over its inputs and functions. Its
+/// `precision_time` is at most half of its `max_time`, so that time remains for verdicts.
 #[must_use]
 pub fn plan(group: &Group, pairs: Pairs, config: &Config) -> Plan {
     let id = &group.spec().id;
@@ -131,8 +131,8 @@ pub fn plan(group: &Group, pairs: Pairs, config: &Config) -> Plan {
     Plan { use_case: UseCase::Bench, claims, tables: vec![table], commands: Vec::new(), config }
 }
 
-/// Returns the pairs of functions at the same input that do not contain the first function at that input, which is the
-/// reference. [`Pairs::All`] compares them in addition to the pairs with the reference.
+/// Returns all pairs of functions at the same input, except those with the first function, which is the reference.
+/// [`Pairs::All`] compares them in addition to the pairs with the reference.
 fn pairs_without_the_first(table: &Table) -> Vec<[&Arm; 2]> {
     let others: Vec<&Arm> = table.with_the_first().into_iter().map(|[other, _]| other).collect();
     let with_those_before = |(index, candidate): (usize, &&'_ Arm)| {
@@ -143,7 +143,8 @@ fn pairs_without_the_first(table: &Table) -> Vec<[&Arm; 2]> {
 }
 
 /// Returns a reference that the filters leave out, although they keep another function at the same input. Returns
-/// `None` if there is no such reference. `all` are the group's functions, and `kept` those that the filters keep.
+/// `None` if there is no such reference. `all` are the functions of the group, and `kept` are those that the filters
+/// keep.
 fn missing_reference<'a>(all: &'a [Arm], kept: &[Arm]) -> Option<&'a Arm> {
     let reference = |arm: &Arm| all.iter().find(|other| other.point == arm.point);
     kept.iter().filter_map(reference).find(|reference| !kept.contains(reference))
@@ -224,8 +225,8 @@ impl Bench<'_> {
         Ok(4)
     }
 
-    /// Measures a group, prints its results and their comparison with the baseline, and saves them as a baseline, as
-    /// requested.
+    /// Measures a group, and prints its results. If the user requests it, also compares the results with a baseline,
+    /// and saves them as a baseline.
     fn measure(&mut self, group: &Group) -> Result<Ending, Error> {
         let options = self.options;
         let runs = options.evidence.clone().unwrap_or_else(evidence::runs_folder);
@@ -310,9 +311,9 @@ impl Bench<'_> {
     /// otherwise `None`.
     fn shared_error(&self, outcome: &Outcome) -> Option<String> {
         let (pairs, error) = (outcome.claims.len(), self.options.config.error);
-        let each = odds(error / pairs as f64);
+        let [shared, each] = [error, error / pairs as f64].map(error_in_words);
         (self.options.all_pairs && pairs > 1)
-            .then(|| format!("{pairs} pairs share the error of {error}. Each answer: error at most {each}."))
+            .then(|| format!("{pairs} pairs share the error of {shared}. Each answer: error at most {each}."))
     }
 
     /// Prints the last part of the output: the threats to validity, the folders of the evidence, and the command that

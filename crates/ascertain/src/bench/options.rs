@@ -101,8 +101,8 @@ pub(super) struct Options {
     pub exports: Vec<(&'static ExportFormat, PathBuf)>,
 }
 
-/// A filter of function names. It matches as plain text or as a regular expression. Both are needed, because names
-/// contain their input in brackets, which mean something else in an expression.
+/// A filter of function names. It matches a name either as plain text or as a regular expression. Plain text is needed
+/// because names contain their input in brackets, and brackets have another meaning in a regular expression.
 #[derive(Clone, Debug)]
 struct Filter {
     text: String,
@@ -120,7 +120,8 @@ impl Filter {
 }
 
 impl Options {
-    /// Returns whether the filters select a function, by its name with group and input.
+    /// Returns whether the filters select the function with the full name `group/function`. `function` includes the
+    /// input.
     pub fn wants(&self, group: &str, function: &str) -> bool {
         let path = format!("{group}/{function}");
         let fits = |filter: &Filter| if self.is_exact { path == filter.text } else { filter.fits_a_part_of(&path) };

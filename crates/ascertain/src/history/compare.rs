@@ -89,8 +89,8 @@ fn facts(run: &Loaded) -> Value {
     facts
 }
 
-/// Appends the differences of two JSON values. `what` is the path of keys to them, for messages. Compares objects key
-/// by key, and lists of equal length item by item.
+/// Appends the differences of two JSON values. `what` is the path of keys that leads to both values, for messages.
+/// Compares objects key by key, and lists of equal length item by item.
 fn add_differences(what: &str, both: [&Value; 2], differences: &mut Vec<Difference>) {
     let below = |name: &str| if what.is_empty() { name.to_string() } else { format!("{what}.{name}") };
     let values = match both {

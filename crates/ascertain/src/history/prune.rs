@@ -13,8 +13,9 @@ use crate::error::Error;
 use crate::runs;
 
 /// Deletes the runs in the folder `below`, except those that are protected. `keep` protects this many of the latest
-/// runs, and `older_than` protects all runs that are younger. A run that is being written, a folder that was renamed,
-/// and a folder without a `run.json` are never deleted. With `dry_run`, returns the same list but deletes nothing.
+/// runs, and `older_than` protects all runs that are younger than this. A run that is being written, a folder that was
+/// renamed, and a folder without a `run.json` are never deleted. With `dry_run`, returns the same list but deletes
+/// nothing.
 ///
 /// # Errors
 /// If there are no runs, or the folder can't be read.

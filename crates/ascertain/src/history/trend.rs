@@ -28,8 +28,8 @@ pub struct TrendRequest {
     pub variants: Vec<String>,
     /// Pairs of a factor and a level. Only arms at these levels are shown.
     pub at: Vec<(String, String)>,
-    /// Two variants A and B, in the form `A/B`. If given, the trend shows one ratio per run instead of medians. It is
-    /// the median factor by which A is better than B in the same trial.
+    /// Two variants A and B, in the form `A/B`. If given, the trend shows one ratio per run instead of medians. The
+    /// ratio is the median factor by which A is better than B in the same trial.
     pub ratio: Option<String>,
     /// Maximum number of runs, counted from the latest.
     pub runs: usize,
@@ -63,15 +63,13 @@ pub fn trend(below: &Path, asked: &TrendRequest) -> Result<Trend, Error> {
     let mut notes: Vec<String> = left_out_sentence(&left_out).into_iter().chain(faults).collect();
     let without = figures.iter().filter(|(_, figures)| figures.is_empty()).count();
     if without > 0 && without < figures.len() {
-        notes.push(format!(
-            "{without} of these {} runs have no value of the metric; request more runs to see more values",
-            figures.len()
-        ));
+        notes.push(without_value(without, figures.len()));
     }
     let lines = lines(&figures, asked.variants.is_empty() && pair.is_none(), &mut notes);
     if lines.is_empty() {
         let what = if pair.is_some() { "no trial has values of both variants" } else { "no requested arm has a value" };
-        let runs = format!("{} runs of `{}`", measured.len(), asked.experiment);
+        let noun = if measured.len() == 1 { "run" } else { "runs" };
+        let runs = format!("{} {noun} of `{}`", measured.len(), asked.experiment);
         return refused(format!("{what} for the metric `{}`, in {runs}{}", metric.name, unread(&left_out)));
     }
     let (unit, better) = if pair.is_some() { (Unit::One, Better::Higher) } else { (metric.unit, metric.better) };
@@ -128,9 +126,9 @@ impl MeasuredRun {
     }
 }
 
-/// Returns the latest runs of the experiment with a requested variant, sorted from the oldest. If no run has a
-/// requested variant, returns all runs of the experiment, so that the error can list their variants. Adds the reasons
-/// for unreadable runs to `left_out`.
+/// Returns the latest runs that measured a requested variant of the experiment, sorted from the oldest. If no run
+/// measured one, returns all runs of the experiment, so that the error can list their variants. If a run cannot be
+/// read, adds the reason to `left_out`.
 fn measured_runs(
     asked: &TrendRequest,
     all: &[PathBuf],
@@ -290,8 +288,9 @@ fn estimate(values: &Values) -> MedianEstimate {
     MedianEstimate { n, median: sorted.quantile(0.5).and_then(Bounds::estimate), low: finite(low), high: finite(high) }
 }
 
-/// Converts the values of the runs, which are sorted from the oldest, to one plotted line per arm. With `of_latest`,
-/// leaves out arms that are missing in the latest run with values, and adds a note about that to `notes`.
+/// Returns one plotted line for each arm, from the values of the runs. `runs` is sorted from the oldest. With
+/// `of_latest`, leaves out arms without a value in the latest run that has values. If any arm is left out, adds a note
+/// to `notes`.
 fn lines(runs: &[(TrendPoint, ArmFigures)], of_latest: bool, notes: &mut Vec<String>) -> Vec<TrendLine> {
     let (mut arms, mut latest): (Vec<&Arm>, usize) = (Vec::new(), 0);
     for (_, figures) in runs.iter().rev() {
@@ -317,6 +316,12 @@ fn lines(runs: &[(TrendPoint, ArmFigures)], of_latest: bool, notes: &mut Vec<Str
     arms.into_iter().map(line).collect()
 }
 
+/// Returns a note that `without` of `all` runs have no value of the metric.
+fn without_value(without: usize, all: usize) -> String {
+    let have = if without == 1 { "has" } else { "have" };
+    format!("{without} of these {all} runs {have} no value of the metric; request more runs to see more values")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -333,6 +338,12 @@ mod tests {
             offsets_ns: Vec::new(),
             values: values.iter().copied().collect(),
         }
+    }
+
+    #[test]
+    fn one_run_has_and_two_runs_have_no_value() {
+        assert!(without_value(1, 4).starts_with("1 of these 4 runs has no value"));
+        assert!(without_value(2, 4).starts_with("2 of these 4 runs have no value"));
     }
 
     #[test]

@@ -38,7 +38,8 @@ fn a_run_that_was_asked_to_end_is_continued() {
     assert_eq!((header.plan.use_case, &header.plan), (UseCase::Compare, &plan));
     let mut silent = Silent;
     let max_time = Some(Duration::from_secs(600));
-    let continuation = Continuation { folder, max_time, max_trials: None, fail_on: None, env: Vec::new() };
+    let continuation =
+        Continuation { folder, max_time, max_trials: None, precision: None, fail_on: None, env: Vec::new() };
     let result = continue_run(continuation, RunContext::new(&mut silent)).unwrap();
     assert_eq!(result.ending(), Ending::Done);
     assert_eq!(result.outcome.claims[0].verdict, Verdict::Refuted, "it has more page faults");

@@ -15,7 +15,7 @@ use super::commands::{Variables, variables};
 use crate::exit::{FAIL_ON, fail_on};
 use crate::exports::Exports;
 use crate::measure::{Start, measure};
-use crate::options::{Display, count, duration, one_of};
+use crate::options::{Display, count, duration, one_of, positive_share};
 use crate::output;
 
 const EXAMPLES: &str = "\
@@ -23,7 +23,9 @@ Examples:
   ascertain continue
       Resume the latest run
   ascertain continue --max-time 5min v1.2
-      Measure for five more minutes in the run with the label v1.2";
+      Measure for five more minutes in the run with the label v1.2
+  ascertain continue --precision 2%
+      Narrow the intervals of the latest run, if it is a comparison";
 
 /// Continue a run from its evidence
 ///
@@ -41,6 +43,9 @@ pub struct Args {
     /// Maximum number of trials for each claim, including those already measured [default: the limit of the run]
     #[arg(long, value_name = "N", value_parser = count)]
     max_trials: Option<u64>,
+    /// Precision to reach for each ratio of a `compare` run: `1%` means ±1 % [default: the precision of the run]
+    #[arg(long, value_name = "P", value_parser = positive_share)]
+    precision: Option<f64>,
     /// Verdicts that make the command fail, instead of those that the original command chose
     #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',')]
     fail_on: Option<Vec<Option<GatedVerdict>>>,
@@ -76,11 +81,15 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     if fail_on.is_some() && header.plan.claims.iter().any(|claim| claim.asked.judging == Judging::Order) {
         bail!("--fail-on is for claims, but this run compares commands; leave it out (the run keeps its --fail-if)");
     }
+    if args.precision.is_some() && !header.plan.claims.iter().any(|claim| claim.asked.judging == Judging::Order) {
+        bail!("--precision is for runs that compare commands, but this run does not; use --max-trials or --max-time");
+    }
     let env = args.env.iter().flatten().filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
     let stored: RenderOptions = serde_json::from_value(header.render).unwrap_or_default();
     let RenderOptions { format, quiet, style, .. } = args.display.render();
     let options = RenderOptions { format, quiet, style, explain: args.explain, ..stored };
-    let continuation = Continuation { folder, max_time: args.max_time, max_trials: args.max_trials, fail_on, env };
+    let Args { max_time, max_trials, precision, .. } = *args;
+    let continuation = Continuation { folder, max_time, max_trials, precision, fail_on, env };
     measure(Start::Recorded(continuation), &options, &args.exports)
 }
 

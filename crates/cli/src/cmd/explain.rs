@@ -4,7 +4,7 @@ use anyhow::bail;
 use ascertain::Ending;
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::Spec;
-use ascertain_engine::names::{by_nearness, suggestion};
+use ascertain_engine::names::{LEAST_LENGTH, by_nearness, suggestion};
 use ascertain_report::sentence;
 use ascertain_report::terminal::{Style, prose};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
         of_claim(claim, run::find(&claim.experiment)?.spec(), &style)
     } else {
         let known = || experiments.iter().map(|e| e.spec().id.as_str()).chain(claims.iter().map(|c| c.id.as_str()));
-        let hint = suggestion(&args.id, known()).or_else(|| containing(&args.id, known()));
+        let hint = containing(&args.id, known()).or_else(|| suggestion(&args.id, known()));
         bail!("there is no experiment or claim `{}`{}", args.id, hint.unwrap_or_else(|| elsewhere(&args.id, &claims)))
     };
     match args.display.format {
@@ -57,9 +57,10 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Returns a hint that lists ids that contain `text`, or `None` if there are none.
+/// Returns a hint that lists ids that contain `text`, or `None` if there are none. Ids that begin with `text` come first.
 fn containing<'a>(text: &str, ids: impl Iterator<Item = &'a str>) -> Option<String> {
-    let found: Vec<&str> = ids.filter(|id| text.len() >= LEAST_LENGTH && id.contains(text)).collect();
+    let mut found: Vec<&str> = ids.filter(|id| text.len() >= LEAST_LENGTH && id.contains(text)).collect();
+    found.sort_by_key(|id| !id.starts_with(text));
     let shown = found.get(..found.len().min(NEAR)).filter(|shown| !shown.is_empty())?.join("`, `");
     let more = match found.len().saturating_sub(NEAR) {
         0 => String::new(),
@@ -70,11 +71,8 @@ fn containing<'a>(text: &str, ids: impl Iterator<Item = &'a str>) -> Option<Stri
     Some(format!("; the {ids} with `{text}` {are} `{shown}`{more}"))
 }
 
-/// Minimum length in bytes of a text that is searched for in ids. Shorter texts occur in too many ids.
-const LEAST_LENGTH: usize = 3;
-
-/// Returns a hint for an unknown id that is not similar to a known one. If it begins with the name of an experiment,
-/// the hint lists the claims about this experiment with the nearest ids.
+/// Returns a hint for an id that is unknown and not similar to any other. If the id begins with the name of an
+/// experiment, the hint lists the claims about it whose ids are nearest.
 fn elsewhere(id: &str, claims: &[Claim]) -> String {
     let experiment = id.split_once('.').map_or(id, |(experiment, _)| experiment);
     let about = claims.iter().filter(|claim| claim.experiment == experiment).map(|claim| claim.id.as_str());

@@ -108,8 +108,39 @@ fn what_is_undecided_says_how_to_go_on() {
     assert!(!ran.stderr.contains("undecided"), "{}", ran.stderr);
 }
 
-/// The run keeps the time limit that the user sets, even if an answer takes longer. The note about the needed time is
-/// based on the new trials only, because recorded trials have no times.
+/// The figures that these commands print differ by chance, so no ratio is ever known to ±0.01 %.
+#[test]
+fn a_comparison_is_continued_until_its_precision_is_reached() {
+    let state = tempfile::tempdir().unwrap();
+    let compare = ["compare", "--metric", "x=([0-9]+)", "--better", "lower", "--max-time", "10min"];
+    let commands = ["date +x=1%N", "date +x=9%N"];
+    let ran = ascertain(state.path(), &[&compare[..], &["--quick"], &commands].concat());
+    assert!(!ran.stderr.contains("precision"), "{}", ran.stderr);
+    let ran = ascertain(state.path(), &["continue"]);
+    let already = "nothing was measured: the run already has its answers; to narrow its intervals, use --precision";
+    assert!(ran.code == Some(0) && ran.stderr.contains(already), "{}", ran.stderr);
+    let on = ascertain(state.path(), &["continue", "--precision", "0.01%", "--max-trials", "40", "--format", "json"]);
+    assert_eq!(on.json()["claims"][0]["trials"], 40, "{}", on.stderr);
+    assert!(!on.stderr.contains("nothing was measured"), "{}", on.stderr);
+    let run = runs(state.path()).pop().unwrap();
+    let how =
+        format!("; `ascertain continue {} --max-trials 80 --precision 0.01%`", run.file_name().unwrap().display());
+    let missed = on.stderr.lines().find(|line| line.starts_with("--precision 0.01% was not reached: `date +x=9%N` ±"));
+    assert!(missed.is_some_and(|line| line.contains(&how)), "{}", on.stderr);
+    let again = ascertain(state.path(), &["continue", "--precision", "99%", "--max-trials", "100"]);
+    assert!(again.stderr.contains(already) && !again.stderr.contains("not reached"), "{}", again.stderr);
+
+    let slo = ["slo", "--at-least", "50%", "--max-trials", "2", "--", "true"];
+    assert_eq!(ascertain(state.path(), &slo).code, Some(3));
+    let refused = ascertain(state.path(), &["continue", "--precision", "1%"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("--precision is for runs that compare commands, but"), "{}", refused.stderr);
+    let ran = ascertain(state.path(), &["continue"]);
+    assert!(ran.stderr.contains("nothing was measured: the run has reached its limits"), "{}", ran.stderr);
+}
+
+/// A time limit that the user sets is kept, even if an answer takes longer. The note about the time that is needed uses
+/// only the new trials, because recorded trials have no times.
 #[test]
 fn what_goes_on_keeps_to_the_time_that_it_is_given() {
     let state = tempfile::tempdir().unwrap();

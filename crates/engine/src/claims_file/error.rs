@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::claim::Place;
 
-/// The error for one claims file, with all of its mistakes, or for several files that cannot be combined. Displays one
-/// mistake per line, in file order.
+/// The error for invalid claims files: the mistakes in one file, or the conflicts between several files that cannot be
+/// combined. Displays one mistake per line, in file order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", one_a_line(.mistakes))]
 pub struct ClaimsFileError {
@@ -38,11 +38,19 @@ pub(super) struct Notes<'a> {
     file: &'a Path,
     text: &'a str,
     mistakes: Vec<Mistake>,
+    /// The line and column at which each table begins, which is usually a claim. The tables are in file order.
+    tables: Vec<(usize, usize)>,
 }
 
 impl<'a> Notes<'a> {
     pub(super) fn new(text: &'a str, file: &'a Path) -> Self {
-        Notes { file, text, mistakes: Vec::new() }
+        Notes { file, text, mistakes: Vec::new(), tables: Vec::new() }
+    }
+
+    /// Notes that a table begins at a byte offset of the text.
+    pub(super) fn begin_table(&mut self, offset: usize) {
+        let place = self.place(offset);
+        self.tables.push((place.line, place.column));
     }
 
     /// Adds a mistake at a byte offset of the text. Control characters become spaces, because the message may quote
@@ -68,9 +76,17 @@ impl<'a> Notes<'a> {
         self.mistakes.len()
     }
 
-    /// Returns the value if there are no mistakes, else the error with all mistakes, in file order.
+    /// Returns the value if there are no mistakes, else the error with all mistakes, in file order. A mistake at the
+    /// beginning of a claim is about a missing key. It comes after the claim's other mistakes, because a misspelled key
+    /// is often the cause.
     pub(super) fn finish<T>(mut self, value: T) -> Result<T, ClaimsFileError> {
-        self.mistakes.sort_by_key(|mistake| (mistake.place.line, mistake.place.column));
+        self.tables.sort_unstable();
+        let tables = &self.tables;
+        self.mistakes.sort_by_key(|mistake| {
+            let place = (mistake.place.line, mistake.place.column);
+            let table = tables.partition_point(|table| *table <= place);
+            (table, tables.contains(&place), place)
+        });
         match self.mistakes.is_empty() {
             true => Ok(value),
             false => Err(ClaimsFileError { mistakes: self.mistakes }),

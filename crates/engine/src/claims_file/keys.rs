@@ -172,8 +172,8 @@ pub(super) const KEYS: &[Key] = {
 };
 
 impl Form {
-    /// Returns the reason why the value of `key` does not have this form, as text for the user. Returns `None` if it
-    /// does.
+    /// Checks the form of the value of `key`. Returns `None` if the value has this form, or else the reason why it does
+    /// not, as text for the user.
     pub(super) fn fault(self, key: &str, value: &DeValue<'_>) -> Option<String> {
         if self.admits(value) {
             return None;
@@ -298,6 +298,7 @@ pub(super) struct Fields<'t> {
 impl<'t> Fields<'t> {
     /// Reads the table of a claim. Reports unknown keys, and values of the wrong form.
     pub(super) fn read(table: &'t DeTable<'t>, at: usize, notes: &mut Notes<'_>) -> Self {
+        notes.begin_table(at);
         let all = entries(table);
         let is_sound = |entry: &Entry<'t>| {
             let Some(key) = KEYS.iter().find(|key| key.name == entry.key) else {

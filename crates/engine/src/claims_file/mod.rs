@@ -70,9 +70,10 @@
 //! `wall`, `user`, `system`, `memory_peak` and `exit`, and those that the commands print.
 //!
 //! A *pattern* is a regular expression with one group, such as `([0-9.]+) MB/s`, or a path into JSON, such as
-//! `json:.stats.p99`. A table sets the unit, if it does not follow the group, and the better direction, if the unit
-//! does not imply it: `{ pattern = "json:.stats.score", better = "higher" }`. A trial without the figure has failed: it
-//! counts against a predicate, and ends a comparison.
+//! `json:.stats.p99`. If the pattern alone is not enough, write a table, for example
+//! `{ pattern = "json:.stats.score", better = "higher" }`. The table sets the unit, unless a unit follows the group. It
+//! also sets the better direction, unless the unit implies one. A trial without the figure has failed: it counts
+//! against a predicate, and ends a comparison.
 //!
 //! # Judging
 //!

@@ -14,8 +14,8 @@ use crate::names::unknown;
 use crate::predicate::Predicate;
 use crate::unit::{Unit, parse_quantity};
 
-/// Reads the test of a claim. The arms in the result only have the levels that the claim sets for its candidate or
-/// baseline alone. [`test_at`] adds the levels of a point in `at`.
+/// Reads the test of a claim. Each arm in the result has only the levels that the claim sets for this arm alone. Call
+/// [`test_at`] to add the levels of a point in `at`.
 pub(super) fn read_test(
     fields: &Fields<'_>,
     spec: &Spec,
@@ -45,8 +45,8 @@ pub(super) fn read_test(
     Some(Test::Versus { measure, candidate, baseline, scale, bound: bound? })
 }
 
-/// Returns the test with its arms at this point. Each arm gets the levels of the point, except for factors whose level
-/// the arm sets itself.
+/// Returns the test with its arms at this point. Each arm gets the levels of the point, but keeps the levels that it
+/// sets itself.
 pub(super) fn test_at(test: &Test, point: &Point) -> Test {
     let mut test = test.clone();
     for arm in test.arms_mut() {

@@ -116,7 +116,10 @@ fn claim_tables<'t>(document: &'t DeTable<'t>, notes: &mut Notes<'_>) -> Vec<Fie
     let mut has_claims = false;
     for entry in entries(document) {
         match entry.value {
-            _ if entry.key != "claim" => notes.add(entry.key_at, unknown("key", entry.key, ["claim"])),
+            _ if entry.key != "claim" => {
+                notes.begin_table(entry.key_at);
+                notes.add(entry.key_at, unknown("key", entry.key, ["claim"]));
+            }
             DeValue::Array(items) => {
                 has_claims |= !items.is_empty();
                 for item in items.iter() {
@@ -139,8 +142,8 @@ fn claim_tables<'t>(document: &'t DeTable<'t>, notes: &mut Notes<'_>) -> Vec<Fie
     tables
 }
 
-/// Resolves one `[[claim]]` to its claims (one, or one per point) and the commands that they measure. If it has
-/// mistakes, adds them to `notes` and returns `None`.
+/// Resolves one `[[claim]]`: returns its claims (one, or one per point) and the commands that these claims measure. If
+/// the `[[claim]]` has mistakes, adds them to `notes` and returns `None`.
 fn resolve(
     fields: &Fields<'_>,
     registry: &Registry<'_>,
@@ -172,8 +175,8 @@ fn resolve(
     (notes.count() == count_before).then_some((claims, commands))
 }
 
-/// Returns a claim for the points in `at`. These are a single point, or all points of the `[[claim]]` if it covers them
-/// together. `template` has the other properties of the claim.
+/// Returns the claim for the points in `at`. If the `[[claim]]` has one claim for all its points, `at` has all of them;
+/// otherwise it has one point. `template` has the other properties of the claim.
 fn claim_at(template: &Claim, test: &Test, points: &Points, at: &[Point], spec: &Spec) -> Claim {
     let mut claim = Claim { experiment: spec.id.clone(), ..template.clone() };
     let is_one_of_several = !points.over_every && !points.swept.is_empty();

@@ -102,7 +102,7 @@ fn check_words(fields: &Fields<'_>, notes: &mut Notes<'_>) {
     }
 }
 
-/// Reads the parameters of the command lines, which a claim about commands uses as the factors in `at`.
+/// Reads the parameters of the command lines from `at`. In claims about commands, these parameters are the factors.
 fn parameters(fields: &Fields<'_>, lines: &[&str], notes: &mut Notes<'_>) -> Option<Vec<Factor>> {
     let Some(table) = fields.get("at").and_then(|entry| entry.value.as_table()) else {
         return Some(Vec::new());
@@ -241,8 +241,8 @@ fn axis_levels(axis: &Entry<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<V
     (notes.count() == count_before).then_some(levels)
 }
 
-/// Returns the factor that the entry's key names. If there is no such factor, reports a mistake. `beside` is a key
-/// other than a factor that is allowed in this table, for the list in the message.
+/// Returns the factor that the entry's key names. If there is no such factor, reports a mistake, with a list of the
+/// keys that are allowed. `beside` is an allowed key that is not a factor, for this list.
 pub(super) fn factor<'s>(
     entry: &Entry<'_>,
     spec: &'s Spec,

@@ -105,7 +105,7 @@ pub enum Error {
         run: PathBuf,
         /// Size of `trials.jsonl` in bytes when the run ended, according to `run.json`.
         bytes: u64,
-        /// Offset in bytes of the end of the last complete trial that `trials.jsonl` still contains.
+        /// Offset, in bytes, at which the last complete trial in `trials.jsonl` ends.
         found_bytes: u64,
     },
     /// `trials.parquet` is not valid, and no other file has the rows.

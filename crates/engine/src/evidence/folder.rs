@@ -111,8 +111,8 @@ pub struct Header {
     pub plan: Plan,
     /// The arms that the machine could not measure when the run started, with the reasons.
     pub unavailable: Vec<LeftOut>,
-    /// The outcome of the run; `None` until the run has ended for the first time. While a run is continued, this is the
-    /// outcome from before.
+    /// The outcome of the run; `None` until the run has ended for the first time. While a run is continued, this is
+    /// still the outcome from before the continuation.
     pub outcome: Option<Outcome>,
     /// Size of `trials.jsonl` in bytes when the outcome was written. A continuation may append rows after these bytes.
     pub lines_bytes: Option<u64>,

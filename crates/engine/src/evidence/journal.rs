@@ -34,8 +34,8 @@ struct Description {
     lanes: Vec<JournalLane>,
 }
 
-/// A lane, a group of arms that are measured together. `experiment` is the id of their experiment. Bit i in the mask of
-/// the lane's word stands for the arm with index i.
+/// A lane, a group of arms that are measured together. `experiment` is the id of their experiment. The journal has a
+/// bit mask of arms for each lane, in which bit i stands for the arm with index i.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct JournalLane {
     pub experiment: String,
@@ -52,8 +52,8 @@ pub(super) struct LostTrials {
 }
 
 impl TrialJournal {
-    /// Creates the journal of a run that has recorded `recorded` trials so far. Each lane starts with no trials that
-    /// have begun.
+    /// Creates the journal of a run that has recorded `recorded` trials so far. For each lane, the count of trials that
+    /// have begun starts at zero.
     pub fn create(run: &Path, recorded: usize, lanes: &[JournalLane]) -> TrialJournal {
         let mut words = vec![MARK, lanes.len() as u64];
         words.resize(WORDS_BEFORE + lanes.len(), 0);

@@ -42,11 +42,11 @@ impl KnownRun {
     }
 
     /// Opens the list's file for a run that is continued, or creates it. `bytes` is the size of the rows in the run's
-    /// folder, and `begun` is the number of trials that were begun but not recorded. Returns `None` if the list
-    /// cannot be written, which does not keep the run from being measured.
+    /// folder, and `begun` is the number of trials that were begun but not recorded. Returns `None` if the list cannot
+    /// be written; the run can be measured nevertheless.
     ///
     /// # Errors
-    /// If the list has more trials of the run than the folder, or if another process is measuring the run, in
+    /// If the list has more trials of the run than the run's folder. Also if another process is measuring the run, in
     /// this folder or in a copy.
     pub fn resume(
         known: &Path,
@@ -103,8 +103,8 @@ fn path(known: &Path, run_id: &str) -> Option<PathBuf> {
     is_run_id(run_id).then(|| known.join(run_id))
 }
 
-/// Returns the plan as JSON, for comparison with another plan. Reading JSON can change the last digit of a number. So a
-/// new plan and the same plan from `run.json` are both written and read twice, and are then equal.
+/// Returns the plan as JSON, for comparison with another plan. Reading a number from JSON can change its last digit.
+/// Writing and reading the plan twice makes the digits stable, so a new plan equals the same plan from `run.json`.
 fn plan_of(header: &Header) -> io::Result<Value> {
     let mut plan = serde_json::to_value(&header.plan)?;
     for _ in 0..2 {

@@ -21,11 +21,11 @@ pub(super) struct RowBuffer {
     bytes: Vec<u8>,
     arms: Vec<ArmText>,
     experiments: Vec<String>,
-    /// The trial that the last row belongs to, as two indices: of its experiment in `experiments`, and of the trial
+    /// The trial that the last row belongs to: the index of its experiment in `experiments`, and the index of the trial
     /// within this experiment.
     trial: Option<(usize, u64)>,
     run_id: String,
-    /// Added to a reading of the clock, this number gives the time since the run started. The sum is modulo 2^64.
+    /// Number to add to a reading of the clock, modulo 2^64. The sum is the time since the run started.
     clock_shift_ns: u64,
 }
 
@@ -216,8 +216,8 @@ impl LineReader {
         }
     }
 
-    /// Returns an error if the file is now shorter than when it was opened. The end of the run can cause this, because
-    /// it empties the file.
+    /// Returns an error if the file is now shorter than when it was opened. This happens when the run ends, because
+    /// `trials.jsonl` is then emptied.
     fn check_length(&self) -> Result<(), Error> {
         if self.input.get_ref().limit() == 0 {
             return Ok(());

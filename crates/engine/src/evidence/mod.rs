@@ -10,8 +10,9 @@
 //! JSON lines need thirty times as much space as the Parquet file. When a run ends, the Parquet file is read back and
 //! turned into lines again. If these lines have the checksum of `trials.jsonl`, that file is emptied. The empty file
 //! stays, because its lock shows whether the run is in progress. A continuation first restores the lines, byte for
-//! byte, and then appends to them as usual. A kill at any time leaves one file with every row: `trials.parquet` until
-//! all lines are restored, and `trials.jsonl` once it has a new trial. Without the feature `parquet` the lines stay.
+//! byte, and then appends new lines. If the process is killed at any moment, one of the two files has every row. Until
+//! all lines are restored, that is `trials.parquet`; after the first new trial, it is `trials.jsonl`. Without the
+//! feature `parquet` the lines stay.
 //!
 //! `run.json` and `trials.parquet` are written under another name and then renamed, so they are never half-written. A
 //! killed run loses at most its last tenth of a second. If trials take longer than 0.1 ms, it loses only the last

@@ -76,8 +76,8 @@ fn write_group(
     Ok(())
 }
 
-/// A column of the file. It has a function that takes the column's value from a row, and the values that are not
-/// written yet.
+/// A column of the file. Each variant has a function that reads the column's value from a row, and a buffer of values
+/// that are not written yet.
 enum ColumnWriter {
     Text(for<'a> fn(&'a Row<'_>) -> &'a str, Texts),
     Integer(fn(&Row) -> u64, Vec<i64>),
@@ -116,9 +116,9 @@ fn layout(columns: &[(&'static str, ColumnWriter)]) -> Result<(Type, WriterPrope
         let (physical, logical) = match column {
             ColumnWriter::Text(..) => {
                 properties = properties.set_column_dictionary_enabled(path.clone(), true);
-                // Computing the minimum and maximum of texts takes a third of the time. They let readers skip row
-                // groups without the wanted run or experiment. The other text columns have the same texts in every
-                // group, so they need none.
+                // Computing the minimum and maximum of texts takes a third of the time. Readers use these statistics to
+                // skip row groups without the wanted run or experiment. The other text columns have the same texts in
+                // every group, so statistics would not help there.
                 if !["run_id", "experiment"].contains(name) {
                     properties = properties.set_column_statistics_enabled(path, EnabledStatistics::None);
                 }

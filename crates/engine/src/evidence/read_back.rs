@@ -51,9 +51,9 @@ pub struct RunEvidence {
     pub lost_rows: Option<Error>,
 }
 
-/// Reads the complete trials of a run, as far as they are written. They are read from `trials.parquet` if that file has
-/// all of them, because it is 30 times smaller, and from `trials.jsonl` otherwise. A file is only read if it has the
-/// checksum in `run.json`. An incomplete last trial, which a kill may leave, is left out.
+/// Reads the complete trials of a run, as far as they are written. If `trials.parquet` has all of them, reads this
+/// file, which is 30 times smaller. Otherwise reads `trials.jsonl`. A file is only read if it has the checksum in
+/// `run.json`. An incomplete last trial, which a kill may leave, is left out.
 ///
 /// # Errors
 /// If both files of rows are missing, were changed since the run ended, or are not valid.
@@ -90,8 +90,8 @@ pub(crate) fn read_run(run: &Path) -> Result<RunEvidence, Error> {
 }
 
 /// Reads the complete trials in `trials.jsonl`. Returns the trials, the offset at which the last complete trial ends,
-/// and an error if rows are missing. If the run has ended before, rows after its former end are only read if a
-/// continuation wrote them.
+/// and an error if rows are missing. If the run has already ended once, rows that were appended later are only read if
+/// a continuation wrote them.
 pub(super) fn read_lines(run: &Path, header: &Header) -> Result<(Trials, u64, Option<Error>), Error> {
     let mut lines = LineReader::open(run)?;
     let then = header.final_lines();
@@ -112,9 +112,9 @@ pub(super) fn read_lines(run: &Path, header: &Header) -> Result<(Trials, u64, Op
     Ok((trials, whole_end, lost))
 }
 
-/// Returns whether rows were appended to the run after it had ended. `then` is the state of its file at that end. The
-/// file must still begin with the same lines, and the next bytes must be a row, because only a continuation appends
-/// rows.
+/// Returns whether rows were appended to the run after it had ended. `then` is the state of `trials.jsonl` when the run
+/// ended. The file must still begin with the same lines, and the next bytes must be a row, because only a continuation
+/// appends rows.
 pub(crate) fn was_continued(run: &Path, then: FinalLines) -> bool {
     const NEXT_ROW: &[u8] = b"\n{\"run_id\":";
     let path = run.join(LINES);

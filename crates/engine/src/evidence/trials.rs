@@ -128,14 +128,15 @@ struct TrialsBuilder {
     /// one byte string.
     known: HashMap<Vec<u8>, u32>,
     name: Vec<u8>,
-    /// For each series, the levels of its arm as text, and the index of the series whose row followed its last row.
-    /// Rows usually repeat their order, so that series is tried first for the next row.
+    /// For each series, the levels of its arm as text, and the index of another series: the one whose row came next,
+    /// after the last row of this series. Rows usually repeat their order, so the next row probably belongs to that
+    /// series too.
     points: Vec<(String, u32)>,
     last: u32,
     /// For each arm, the index of the first arm of the same experiment. It identifies the experiment.
     experiments: Vec<u32>,
-    /// The trial that the last row belongs to: the number in `experiments` that identifies its experiment, and its
-    /// index.
+    /// The trial that the last row belongs to, as two numbers. The first identifies the experiment, as in
+    /// `experiments`; the second is the index of the trial.
     trial: Option<(u32, u64)>,
     /// Number of rows that belong to trials which are known to be complete.
     whole: usize,

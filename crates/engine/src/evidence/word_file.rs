@@ -1,9 +1,10 @@
-//! Files of 64-bit integers, called words, that this process changes without system calls. So a change costs a few
-//! nanoseconds and survives the process. A file begins with pages of words in the byte order of the machine. The first
-//! word, the mark, identifies the kind of file. JSON begins at the start of the page after the words.
+//! Files of 64-bit integers, called words. The process changes a word in mapped memory, without a system call. A change
+//! therefore takes only a few nanoseconds, and it stays in the file even if the process is killed.
 //!
-//! The pages are mapped into memory. If the disk is full and the file system is copy-on-write, writing to a page may
-//! kill the process.
+//! A file begins with pages of words in the byte order of the machine. The first word, the mark, identifies the kind of
+//! file. JSON begins at the start of the page after the words.
+//!
+//! If the disk is full and the file system is copy-on-write, writing to a mapped page may kill the process.
 
 use std::fs::File;
 use std::io::{self, Write};

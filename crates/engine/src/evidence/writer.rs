@@ -23,8 +23,8 @@ use crate::block::Slots;
 use crate::experiment::{Arm, Sample, Spec};
 use crate::outcome::Outcome;
 
-/// Minimum duration, in nanoseconds, of trials that are each written to the file as soon as they end. Writing takes
-/// about a hundredth of this time. Faster trials are written together.
+/// Minimum duration of a slow trial, in nanoseconds. Rows of slow trials are written as soon as the trial ends, which
+/// takes about a hundredth of this duration. The rows of several faster trials are written together.
 const SLOW_TRIAL_NS: f64 = 100_000.0;
 
 /// Writes the evidence of one run. No other process can write to the run at the same time.

@@ -5,8 +5,8 @@ use std::fmt;
 
 use super::Level;
 
-/// A network address that a level gives. `Address` keeps both the text of the level, which is recorded and printed, and
-/// the address for which this text stands.
+/// A network address in the level of a factor. `Address` has two parts: the text of the level, which is recorded and
+/// printed, and the address for which this text stands.
 ///
 /// An address that contains a secret belongs in an environment variable. The level is then the name of the variable
 /// with a leading `$`, and only this name is recorded and printed.
@@ -26,7 +26,8 @@ pub struct Unset {
 }
 
 impl Address {
-    /// Returns the address that a level contains, or that the level's environment variable contains.
+    /// Returns the address in a level. If the level names an environment variable, returns the address in this
+    /// variable.
     ///
     /// # Errors
     /// [`Unset`], if that variable is not set.

@@ -20,7 +20,8 @@ pub trait Experiment {
     /// Checks that this machine can measure the arm, without considering its [memory](Self::memory_bytes). By default,
     /// every machine can measure every arm.
     ///
-    /// # Errors The reason why this machine cannot measure the arm, as text for the user: "needs AVX-512 (avx512f)".
+    /// # Errors
+    /// The reason why this machine cannot measure the arm, as text for the user: "needs AVX-512 (avx512f)".
     fn available(&self, _arm: &Arm, _machine: &Machine) -> Result<(), Unavailable> {
         Ok(())
     }
@@ -28,8 +29,9 @@ pub trait Experiment {
     /// Checks that this machine can observe the metric with the index `_metric` in this arm, which it can measure. If
     /// the check fails, claims about the metric are unavailable, but the other metrics of the arm are still measured.
     ///
-    /// # Errors The reason why this machine cannot observe the metric, as text for the user: "two levels need four
-    /// CPUs, and only 2 may be used".
+    /// # Errors
+    /// The reason why this machine cannot observe the metric, as text for the user: "two levels need four CPUs, and
+    /// only 2 may be used".
     fn shows(&self, _arm: &Arm, _metric: usize, _machine: &Machine) -> Result<(), Unavailable> {
         Ok(())
     }
@@ -68,8 +70,9 @@ pub trait Experiment {
     /// Returns the arms to measure, chosen from the arms that the user requested. `_are_named` is `true` if the user
     /// named variants. Otherwise an experiment may drop arms whose variants do not support the requested levels.
     ///
-    /// # Errors The reason, as text for the user, if something is missing or cannot be combined. Arms are checked
-    /// before anything is measured.
+    /// # Errors
+    /// The reason, as text for the user, if something is missing or cannot be combined. Arms are checked before
+    /// anything is measured.
     fn chosen(&self, arms: Vec<Arm>, _are_named: bool) -> Result<Vec<Arm>, String> {
         Ok(arms)
     }
@@ -119,7 +122,8 @@ pub trait Session {
     /// form of levels, as in `congestion=cubic mss_bytes=1448`. The engine calls this once, after `verify`, and records
     /// the facts.
     ///
-    /// # Errors As for [`verify`](Self::verify).
+    /// # Errors
+    /// As for [`verify`](Self::verify).
     fn facts(&mut self, _arm: ArmId) -> Result<Point, TargetError> {
         Ok(Point::default())
     }

@@ -136,8 +136,8 @@ pub enum Plot {
         /// first footprint whose levels match the point of the plot applies. If none matches, no sizes are marked.
         footprints: Vec<Footprint>,
     },
-    /// A mark in the [`Sweep`](Self::Sweep) of this metric and factor, for an arm that chooses the level of the factor
-    /// itself. The mark is at the level that the metric `chosen` reports.
+    /// A mark in the [`Sweep`](Self::Sweep) plot with the same metric and factor. It is for an arm that itself chooses
+    /// the level of the factor. The mark is at the chosen level, which the metric `chosen` reports.
     Choice {
         /// Name of the metric on the vertical axis of the sweep.
         metric: String,
@@ -158,8 +158,8 @@ pub enum Plot {
         /// Name of the metric on the vertical axis.
         metric: String,
     },
-    /// A breakdown of a time into consecutive phases. Each arm has a row, and each phase a bar in it, which starts at
-    /// the time at which the phase began. The phases are the keys of the metric.
+    /// A breakdown of a duration into consecutive phases. Each arm has a row, with a bar for each phase, and each bar
+    /// begins at the moment at which its phase began. The phases are the keys of the metric.
     Waterfall {
         /// Name of the metric whose values are the durations of the phases.
         metric: String,
@@ -173,8 +173,8 @@ impl Plot {
     }
 }
 
-/// The memory that the data uses for each unit of the factor on a plot's horizontal axis, such as for each element. It
-/// applies at points that have certain levels.
+/// The memory that the data needs for each unit of a factor, such as for each element. The factor is the one on a
+/// plot's horizontal axis. A footprint applies only at points that have certain levels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Footprint {
     /// The levels that a point must have for this footprint to apply.
@@ -264,7 +264,8 @@ impl Arm {
     /// Returns the address in the level of `factor`. Returns `None` if the level is missing, or equals `none`, the word
     /// that stands for no address.
     ///
-    /// # Errors [`Unset`](super::Unset), if the level refers to an environment variable that is not set.
+    /// # Errors
+    /// [`Unset`](super::Unset), if the level refers to an environment variable that is not set.
     pub fn address(&self, factor: &str, none: &str) -> Result<Option<super::Address>, super::Unset> {
         let level = self.point.get(factor).filter(|level| level.to_string() != none);
         level.map(super::Address::from_level).transpose()
@@ -299,7 +300,7 @@ impl fmt::Display for Arm {
 /// A quantity or setting that is varied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
-    /// Name of the factor. If the factor has a unit, the name ends with it.
+    /// Name of the factor. If the factor has a unit, the name ends with this unit.
     pub name: String,
     /// One-line description of the factor, shown in lists.
     pub about: String,

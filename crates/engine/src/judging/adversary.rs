@@ -20,7 +20,7 @@ const EXIT: usize = 1;
 /// Highest probability that the verdict of a simulated run is false.
 const ERROR: f64 = 0.05;
 const RUNS: u64 = 2000;
-/// Maximum number of runs with a false verdict. It is the number to expect if the probability is [`ERROR`] in each run.
+/// Maximum number of runs with a false verdict. This many are expected if each run is false with probability [`ERROR`].
 const MOST_FALSE: u64 = 100;
 
 /// An experiment that measures nothing, because its records are simulated.
@@ -45,11 +45,11 @@ enum Question {
     Order,
     /// The claim is that one command is faster, with a margin of 5 %. The median ratio is 1.05, which is on the border.
     OrderWithin,
-    /// The claim is that one command is at least 1.5 times as fast in at least half of the trials. It is so in exactly
-    /// half of them.
+    /// The claim is that one command is at least 1.5 times as fast in at least half of the trials. The command is this
+    /// much faster in exactly half of the trials.
     Ratio,
-    /// The claim is that one command is at least 1.5 times as fast in at least 70 % of the trials. The margin is 10 %.
-    /// It is so in 60 % of them if the adversary wants "holds", otherwise in 80 %.
+    /// The claim is that one command is at least 1.5 times as fast in at least 70 % of the trials. Its margin is 10 %.
+    /// The command is this much faster in 60 % of the trials if the adversary wants "holds", otherwise in 80 %.
     RatioWithMargin,
 }
 
@@ -131,8 +131,9 @@ fn fate(question: Question, aim: Aim, rng: &mut Xoshiro256PlusPlus) -> Fate {
     Fate { is_true, times: [1.0, ratio], is_call_fine: true }
 }
 
-/// Returns the record of a trial. `cut` has the position of the arm that is interrupted, and the share of its time that
-/// has passed by then; `None` for a complete trial. `is_swapped` reverses the order of the arms.
+/// Returns the record of a trial. `is_swapped` reverses the order of the arms. `cut` is `None` for a complete trial.
+/// Otherwise it has two values: the position of the arm that is interrupted, and the share of this arm's duration that
+/// was measured before the interruption.
 fn record(block: Block, judge: &RunJudge, fate: &Fate, cut: Option<(usize, f64)>, is_swapped: bool) -> TrialRecord {
     let lane = &judge.lanes[block.lane];
     let mut slots: Vec<usize> = block.arms.iter().collect();
@@ -165,8 +166,9 @@ fn record(block: Block, judge: &RunJudge, fate: &Fate, cut: Option<(usize, f64)>
     record
 }
 
-/// Returns the position of the arm that the adversary interrupts, and the share of its time that has passed by then.
-/// `None` if the adversary lets the trial end. `is_against` is `true` if the trial speaks against the adversary's aim.
+/// Decides whether and when the adversary interrupts a trial; `is_against` is `true` if the trial speaks against the
+/// adversary's aim. Returns `None` if the trial may end. Otherwise returns the position of the arm that is interrupted,
+/// and the share of this arm's duration that is measured before the interruption.
 fn cut(
     interrupts: Interrupts,
     is_against: bool,

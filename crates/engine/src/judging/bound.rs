@@ -49,8 +49,8 @@ pub(crate) struct LaneTests {
     is_order: bool,
     /// The slots (indices in the lane) of all arms that the tests need.
     pub slots: Slots,
-    /// The conditions of all predicates, as pairs of a metric's name and the condition as users write it. If a
-    /// predicate implies the condition `exit == 0`, this one comes first.
+    /// The conditions of all predicates. Each is a pair: the metric's name, and the condition as users write it. If a
+    /// predicate implies the condition `exit == 0`, that condition comes first.
     pub conditions: Vec<(String, String)>,
 }
 
@@ -202,8 +202,8 @@ impl LaneTests {
     }
 }
 
-/// Returns a ratio that only shows which of two values is better, because values may be zero. Two zeros give 1; a
-/// single zero gives zero or infinity. Returns `None` if a value is negative.
+/// Compares two values that may be zero. Returns a ratio that only shows which value is better: 1 for two zeros, and
+/// zero or infinity for a single zero. Returns `None` if a value is negative.
 fn order(better: Better, candidate: Bounds, baseline: Bounds) -> Option<Bounds> {
     const ALL_OR_NOTHING: Bounds = Bounds { low: 0.0, high: f64::INFINITY };
     let (worse, best) = match better {

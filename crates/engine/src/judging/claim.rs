@@ -26,8 +26,8 @@ pub(crate) struct ClaimJudge {
     easier: Option<(f64, f64)>,
     most_trials: Option<u64>,
     precision: Option<f64>,
-    /// `true` if the claim stays open until its confidence interval is precise enough. This does not change after which
-    /// trials the interval is updated, so the recorded trials give the same interval when they are judged again.
+    /// `true` if the claim stays open until its confidence interval is precise enough. This setting does not influence
+    /// when the interval is updated. Judging the recorded trials again therefore gives the same interval.
     is_precision_awaited: bool,
     tests: LaneTests,
     rule: Rule,
@@ -36,9 +36,9 @@ pub(crate) struct ClaimJudge {
     /// `true` if the claim also counts trials after it has an answer.
     to_the_end: bool,
     /// `true` if a claim with an answer also counts trials that are measured for other claims or for a table. This is
-    /// necessary if the run also waits for precise medians, or stops waiting for precision after some time. The
-    /// evidence does not record when the run stopped waiting. If the claim stopped counting then, judging the recorded
-    /// trials again could give another result.
+    /// so if the run waits for precise medians or intervals. Evidence does not record at which trial the run stopped
+    /// waiting, and a continuation may wait for a higher precision. If the claim stopped counting there, judging the
+    /// recorded trials could not reproduce its result.
     counts_all: bool,
     trials: u64,
     successes: u64,
@@ -78,8 +78,8 @@ pub(crate) enum ClosedReason {
 
 impl ClaimJudge {
     /// Returns the judge of a claim before its first trial. `config` has the claim's share of the run's error. `easier`
-    /// is a pair of a higher error for the run and the claim's share of that error. A hint to the user says how many
-    /// trials would be enough at this higher error.
+    /// has two numbers: a higher error for the run, and the claim's share of this higher error. They are for a hint to
+    /// the user that says how many trials would be enough at the higher error.
     pub fn new(claim: &Claim, spec: &Spec, config: &Config, easier: Option<(f64, f64)>) -> Result<ClaimJudge, Error> {
         let invalid = |reason| Error::Claim { id: claim.id.clone(), reason };
         let error = config.error;
@@ -110,7 +110,9 @@ impl ClaimJudge {
             tests: LaneTests::default(),
             answer: None,
             to_the_end: config.exact_trials.is_some() || config.until_time_is_up,
-            counts_all: config.precision_time.is_some() || config.median_precision.is_some(),
+            counts_all: config.precision.is_some()
+                || config.precision_time.is_some()
+                || config.median_precision.is_some(),
             trials: 0,
             successes: 0,
             ties: 0,
@@ -358,16 +360,16 @@ impl ClaimJudge {
         holds.min(refuted)
     }
 
-    /// Returns the smallest number of trials that can give this verdict with this error probability. It is a multiple
-    /// of [`Claim::look_every`], because trials are evaluated in such sets.
+    /// Returns the smallest number of trials that can give this verdict with this error probability. Trials are
+    /// evaluated in sets of [`Claim::look_every`], so the result is a multiple of this number.
     fn soonest(&self, verdict: stats::Verdict, error: f64) -> u64 {
         let trials = self.rule.soonest(verdict, error);
         trials.checked_next_multiple_of(self.claim.look_every.max(1)).unwrap_or(u64::MAX)
     }
 
-    /// Returns the smallest number of trials, counted from the start, for the verdict that most trials support so far.
-    /// At first this is "holds". `trial_ns` is the duration of a trial in nanoseconds, if it is known. The result then
-    /// also has the time of all these trials.
+    /// Returns the smallest number of trials, counted from the start, that can give a verdict. The verdict is the one
+    /// that the trials so far support; before the first trial it is "holds". `trial_ns` is the duration of a trial in
+    /// nanoseconds, if it is known. In that case the result also has the total duration of these trials.
     pub fn least(&self, trial_ns: Option<f64>) -> Least {
         let Outcomes { known, unknown } = self.seen();
         let is_upheld = known.successes as f64 >= self.claim.rate * (known.trials + unknown) as f64;
@@ -403,8 +405,8 @@ impl ClaimJudge {
         let decided = (self.trials - self.ties - self.unknown) as f64;
         let growth = self.rule.expected_growth((self.successes as f64 + 0.5) / (decided + 1.0));
         // The estimate may be wrong by about one nat, divided by the number of trials. This much is added, so that a
-        // claim with an unlucky beginning gets another chance. Otherwise a claim with little growth might take all the
-        // time.
+        // claim whose first trials were unfavourable by chance gets more trials. Otherwise a claim with little growth
+        // might take all the time.
         growth + 1.0 / (self.trials as f64 + 1.0)
     }
 }

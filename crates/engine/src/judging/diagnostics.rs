@@ -18,12 +18,12 @@ pub(crate) struct Diagnostics {
 }
 
 /// Minimum number of outcomes for checking whether trials are alike. The normal approximations need a count with a
-/// variance of at least 10, which 40 outcomes have at a rate of one half.
+/// variance of at least 10. At a rate of one half, the count of 40 outcomes has this variance.
 pub(crate) const FEWEST: usize = 40;
-/// A sign that trials are not alike is reported if it is at least this many standard deviations from chance. Chance
-/// alone produces such a sign in 1 of 15,000 claims.
+/// Minimum distance from chance, in standard deviations, at which signs of unlike trials are reported. Chance alone
+/// produces such a sign in 1 of 15,000 claims.
 const NOTABLE: f64 = 4.0;
-/// Interference between trials is reported if it is at least this many standard deviations from chance. A verdict is
+/// Minimum distance from chance, in standard deviations, at which interference between trials is reported. A verdict is
 /// then no longer called "exact". Chance alone causes this in 1 of 370 claims.
 const NOTABLE_INTERFERENCE: f64 = 3.0;
 

@@ -72,8 +72,8 @@ impl Rule {
         })
     }
 
-    /// Adds the outcomes of one trial, or of a set of trials that are evaluated together. `ratio` is the ratio of the
-    /// pair, if it is a single trial. Returns the answer as soon as there is one.
+    /// Adds the outcomes of one trial, or of a set of trials that are evaluated together. For a single pair, `ratio` is
+    /// the ratio of this pair. Returns the answer as soon as there is one.
     pub fn observe(&mut self, outcomes: Outcomes, ratio: Option<Bounds>) -> Option<Answer> {
         let Outcomes { known, unknown } = outcomes;
         let verdict = match self {
@@ -158,7 +158,7 @@ impl Rule {
         match self {
             Rule::Rate(judge) => stats::soonest(verdict, end(judge), error),
             Rule::Order(_) => stats::soonest_order_verdict(error / 2.0, error / 2.0),
-            // An answer needs an interval of the median with two finite bounds. This is the number of trials for that.
+            // An answer needs an interval of the median with two finite bounds. These need at least this many trials.
             Rule::OrderWithin(..) => stats::soonest(verdict, 0.5, error / 2.0),
             Rule::Exact => 1,
         }
@@ -204,8 +204,8 @@ pub(crate) struct PairedStatistic {
 }
 
 impl PairedStatistic {
-    /// Returns an estimator for the `quantile`. The errors are the error probabilities of the lower and the upper bound
-    /// of its interval.
+    /// Returns an estimator for the `quantile`. `error_low` and `error_high` are the error probabilities of the lower
+    /// and the upper bound of its interval.
     pub fn new(quantile: f64, error_low: f64, error_high: f64) -> PairedStatistic {
         let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
         PairedStatistic { quantile, error_low, error_high, values: Sorted::default(), low, high }

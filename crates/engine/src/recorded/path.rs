@@ -49,8 +49,8 @@ const MOST_POINTS: usize = 1_999;
 #[derive(Clone)]
 pub(crate) struct PathRecorder {
     path: ClaimPath,
-    /// Determines how often log e-values are stored. They are stored after every trial up to this number of trials,
-    /// after every second trial up to twice this number, and so on.
+    /// Number of trials after which the distance between stored log e-values grows by one. Log e-values are stored
+    /// after every trial up to this number of trials, then after every second trial up to twice this number, and so on.
     dense: u64,
     /// Number of counted trials at which log e-values are next stored.
     next: u64,
@@ -71,7 +71,7 @@ impl PathRecorder {
     }
 
     /// Stores the log e-values after a trial, if they are due or if the claim has just been decided. `log_e` computes
-    /// those for and against the claim.
+    /// two values: the log e-value for the claim, and the one against it.
     pub fn look(&mut self, is_decided: bool, log_e: impl FnOnce() -> Option<(f64, f64)>) {
         let counted = self.path.trials.len() as u64;
         let decides = is_decided && self.path.decided_after.is_none();

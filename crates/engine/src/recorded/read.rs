@@ -58,6 +58,7 @@ impl RecordedRun {
             unkept: None,
             elapsed: Duration::from_nanos(elapsed_ns),
             recorded_trials: 0,
+            measured_nothing: false,
             cleanup_failures: Vec::new(),
         }
     }
@@ -67,21 +68,23 @@ impl RecordedRun {
 ///
 /// Only rows of complete trials are read; an incomplete last trial, which a kill may leave, is left out. The path of
 /// each claim comes from judging its trials again, as the run did. The path ends with the last judged trial, so it has
-/// as many trials as the claim's result. If the run has written no outcome, or was continued since then, the outcome
-/// also comes from judging its trials again. This is the outcome that the run would have had if it had ended with these
-/// rows, with one exception. Rows do not show which targets failed, and which claims were deferred because they would
-/// have taken too long. Such claims are undecided.
+/// as many trials as the claim's result.
+///
+/// The outcome is the one that the run has written. If there is none, or if the run was continued after it was written,
+/// the outcome comes from judging the trials again. It is then the outcome that the run would have had if it had ended
+/// with these rows, with one exception. Rows do not show which targets failed, and which claims were deferred because
+/// they would have taken too long. Such claims are undecided.
 ///
 /// # Memory
-/// All rows are held in memory. A row needs at most 49 bytes, measured for a million rows in trials of two arms and two
-/// metrics with a claim about them (`cargo run --release --example evidence_cost`). Of these, 20 bytes remain, or 28 if
-/// rows have an offset. A run of 10^8 rows needs 5 GB; if it does not fit, the process ends. DuckDB, pandas and polars
-/// can query its `trials.parquet` without reading it completely.
+/// All rows are held in memory. A row needs at most 49 bytes while the run is read; 20 bytes of these remain, or 28 if
+/// rows have an offset. This was measured for a million rows in trials of two arms and two metrics, with a claim about
+/// them (`cargo run --release --example evidence_cost`). A run of 10^8 rows needs 5 GB; if it does not fit, the process
+/// ends. DuckDB, pandas and polars can query `trials.parquet` without reading it completely.
 ///
 /// # Errors
-/// If there is no run in the folder, or if its files are of another version or not valid. Also if its rows were changed
-/// since it ended, or do not match its plan. `trials.parquet` is not needed if `trials.jsonl` is complete, and vice
-/// versa.
+/// If there is no run in the folder, or if its files are of another version or not valid. Also if rows were changed
+/// since the run ended, or do not match its plan. `trials.parquet` is not needed if `trials.jsonl` is complete, and
+/// vice versa.
 ///
 /// ```
 /// let folder = std::env::temp_dir().join("no run");
@@ -96,7 +99,7 @@ pub fn read(folder: &Path) -> Result<RecordedRun, Error> {
 }
 
 fn read_once(folder: &Path) -> Result<RecordedRun, Error> {
-    // Checked first, because a run that has ended by then has written all its files.
+    // Checked before the files are read. A run that is not in progress now has already written all its files.
     let is_going_on = evidence::is_going_on(folder);
     let RunEvidence { header, trials, faults, lost_rows } = evidence::read_run(folder)?;
     let interrupted = header.outcome.as_ref().map(|outcome| outcome.interrupted);
@@ -228,8 +231,8 @@ impl State {
     }
 
     /// Returns the state of a run from its files. `interrupted` comes from the outcome, if there is one; `lines_bytes`
-    /// and `lines_checksum` come from the header. Call [`evidence::is_going_on`] before reading `run.json`: a run that
-    /// has ended by then has written all its files.
+    /// and `lines_checksum` come from the header. Call [`evidence::is_going_on`] before reading `run.json`. If the run
+    /// is not in progress at this moment, it has already written all its files.
     pub fn new(
         folder: &Path,
         is_going_on: bool,

@@ -11,8 +11,8 @@ use crate::outcome::{LeftOut, Verdict};
 use crate::plan;
 use crate::plan::Registry;
 
-/// Checks the metrics of this program's experiments. They must be those that the experiments had when the run began,
-/// and must include all metrics that the run's claims name.
+/// Checks the metrics of this program's experiments. Each experiment must have the same metrics as when the run began.
+/// These must include all metrics that the run's claims name.
 ///
 /// # Errors
 /// If an experiment does not exist in this program, or has other metrics.

@@ -10,7 +10,7 @@ use crate::judging::{ClosedReason, RunJudge};
 use crate::observer::Outlook;
 
 /// Factor by which the planned time for a comparison exceeds the estimate. The estimate itself is too optimistic: it
-/// assumes that one side wins every pair, and that later pairs are as fast as the first.
+/// assumes that one command wins every pair, and that later pairs are as fast as the first.
 const ROOM: f64 = 1.25;
 
 impl TrialLoop<'_, '_> {

@@ -224,8 +224,8 @@ fn records_that_never_come_count_against_both() {
     assert!(right.iter().filter(|claims| **claims == 3).count() > 8, "{right:?}");
 }
 
-/// An executor with simulated durations of opening a lane, of a trial, and of each arm. The first arm wins every trial,
-/// or every second one.
+/// An executor with simulated durations for opening a lane, for a trial, and for each arm. If `always_wins` is set, the
+/// first arm wins every trial, otherwise every second trial.
 struct Costly<'c> {
     now_ns: &'c Cell<u64>,
     opening_ns: u64,

@@ -31,7 +31,8 @@ pub struct Column {
 /// There are these errors:
 /// - The file cannot be read, is not text, or contains no numbers.
 /// - It has more than `most` numbers, or more than fit in memory.
-/// - It has several columns and none is named, several columns of that name, or more than 65,536 columns.
+/// - It has several columns, but `column` is `None`; or several columns have the name `column`.
+/// - It has more than 65,536 columns.
 /// - A line has more or fewer fields than the first.
 /// - A quote is not closed.
 /// - A field of the column is empty, not a number, or not finite.

@@ -12,8 +12,8 @@ pub(super) fn shown(name: &str) -> String {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file cannot be read or has no such column. Or it is not a text in which each line has the same number of
-    /// fields.
+    /// The file cannot be read, or has no column of the requested name. Or it is not a text in which each line has the
+    /// same number of fields.
     #[error("{0}")]
     File(String),
     /// There are more numbers, or more blank lines, than the caller allows.
@@ -22,7 +22,7 @@ pub enum Error {
     /// It is unclear which column is meant, or the column contains something other than numbers.
     #[error("{0}")]
     Column(String),
-    /// The run has no such metric or arm, or several arms that may be meant.
+    /// The run lacks the requested metric or arm, or several of its arms match the request.
     #[error("{run}: {problem}")]
     Run {
         /// Path of the run's folder.

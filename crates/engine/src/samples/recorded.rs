@@ -27,13 +27,14 @@ pub struct RecordedSample {
     pub faults: Vec<String>,
 }
 
-/// Reads the values of a metric of an arm from a run's folder. `arm` is an arm as tables show it, or its variant if no
-/// other arm has the same variant. It may be omitted if only one arm has this metric. Values with keys (curves,
-/// matrices) are ignored.
+/// Reads the values of a metric of an arm from a run's folder. `arm` names the arm as tables do. The name of the
+/// variant is enough if no other arm has the same variant. `None` is enough if only one arm has this metric. Values
+/// with keys (curves, matrices) are ignored.
 ///
 /// # Errors
-/// If the run cannot be read or rows of it are missing, or if it has no such metric or arm, or several such arms. Also
-/// if an observation has no finite value, because it was cut off or failed.
+/// - The run cannot be read, or some of its rows are missing.
+/// - The run does not have the metric or the arm, or several of its arms match `arm`.
+/// - An observation has no finite value, because it was cut off or failed.
 pub fn read_recorded(run: &Path, arm: Option<&str>, metric: &str) -> Result<RecordedSample, Error> {
     let wrong = |problem: String| Error::Run { run: run.display().to_string(), problem };
     let RunEvidence { header, trials, faults, lost_rows } = read_run(run)?;

@@ -91,7 +91,8 @@ fn a_comparison_goes_on_for_a_narrow_interval_while_there_is_time_for_it() {
     assert_eq!(trials(Some(1e-9), second), (100, true), "the time ends it");
     let (wide, has_interval) = trials(Some(0.9), second);
     assert!((15..100).contains(&wide) && has_interval, "{wide}");
-    // If the time for narrow intervals is over before the answer comes, the answer ends the run at once.
+    // If the time limit for narrow intervals is reached before there is an answer, the answer then ends the run at
+    // once.
     assert_eq!(trials(Some(1e-9), Some(Duration::from_millis(50))).0, 14);
 }
 

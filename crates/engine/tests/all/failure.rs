@@ -23,7 +23,7 @@ fn table(variants: &[&str]) -> Vec<Table> {
     vec![Table { experiment: "scripted".into(), arms: variants.iter().map(|variant| arm(variant)).collect() }]
 }
 
-/// Returns the reason that claims have if the arm `variant` is unavailable. `words` say why the arm is.
+/// Returns the reason for a claim whose arm `variant` is unavailable. `words` explain why the arm is unavailable.
 fn lacks(variant: &str, words: &str) -> Reason {
     Reason::Unavailable { arm: Some(arm(variant)), lack: Unavailable::other(words) }
 }

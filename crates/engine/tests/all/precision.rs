@@ -1,4 +1,4 @@
-//! Tests that trials continue after the answers, until intervals are narrow or the time for that is over.
+//! Tests that trials continue after the answers, until the intervals are narrow or the time limit for this is reached.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Checks that the default time of `run` is enough for the shipped claims if all peers are installed, with simulated costs
-//! and a simulated clock.
+//! Checks that the default time of `run` is enough for the shipped claims. All peers count as installed, and the costs
+//! and the clock are simulated.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,8 +15,8 @@ use ascertain_experiments::{registry, shipped_claims};
 /// The default time of `run` for one experiment.
 const DEFAULT_TIME: Duration = Duration::from_secs(45);
 
-/// Approximate durations of one measurement, for arms that take longer than 10 ms: the experiment, a variant or level
-/// of the arm, and milliseconds. Measured on a Zen 5 with two CPUs.
+/// Approximate durations of one measurement, for arms that need more than 10 ms. Each entry has the experiment, a
+/// variant or level of the arm, and milliseconds. The durations were measured on a Zen 5 with two CPUs.
 const COSTS_MS: &[(&str, &str, u64)] = &[
     ("barrier", "plain", 30),
     ("barrier", "", 8),

@@ -73,7 +73,7 @@ fn what_stands_in_for_the_real_thing_says_so() {
     }
 }
 
-/// Experiments that measure only the disk do not emulate a link. In a replay, the times of the disk may be emulated.
+/// No link is emulated for a policy that uses only the disk. In a replay, the times of the disk may be emulated.
 #[test]
 fn who_never_asks_the_link_is_not_emulated() {
     let spec = experiment("cache-race").spec();

@@ -21,8 +21,8 @@ const HEAD_BYTES: usize = 12;
 /// Number of queries per connection that may wait for an answer. It is below 65,536, the number of different ids, so
 /// that a free id can still be found.
 const MOST_WAITING: usize = 60_000;
-/// Number of queries beyond [`MOST_WAITING`] at which queries whose time limit has passed are removed. If more than
-/// [`MOST_WAITING`] remain then, the load fails.
+/// If a connection has [`MOST_WAITING`] plus this many waiting queries, those whose time limit has passed are removed.
+/// If more than [`MOST_WAITING`] queries remain, the load fails.
 const SWEEP: usize = 4_096;
 
 /// A list of encoded DNS queries. [`load`] sends them in order, and starts again after the last one.
@@ -206,7 +206,7 @@ impl LoadState<'_> {
     /// connection that sends it. Fails if too many queries of that connection wait for an answer.
     fn add_query(&mut self, number: u64, line: usize, due_ns: u64, sent_ns: u64) -> io::Result<()> {
         let (pending, queries) = (&mut self.pending[line], &mut self.result.queries);
-        // If all ids were used, the loop below would never find a free one.
+        // If every id were in use, the loop below would never find a free one.
         if pending.len() >= MOST_WAITING + SWEEP {
             pending.retain(|_, index| queries[*index].sent_ns + self.limit_ns >= sent_ns);
             if pending.len() > MOST_WAITING {
@@ -350,8 +350,8 @@ impl Connections {
         Ok(())
     }
 
-    /// Waits for `time`. With TCP, returns earlier if bytes arrive. With UDP, sleeps for the whole time: reading late
-    /// does no harm, because the kernel records when each datagram arrived.
+    /// Waits for `time`. With TCP, returns earlier if bytes arrive. With UDP, always sleeps for the whole time: reading
+    /// datagrams late does no harm, because the kernel records when each of them arrived.
     fn wait(&self, time: Duration) -> io::Result<()> {
         match self {
             Self::Udp { .. } => thread::sleep(time),

@@ -41,8 +41,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Describes the answer in a few words: an error by its response code, and otherwise the records or the alias. Also
-    /// reports whether the answer is truncated or has no such record.
+    /// Describes the answer in a few words: an error by its response code, otherwise the records or the alias. If the
+    /// answer is truncated, or has neither such records nor an alias, the text says this instead.
     pub fn words(&self) -> String {
         let value = |value: &RData| match value {
             RData::TXT(text) => format!("\"{text}\""),

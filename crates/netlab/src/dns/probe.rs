@@ -26,7 +26,8 @@ pub(super) const ROUND_NS: u64 = 500_000;
 /// ([`UDP_BYTES`](super::message::UDP_BYTES)).
 pub(super) const MOST_BYTES: usize = 4096;
 
-/// Maximum number of TCP connections that are open at once. They repeat queries whose answers over UDP were truncated.
+/// Maximum number of TCP connections that are open at once. Over TCP, queries are repeated if their answers over UDP
+/// were truncated.
 const MOST_BY_TCP: usize = 64;
 
 /// Sends queries according to the schedule `rhythm` until `is_over` returns `true`, then waits for the outstanding

@@ -88,8 +88,8 @@ pub enum AnswerState {
     Truncated,
 }
 
-/// The parsed form of an answer, without its id. Answers that differ only in their id share it, so they are parsed
-/// once.
+/// The parsed form of an answer, without its id. Answers that differ only in their id have the same parsed form, so
+/// only the first of them is parsed.
 #[derive(Clone)]
 struct ParsedAnswer {
     state: AnswerState,
@@ -103,9 +103,9 @@ struct ParsedAnswer {
 pub struct ServerState {
     /// `true` if, for each flow, the server's latest answer shows the change to the zone.
     pub is_new: bool,
-    /// The server's latest answer that did not show the change: its text, and the time at which its query was sent, in
-    /// nanoseconds of the caller's clock. If consecutive such answers have the same text, the time belongs to the first
-    /// of them. `None` if there was no such answer.
+    /// The server's latest answer that did not show the change: its text, and a time in nanoseconds of the caller's
+    /// clock. The time is when the query was sent; if consecutive answers of this kind have the same text, it is that
+    /// of the first of them. `None` if there was no such answer.
     pub other: Option<(Arc<str>, u64)>,
 }
 
@@ -326,9 +326,9 @@ impl Prober {
         others.map(|(server, other)| ServerState { is_new: is_new(server), other: other.clone() }).collect()
     }
 
-    /// Returns the time at which the last query was sent whose answer did not show the change to the zone; 0 if there
-    /// was none. All answers to later queries showed the change. `None` unless each server's latest answer to each flow
-    /// shows it.
+    /// Returns when the last query was sent whose answer did not show the change to the zone; 0 if every answer showed
+    /// it. All answers to later queries showed the change. `None` unless each server's latest answer to each flow shows
+    /// the change.
     pub fn is_new_since_ns(&self) -> Option<u64> {
         self.is_new_at.iter().all(|is_new| *is_new).then_some(self.latest_old_ns)
     }

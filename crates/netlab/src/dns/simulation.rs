@@ -37,8 +37,8 @@ pub struct SimulationSpec {
     pub balance: Balance,
     /// `true` if replicas send their identity (NSID).
     pub has_nsid: bool,
-    /// Time from a change of the zone until the primary sends a NOTIFY. The delay imitates the name server Knot, which
-    /// also waits.
+    /// Time from a change of the zone until the primary sends a NOTIFY. The name server Knot also waits before it sends
+    /// a NOTIFY.
     pub notify_after: Duration,
     /// Share of NOTIFYs that are lost, from 0 to 1.
     pub notify_loss: f64,
@@ -285,7 +285,8 @@ impl Simulation {
 }
 
 /// Returns an answer with the error BADTIME, which means that the clocks differ. The signature states the client's
-/// time, because the client would reject another one. The server's time, `now_s`, is in another field.
+/// time, because the client would reject a signature with any other time. A separate field has the server's time,
+/// `now_s`.
 fn bad_time(mut answer: Message, key: &Key, asked: &TSIG, mac: &[u8], now_s: u64) -> Option<Vec<u8>> {
     let (algorithm, now) = (asked.algorithm.clone(), now_s.to_be_bytes()[2..].to_vec());
     let error = Some(TsigError::BadTime);

@@ -170,8 +170,8 @@ pub(super) fn read_message(stream: &mut impl Read) -> std::io::Result<Vec<u8>> {
 /// Largest accepted difference between the clocks of client and server, in seconds. RFC 8945 recommends this value.
 const FUDGE_S: u16 = 300;
 
-/// Returns whether the library hickory can check the time of a signature. hickory subtracts `fudge` from `time`, and
-/// cannot handle a negative result.
+/// Returns whether the library hickory can check the time of a signature. When hickory subtracts `fudge` from `time`,
+/// the result must not be negative.
 pub(super) fn is_of_our_time(signature: &TSIG) -> bool {
     signature.time >= signature.fudge.into()
 }

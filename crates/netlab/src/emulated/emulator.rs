@@ -21,7 +21,7 @@ use crate::Error;
 use crate::model::{Conditions, Counts, Fate, Line};
 use crate::threads::JoinedThread;
 
-/// Segments that are due within this time after the first of them are delivered together, as one frame.
+/// Segments are delivered together, as one frame, if they are due within this time after the first of them is due.
 const TOGETHER_NS: u64 = 50_000;
 /// Maximum number of frames that are read from one device before the other device is read.
 const BATCH: usize = 16;
@@ -258,8 +258,8 @@ impl Worker {
         }
         let now_ns = now_ns();
         self.pace.slept(now_ns - now_ns_before);
-        // While this thread waited for a CPU, a frame may have arrived. So the devices were certainly empty only until
-        // that wait began.
+        // A frame may have arrived while this thread waited for a CPU. So the devices were certainly empty only until
+        // this wait began.
         let waited_ns = self.run_queue_ns().saturating_sub(waited_before_ns);
         self.empty_ns = [now_ns.saturating_sub(waited_ns); 2];
         Ok(())

@@ -4,8 +4,8 @@
 //! A frame begins with a `struct virtio_net_hdr`. An Ethernet header follows if the device has one, and then the
 //! packet. The `virtio_net_hdr` describes how to cut the packet, and whether a checksum is still to be computed.
 //!
-//! The pieces of a frame are written to a device in the same form. Their headers are as the kernel would have made
-//! them. The checksum of their payload is still to be computed.
+//! Pieces of a frame are written to the other device in the same form. Each piece has the headers that the kernel would
+//! have given it. The checksum of its payload is still to be computed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
@@ -120,8 +120,8 @@ impl<'a> Frame<'a> {
             header[4..6].copy_from_slice(&length);
             (UDP, 6)
         };
-        // A partial checksum, of the pseudo-header only. The kernel writes it if the device is to complete the
-        // checksum.
+        // This is a partial checksum, which covers only the pseudo-header. The kernel writes it if the device is to
+        // complete the checksum.
         let addresses = if ip[0] >> 4 == 4 { &ip[12..20] } else { &ip[8..40] };
         let sum = folded(sum(addresses) + u64::from(protocol) + header.len() as u64);
         header[checksum..checksum + 2].copy_from_slice(&sum.to_be_bytes());
@@ -147,8 +147,8 @@ impl Cut {
     }
 }
 
-/// Writes the IP header of a piece of a frame. `packets_before` is the number of the frame's segments before the piece;
-/// the identifier of an IPv4 packet grows by it.
+/// Writes the IP header of a piece of a frame. `packets_before` is the number of the frame's segments before the piece.
+/// It is added to the identifier of an IPv4 packet.
 fn write_ip_header(packet: &mut [u8], packets_before: u16) {
     let length = packet.len();
     if packet[0] >> 4 == 6 {

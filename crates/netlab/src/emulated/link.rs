@@ -59,8 +59,8 @@ pub struct Link {
 pub enum Carrier {
     /// Each side has a TUN device.
     Tun {
-        /// `true` if the kernel hands over uncut frames, which the link then cuts into segments. This takes less CPU
-        /// time if frames do not have to be cut.
+        /// `true` if the kernel hands over uncut frames, which the link then cuts into segments. If no frame has to be
+        /// cut, this takes less CPU time.
         has_offloads: bool,
     },
     /// Each side has a virtual Ethernet device. The emulator reads and writes the device's peer through a packet
@@ -96,8 +96,8 @@ impl Link {
         self.start_with(&to_far, &to_near)
     }
 
-    /// Returns the conditions that follow from the fields of this link: first those of the direction to the far side,
-    /// then those of the direction to the near side. The caller can change them and pass them to
+    /// Returns the conditions that follow from the fields of this link. The first element is for the direction to the
+    /// far side, the second for the direction to the near side. The caller can change them and pass them to
     /// [`start_with`](Self::start_with).
     pub fn conditions(&self) -> [Conditions; 2] {
         [0, 1].map(|direction| Conditions {
@@ -162,7 +162,8 @@ impl Link {
             let hardware_address = HARDWARE_ADDRESS;
             netlink.add_veth(ends.map(|(namespace, name)| VethEnd { namespace, name, hardware_address }))?;
             let index = netlink.index(names[side])?;
-            // This fails if the kernel has no IPv6. Then the interface has no link-local address to turn off.
+            // This fails if the kernel has no IPv6; the interface then has no link-local address that must be turned
+            // off.
             let _ = netlink.without_link_local(index);
             netlink.set_up(index, self.mtu_bytes, 1000)?;
             Ok(Device { file: packet::open(&middle, index)?, link_header_bytes: ETHERNET_BYTES })
@@ -191,8 +192,8 @@ fn both<T>(two: [io::Result<T>; 2]) -> io::Result<[T; 2]> {
     Ok([one?, other?])
 }
 
-/// A link that is set up. It ends when this value is dropped or when the process ends, even if the process is killed.
-/// Other processes cannot see the link or keep it alive.
+/// A link that is set up. It ends when this value is dropped, and also when the process ends or is killed. Other
+/// processes cannot see the link or keep it alive.
 #[derive(Debug)]
 pub struct RunningLink {
     // Declared first to be dropped first, because its thread must end before the namespaces of its devices do.

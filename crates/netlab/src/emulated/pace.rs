@@ -10,10 +10,10 @@ use std::num::NonZeroU64;
 use ascertain_sys::privileges::{leave_real_time, run_in_real_time};
 use rustix::thread::set_current_timer_slack;
 
-/// Time before an event from which on the thread may spin, instead of sleeping.
+/// The thread may spin, instead of sleeping, if the next event is due within this time.
 pub(crate) const SPIN_NS: u64 = 70_000;
-/// Maximum spinning time that the thread can save up. It saves time while it does not spin, and spends it while it
-/// spins.
+/// Maximum spinning time that the thread can save up. The saved time grows while the thread does not spin, and is spent
+/// by spinning.
 const CREDIT_MAX_NS: u64 = 5_000_000;
 /// Minimum time between two decisions about the thread's priority.
 const WINDOW_NS: u64 = 20_000_000;
@@ -52,8 +52,8 @@ impl Pace {
         self.may_real_time
     }
 
-    /// Returns whether to spin until the event at `due_ns`. The event must be due soon, and the saved spinning time
-    /// must suffice.
+    /// Returns whether to spin until the event at `due_ns`. This is the case if the event is due soon, and the thread
+    /// has saved enough spinning time.
     pub fn spins(&mut self, now_ns: u64, due_ns: u64) -> bool {
         let left_ns = due_ns.saturating_sub(now_ns);
         if due_ns == self.spins_until_ns || left_ns > SPIN_NS {

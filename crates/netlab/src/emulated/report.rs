@@ -22,7 +22,7 @@ pub struct Report {
     /// Number of frames that the kernel dropped because the emulator did not read them in time. The model's counts do
     /// not include these frames.
     pub unread_frames: u64,
-    /// Number of frames that were not delivered because they were no IP packets, or because the device of the other
+    /// Number of frames that were not delivered, because they were no IP packets, or because the device on the other
     /// side refused them.
     pub refused_frames: u64,
 }
@@ -64,8 +64,8 @@ fn counts_since(now: &Counts, earlier: &Counts) -> Counts {
     }
 }
 
-/// Number of buckets of [`Lateness`] per power of two. The relative error of a value is at most 1/16, the inverse of
-/// this number.
+/// Number of buckets of [`Lateness`] per power of two. The relative error of a value is at most the inverse of this
+/// number, 1/16.
 const STEPS: u64 = 16;
 
 /// The distribution of the lateness of frames, with a relative resolution of about 6 %.

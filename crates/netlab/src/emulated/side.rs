@@ -73,8 +73,8 @@ impl Side {
         let traffic = namespace.open(c"/proc/self/net/dev", OFlags::RDONLY);
         let traffic = traffic.map_err(failed("could not read /proc/net/dev"))?;
         let side = Self { namespace, address, ipv6_address, traffic };
-        // Without this setting, the kernel would remember what one connection learned about the link, and use it for
-        // later connections.
+        // Without this setting, the kernel would keep what it learned about the link from one connection, and use it
+        // for later connections.
         side.set("net/ipv4/tcp_no_metrics_save", "1").map_err(failed("could not set net.ipv4.tcp_no_metrics_save"))?;
         Ok(side)
     }

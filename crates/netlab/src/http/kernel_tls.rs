@@ -29,7 +29,8 @@ pub fn kernel_has_tls(cipher: TlsCipher) -> io::Result<()> {
 
 /// Runs the handshake with a client, and passes the keys to the kernel. The caller reads and writes plain data on the
 /// returned stream. The settings of `acceptor` must allow the extraction of keys. If a client ends TLS with an alert
-/// before it closes the connection, reading fails, because the kernel reports alerts only on request.
+/// before it closes the connection, reading fails. The kernel returns alerts only to programs that ask for them, and
+/// this stream does not ask.
 pub async fn accept(
     acceptor: &TlsAcceptor,
     stream: TcpStream,
@@ -50,8 +51,8 @@ pub async fn accept(
     Ok(tokio::io::join(AsyncReadExt::chain(Cursor::new(taken), read), write))
 }
 
-/// Runs the TLS handshake. Returns the stream, the decrypted data that was already read, and the keys. That data is
-/// from at most one record after the handshake. Later records are still in the socket.
+/// Runs the TLS handshake. Returns the stream, the decrypted data that was already read, and the keys. The decrypted
+/// data is from at most one record after the handshake. Later records are still in the socket.
 async fn agree(acceptor: &TlsAcceptor, stream: TcpStream) -> io::Result<(TcpStream, Vec<u8>, ExtractedSecrets)> {
     let (read, write) = stream.into_split();
     let read = ByRecord { stream: read, header: Vec::with_capacity(HEADER_BYTES), left_bytes: 0 };

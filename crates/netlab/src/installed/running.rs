@@ -50,7 +50,7 @@ pub struct Program {
 }
 
 /// A running server program. Dropping this value stops the program, and kills it if it does not stop. The program also
-/// ends with the thread that started it, and with this process, even if this process is killed.
+/// ends when the thread that started it ends, and when this process ends, even if this process is killed.
 #[derive(Debug)]
 pub struct RunningProgram {
     child: Child,

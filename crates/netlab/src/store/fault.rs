@@ -107,7 +107,7 @@ pub struct RequestRecord {
     pub status: Option<u16>,
 }
 
-/// The faults of a store. With each fault is the number of requests for its operation since the fault was added.
+/// The faults of a store, each with the number of requests for its operation since the fault was added.
 #[derive(Debug, Default)]
 pub(super) struct Faults(Vec<(Fault, u64)>);
 

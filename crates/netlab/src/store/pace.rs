@@ -8,12 +8,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Duration of one burst of data at the rate limit. A burst has as many bytes as the limit allows in this time. The
-/// time is longer than the usual lateness of a timer.
+/// Duration of one burst of data at the rate limit: a burst has as many bytes as the limit allows in this time. It is
+/// longer than the usual lateness of a timer.
 const BURST: Duration = Duration::from_millis(10);
 
-/// The rate limit of one direction of a stream. Each burst waits for the time that the previous burst takes at the
-/// limit.
+/// The rate limit of one direction of a stream. After a burst, the next one waits for as long as the first takes at the
+/// rate limit.
 struct Pace {
     bytes_per_s: u64,
     due: Pin<Box<Sleep>>,
@@ -34,8 +34,8 @@ impl Pace {
     }
 
     fn went(&mut self, bytes: usize) {
-        // If a late timer delayed this burst, the burst counts as begun when it was due, but at most `BURST` ago. After
-        // idle time, it counts as begun now, because idle time must not be made up for.
+        // If the timer was late, the burst counts as begun when it was due, but at most `BURST` ago. If there was
+        // nothing to transfer before, it counts as begun now, so that the idle time does not allow a higher rate.
         let late = if std::mem::take(&mut self.is_idle) { Duration::ZERO } else { BURST };
         let start = self.due.deadline().max(Instant::now() - late);
         self.due.as_mut().reset(start + Duration::from_secs_f64(bytes as f64 / self.bytes_per_s as f64));

@@ -284,7 +284,7 @@ fn list_objects(bucket: &Bucket, head: &Head) -> Result<Answer, Refusal> {
     Ok(Answer::xml(&format!("{text}</ListBucketResult>")))
 }
 
-/// Formats a time with milliseconds, as S3 does. The milliseconds that it writes are always zero.
+/// Formats a time with milliseconds, as S3 does. The milliseconds in the text are always zero.
 pub(super) fn shown_moment(moment: SystemTime) -> String {
     iso(moment).replace('Z', ".000Z")
 }

@@ -21,7 +21,7 @@ fn failed(message: &str) -> Refusal {
     Refusal::new(403, "AuthenticationFailed", message)
 }
 
-/// Checks that a request is correctly signed, and that its signature allows it.
+/// Checks that a request is correctly signed, and that the signature allows the request's operation.
 pub(super) fn verify(head: &Head, kind: Kind, account: &str, secret: &str) -> Result<(), Refusal> {
     let header = head.header("authorization");
     let (text, signature) = if let Some(signature) = head.parameter("sig") {

@@ -9,8 +9,8 @@ pub struct Curve {
     pub interval: Duration,
     /// Number of bytes that arrived in each interval, starting with the first interval.
     pub bytes: Vec<u64>,
-    /// Number of intervals at the beginning that [`Curve::rates`] leaves out, because the connections had not reached
-    /// their full rate in them yet.
+    /// Number of intervals at the beginning that [`Curve::rates`] leaves out. In these intervals, the connections had
+    /// not reached their full rate yet.
     pub left_out: usize,
 }
 
@@ -36,9 +36,9 @@ pub struct Bucket {
     pub ran_out: Duration,
 }
 
-/// Approximate number of groups into which the intervals are divided. A fall of the rate is searched for between groups
-/// and not between single intervals, so that a short disturbance does not hide it. For example, packets are lost when a
-/// bucket becomes empty, which delays the data of some intervals.
+/// Approximate number of groups into which the intervals are divided. A fall of the rate is searched for between
+/// groups, not between single intervals, because a short disturbance could hide it there. For example, packets are lost
+/// when a bucket becomes empty, and this delays the data of some intervals.
 const BLOCKS: usize = 25;
 /// Minimum number of groups of intervals on each side of the fall of the rate.
 const FEWEST: usize = 5;
@@ -48,12 +48,13 @@ const APART: f64 = 0.9;
 /// Minimum size of a fall of the rate, as a share of the rate before it. A smaller fall may be the network's normal
 /// variation.
 const LEAST: f64 = 0.2;
-/// Maximum ratio of the residuals of two models: two constant rates, before and after the fall, and one straight line.
-/// A residual is a sum of squared deviations. A rate that drifts steadily fits the line better, so its ratio is higher.
+/// Maximum ratio of two residuals, which are sums of squared deviations. The first is that of two constant rates,
+/// before and after the fall. The second is that of one straight line. If a rate drifts steadily, the line fits better,
+/// so the ratio is too high.
 const OF_A_LINE: f64 = 0.6;
-/// Minimum share of the sections after the fall (see [`parts`]) whose rate must be steady. Traffic through an empty
-/// bucket is steady, whereas a share of a link with other traffic would vary more. The remaining sections may be
-/// disturbed, by lost packets or by a machine that read too late.
+/// Minimum share of steady sections among the sections after the fall (see [`parts`]). Traffic through an empty bucket
+/// is steady, whereas traffic that shares a link with other traffic varies more. A few sections need not be steady,
+/// because lost packets or a machine that reads too late may disturb them.
 const MOST: f64 = 0.6;
 /// Maximum deviation of a steady section from the rate after the fall, as a share of that rate.
 const STEADY: f64 = 0.05;
@@ -83,14 +84,14 @@ impl Bucket {
         if before - after < LEAST * before || (steady as f64) < MOST * slow.len() as f64 {
             return None;
         }
-        // The moment of the fall is in these intervals. They begin one group before the split `at`, and end halfway
-        // between the split and the last interval. By then, all data that lost packets delayed has arrived.
+        // These intervals contain the moment of the fall. They begin one group before the split `at`, and end halfway
+        // between the split and the last interval. All data that was delayed by lost packets has arrived by this end.
         let from = curve.left_out + (at - 1) * each;
         let around = &curve.bytes[from..usize::midpoint(from + each, curve.bytes.len())];
         let excess = around.iter().sum::<u64>() as f64 - after * around.len() as f64;
         let fast_intervals = (excess / (before - after)).clamp(0.0, around.len() as f64);
-        // Sums up the bytes that the connections took out of the bucket, minus its refill per interval. The sum never
-        // falls below 0, because a full bucket loses new tokens.
+        // Adds the bytes that the connections took out of the bucket, and subtracts the bucket's refill per interval.
+        // The sum never falls below 0, because a full bucket loses new tokens.
         let spent = |spent: f64, bytes: &u64| (spent + *bytes as f64 - after).max(0.0);
         let burst_bytes = curve.bytes[..from].iter().fold(0.0, spent) + fast_intervals * (before - after);
         let interval_s = curve.interval.as_secs_f64();
@@ -106,8 +107,8 @@ fn fall(values: &[f64]) -> Option<usize> {
     let (mean, all) = (mean(values), around_mean(values));
     let mut sum = 0.0;
     let sums: Vec<f64> = values.iter().map(|value| (sum, sum += value - mean).0).collect();
-    // The deviations from the overall mean add up to 0, so the sums before and after a split differ only in their sign.
-    // One of them suffices.
+    // The deviations from the overall mean add up to 0. So the sum before a split and the sum after it differ only in
+    // their sign, and one of them suffices.
     let left = |at: usize| {
         let parts = 1.0 / at as f64 + 1.0 / (values.len() - at) as f64;
         (at, (all - sums[at] * sums[at] * parts).max(0.0))

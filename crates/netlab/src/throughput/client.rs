@@ -22,9 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Number of round trips that are measured to estimate the offset of the clocks. The estimate uses the shortest one.
 const PINGS: usize = 10;
 
-/// Time from sending the start message to the start of the measurement, in milliseconds and in addition to a round
-/// trip. Each attempt uses the next time: if the start message is lost, its retransmission comes too late for a short
-/// time.
+/// Time that the client allows for the start message to reach the listener, in milliseconds, in addition to a round
+/// trip. Each attempt allows the next time of this list. The first times are too short for a start message that is lost
+/// and retransmitted.
 const AHEAD_MS: [u64; 4] = [2, 20, 500, 5_000];
 
 /// A way to reach a listener, for example by its address or through an emulated link.
@@ -264,8 +264,8 @@ impl<'a> ClientControl<'a> {
         sockets.map_err(|error| Error::broken("while a socket was opened", error))
     }
 
-    /// Waits until the listener has the connections of all TCP flows, or the addresses of all UDP sockets. It learns
-    /// the addresses from datagrams, which are sent repeatedly, because a datagram may be lost.
+    /// Waits until the listener has the connections of all TCP flows, or the addresses of all UDP sockets. The listener
+    /// learns the addresses from datagrams. They are sent repeatedly, because a datagram may be lost.
     fn until_ready(&mut self, sockets: &[UdpSocket]) -> Result<(), Error> {
         let session = self.session;
         let knock = || {

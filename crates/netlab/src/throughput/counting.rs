@@ -80,16 +80,17 @@ pub(super) struct Timing {
     begin_ns: u64,
     /// End of the counted intervals.
     pub end_ns: u64,
-    /// Time after the counted intervals for which a sender continues to send, and a receiver of datagrams waits for the
-    /// last ones. The other host may be late by up to this time, because it is busy, or because the offset of the
-    /// clocks is an estimate.
+    /// Time after the counted intervals for which a sender continues to send, and for which a receiver of datagrams
+    /// waits for the last ones. The other host may be late by up to this time, because it is busy, or because the
+    /// offset of the clocks is an estimate.
     pub slack_ns: u64,
 }
 
 impl Timing {
     pub fn new(spec: &TrafficSpec, zero_ns: u64, bound_ns: u64) -> Self {
-        /// The minimum of `slack_ns`, and the maximum that the error of the clocks adds to it. The minimum is not 0,
-        /// because a machine may be busy. The maximum prevents a long wait if the other host sends a wrong `bound_ns`.
+        /// Two limits: the minimum of `slack_ns`, and the maximum that the error of the clocks adds to it. The minimum
+        /// is not 0, because a machine may be busy. The maximum prevents a long wait if the other host sends a wrong
+        /// `bound_ns`.
         const SLACK_NS: [u64; 2] = [20_000_000, 2_000_000_000];
         let interval_ns = spec.interval.as_nanos() as u64;
         let begin_ns = zero_ns + interval_ns * u64::from(spec.left_out);

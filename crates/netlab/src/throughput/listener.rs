@@ -25,7 +25,7 @@ use crate::threads::{JoinedThread, lock};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum number of connections that are open at once.
 const MOST_CONNECTIONS: usize = 2 * MOST_STREAMS as usize + 64;
-/// Maximum number of connections from one address whose token has not arrived yet. It suffices for all flows of a
+/// Maximum number of connections from one address that have not sent the token yet. This is enough for all flows of a
 /// client, and a few more.
 const MOST_WAITING: usize = 2 * MOST_STREAMS as usize + 8;
 

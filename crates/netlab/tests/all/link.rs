@@ -376,8 +376,8 @@ fn without_namespaces_that_is_said() {
     }
 }
 
-/// Runs all tests above again as an unprivileged user: with a TUN that the user may not open, and with one that
-/// everybody may open.
+/// Runs all tests above again as an unprivileged user: once with a TUN device that the user may not open, and once with
+/// one that everybody may open.
 #[test]
 fn as_nobody() {
     if effective_user() != 0 {

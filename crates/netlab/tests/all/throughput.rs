@@ -276,8 +276,8 @@ fn one_client_is_measured_at_a_time() {
     let mut first = Client::new(&listener, &spec(Transport::Tcp, Direction::Up));
     let busy = measured(&listener, &TrafficSpec::default());
     assert!(matches!(busy, Err(Error::Refused(Refusal::Busy))), "{busy:?}");
-    // After a flow of the session come three that must not count: one of another session, one that does not exist, and
-    // one that is connected already.
+    // After a connection for a flow of the session come three that must not count. They are for another session, for a
+    // flow that does not exist, and for a flow that is connected already.
     for (session, flow) in [(first.1, 0), (first.1.wrapping_add(1).max(1), 1), (first.1, 2), (first.1, 0)] {
         let mut flow_of = TcpStream::connect(listener.address()).unwrap();
         flow_of.write_all(&hello(1, token().as_str(), session, flow)).unwrap();

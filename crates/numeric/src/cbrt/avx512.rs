@@ -6,11 +6,14 @@ use super::exact::cbrt_u64;
 
 /// Writes the cube root of each number, rounded down. Stops at the end of the shorter slice.
 ///
-/// The estimate is computed in doubles, in three steps. A parabola on each eighth of the interval 1 to 2 gives m^(−1/3)
-/// of the mantissa m, off by less than 2^−16. One Newton step gives m^(1/3), off by less than 2^−30. The product with
-/// the root of the power of two is the estimate.
+/// The root is estimated in doubles, in three steps:
 ///
-/// `NUDGE` raises the estimate above the integer root, by at most one. One comparison of the cube then corrects it.
+/// 1. A parabola on each eighth of the interval 1 to 2 gives m^(−1/3) of the mantissa m, off by less than 2^−16.
+/// 2. One Newton step gives m^(1/3), off by less than 2^−30.
+/// 3. The product of m^(1/3) and the root of the power of two is the estimate.
+///
+/// `NUDGE` raises the estimate, so that it is never below the root and at most one above it. One comparison of the
+/// estimate's cube with the number then corrects it.
 #[target_feature(enable = "avx512f,avx512dq")]
 pub fn each(numbers: &[u64], roots: &mut [u32]) {
     let count = numbers.len().min(roots.len());
@@ -62,8 +65,8 @@ fn eight_roots(x: __m512i) -> __m256i {
     _mm512_cvtepi64_epi32(_mm512_mask_sub_epi64(root, is_over, root, _mm512_set1_epi64(1)))
 }
 
-/// Relative amount by which each estimate of a root is raised, so that none is below the root. It exceeds the
-/// estimate's error. Even at the largest root, 2^21.4, the raised estimate is at most one too high.
+/// Relative amount by which each estimate of a root is raised. It exceeds the estimate's error, so no raised estimate
+/// is below the root. Even at the largest root, 2^21.4, a raised estimate is at most one too high.
 const NUDGE: f64 = 1e-8;
 
 /// Constant, linear and quadratic coefficients of the parabolas for x^(−1/3) on each eighth of the interval 1 to 2.

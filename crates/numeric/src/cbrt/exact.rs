@@ -182,7 +182,7 @@ const fn line(byte: u128) -> Line {
     Line { constant: (low + raise) as u32, linear: (high - low) as u32 }
 }
 
-/// Returns the cube root of a number below 2^129, rounded down, bit by bit.
+/// Returns the cube root, rounded down. Finds it bit by bit, because every root of a `u128` is below 2^43.
 const fn cube_root(cube: u128) -> u128 {
     let mut root: u128 = 0;
     let mut bit = 1_u128 << 42;

@@ -107,8 +107,8 @@ pub fn ncubic32(x: u64) -> u32 {
 /// Works like [`ncubic32`] but divides by r·(r − 1). The smaller divisor makes up for most of the division's rounding
 /// error.
 ///
-/// Hemminger and Tarreau give this method's results, but not its formula. The results are those of `ncubic32` with a
-/// smaller error. This divisor is the one that they describe for similar methods.
+/// Hemminger and Tarreau publish this method's results, but not its formula. The results are those of `ncubic32` with a
+/// smaller error. The divisor r·(r − 1) is taken from similar methods that they describe.
 #[inline(always)]
 pub fn ncubic32_1(x: u64) -> u32 {
     let mut root: u64 = 1 << (bits(x) / 3);
@@ -118,8 +118,8 @@ pub fn ncubic32_1(x: u64) -> u32 {
     root as u32
 }
 
-/// Returns a first guess of the root, from the position of the leading bit and the bit after it. The guess alone is too
-/// inaccurate.
+/// Returns a first guess of the root, from the position of the leading bit and the bit after it. The guess is too
+/// inaccurate to be used as the root.
 #[inline(always)]
 pub fn div0(x: u64) -> u32 {
     guess(x) as u32
@@ -154,8 +154,8 @@ pub fn div3(x: u64) -> u32 {
 }
 
 /// First guesses of the root, in units of 2^−16, for the intervals that begin at 1, 1.5, 2, 3, 4 and 6. The first guess
-/// is the geometric mean of the roots of 1 and 1.5, the second that of the roots of 1.5 and 2. The others are the same
-/// guesses for numbers two and four times as large.
+/// is the geometric mean of the roots of 1 and 1.5, the second that of the roots of 1.5 and 2. The others are these two
+/// guesses for numbers that are two and four times as large.
 const GUESSES: [u64; 6] = [70_116, 78_683, 88_340, 99_134, 111_302, 124_902];
 
 #[inline(always)]
@@ -214,7 +214,8 @@ static ROOTS: [u8; 64] = {
 /// Looks the root up in a table of 64 bytes, without any division.
 #[inline(always)]
 pub fn tab0(x: u64) -> u32 {
-    // Shifting right by a multiple of three leaves at most six bits; the root is shifted back by a third as many.
+    // Shifting right by `3 * cut` bits leaves at most six bits. The root of the rest is shifted back by only `cut`
+    // bits.
     let cut = bits(x).saturating_sub(6).div_ceil(3);
     let root = u32::from(ROOTS[(x >> (3 * cut)) as usize & 63]);
     (root << cut) >> 6

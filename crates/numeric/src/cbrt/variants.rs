@@ -35,8 +35,9 @@ impl Variant {
         (self.each)(numbers, roots);
     }
 
-    /// Computes one root after the other, and makes each number depend on the root before it, so that the time per root
-    /// is its latency. Returns the last root, or `None` if the method computes several roots at a time.
+    /// Computes the roots one after the other. Each number is made to depend on the previous root, so that the time per
+    /// root is the latency of the method. Returns the last root, or `None` if the method computes several roots at a
+    /// time.
     pub fn chain(&self, numbers: &[u64]) -> Option<u32> {
         self.chain.map(|chain| chain(numbers))
     }

@@ -1,8 +1,8 @@
 //! All digits of a number at once, without a branch, by AVX-512 IFMA and VBMI.
 //!
-//! A multiplication whose upper half is dropped gives the fraction of x/10ᵏ to 52 bits, with one k per lane. Ten times
-//! that fraction has the digit before its decimal point, and a second multiplication returns this digit as its upper
-//! half. Eight digits therefore need two multiplications, whatever the number is.
+//! Each lane has its own k. A multiplication whose upper half is dropped gives the fraction of x/10ᵏ to 52 bits. The
+//! integer part of ten times this fraction is a digit. A second multiplication, by ten, returns it as the upper half.
+//! Eight digits therefore need two multiplications, whatever the number is.
 
 use core::arch::x86_64::*;
 
@@ -41,13 +41,14 @@ const POWERS: [u64; 20] = {
     powers
 };
 
-/// Returns the byte positions, in two registers, of the digits of a number with the greatest length:
+/// Returns the byte positions of the digits of the longest possible number. The digits are in two registers, and the
+/// result has three parts:
 ///
-/// 1. The first `second` positions are of the digits from [`above`], at the end of the first register.
-/// 2. The next eight are of the digits that [`eight`] adds to the first register.
-/// 3. The last eight are of the digits in the second register, whose bytes count from 64.
+/// 1. The first `second` positions are those of the digits from [`above`], at the end of the first register.
+/// 2. The next eight are those of the digits that [`eight`] adds to the first register.
+/// 3. The last eight are those of the digits in the second register, whose bytes count from 64.
 ///
-/// To skip the leading zeros of a shorter number, the caller reads this table from a later entry on.
+/// For a shorter number, the caller reads the positions from a later entry on, which skips the leading zeros.
 const fn places<const COUNT: usize>(second: usize) -> [u8; COUNT] {
     let mut places = [0; COUNT];
     let mut i = 0;
@@ -58,8 +59,8 @@ const fn places<const COUNT: usize>(second: usize) -> [u8; COUNT] {
     places
 }
 
-/// Returns the number of digits of `x`. The bits give an estimate that is right or one too high; a comparison corrects
-/// it.
+/// Returns the number of digits of `x`. An estimate from the number of bits is right or one too high; a comparison
+/// corrects it.
 #[inline(always)]
 fn count(x: u64) -> usize {
     let bits = 64 - (x | 1).leading_zeros();
@@ -88,10 +89,10 @@ fn above(x: u64) -> __m512i {
     _mm512_ternarylogic_epi64::<0xea>(digits, _mm512_set1_epi64(0xff00), _mm512_set1_epi64(0x3030))
 }
 
-/// Writes a magnitude of at most `MOST` digits (10, 19 or 20) to `to` and returns its number of digits.
+/// Writes a magnitude of at most `MOST` digits (10, 19 or 20) to `to`, and returns the number of written digits.
 ///
 /// # Safety
-/// The CPU has [`FEATURES`], and `MOST` bytes are writable at `to`. Those after the text are overwritten too.
+/// The CPU has [`FEATURES`], and `MOST` bytes are writable at `to`. The bytes after the text are overwritten too.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 pub unsafe fn digits<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {

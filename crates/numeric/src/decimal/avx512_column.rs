@@ -1,12 +1,12 @@
 //! Eight numbers at once by AVX-512, each followed by a delimiter.
 //!
-//! 1. The numbers are side by side in the lanes of a register. Each is split into its first 4, next 8 and last 8
-//!    digits, and these parts into groups of four digits.
-//! 2. The parts of one number are moved next to each other. With four zeros in front they have 24 digits in 24 bytes.
-//!    With the delimiter they lie in the 32 bytes of half a register, so a register has two numbers.
-//! 3. The digits of both numbers are computed together from the groups of four, with two multiplications per stage as
-//!    in [`portable`](super::portable).
-//! 4. For each number alone, the leading zeros are counted and the text is stored.
+//! 1. Each lane of a register has one number. Each number is split into its first 4, next 8 and last 8 digits, and
+//!    these parts into groups of four digits.
+//! 2. The groups of one number are moved next to each other, in the 32 bytes of half a register. With four zeros in
+//!    front, the digits take 24 bytes; the delimiter follows. So a register has two numbers.
+//! 3. The digits of both numbers are computed from the groups of four, with two multiplications per stage as in
+//!    [`portable`](super::portable).
+//! 4. Each number is finished alone: its leading zeros are counted, and its text is stored.
 
 use core::arch::x86_64::*;
 
@@ -37,8 +37,8 @@ struct Magnitudes {
 /// Writes each value, followed by the delimiter, and returns the number of bytes written.
 ///
 /// # Safety
-/// The CPU has [the features](super::avx512::FEATURES), and there is room for the texts, the delimiters and 32 more
-/// bytes. Bytes in that room that the text does not need may be overwritten.
+/// The CPU has [the features](super::avx512::FEATURES). The texts, the delimiters and 32 more bytes fit at `to`; any of
+/// these bytes may be overwritten.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 pub unsafe fn write_block<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
     let mut at = to;

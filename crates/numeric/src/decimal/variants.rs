@@ -160,7 +160,7 @@ pub(super) unsafe fn digits(magnitude: u64, to: *mut u8, many: Digits) -> usize 
     }
 }
 
-/// Returns the function that writes the digits of this type on this machine.
+/// Returns the function that writes the digits of integers of type `I` on this machine.
 #[inline(always)]
 pub(super) fn best<I: Integer>() -> Digits {
     #[cfg(target_arch = "x86_64")]
@@ -185,8 +185,8 @@ pub(super) fn best<I: Integer>() -> Digits {
     unsafe { core::mem::transmute::<*mut (), Digits>(known) }
 }
 
-/// Returns the static that holds the chosen function for types whose largest magnitude has this number of digits.
-/// Initially it holds a function that makes the choice, so that later calls need no check.
+/// Returns the static that holds the chosen function for types whose largest magnitude has `most_digits` digits.
+/// Initially it holds a function that makes the choice, so later calls need no check.
 #[inline(always)]
 fn slot(most_digits: usize) -> &'static AtomicPtr<()> {
     const fn first(digits: Digits) -> AtomicPtr<()> {

@@ -1,4 +1,4 @@
-//! The methods of filling a slice with the values of a polynomial, each written once for all registers.
+//! The methods of filling a slice with the values of a polynomial. Each is written once, for all kinds of registers.
 
 use crate::simd::Register;
 
@@ -34,8 +34,8 @@ unsafe fn splat<V: Register, const N: usize>(coefficients: &[f64; N]) -> [V; N] 
     }
 }
 
-/// Returns the polynomial's value at each `x`, by Horner's rule. All `C` calculations use one coefficient before they
-/// go on to the next, so that none waits for another.
+/// Returns the polynomial's value at each `x`, by Horner's rule. All `C` calculations take a step with one coefficient
+/// before any of them goes on to the next coefficient. So no calculation waits for another.
 #[inline(always)]
 unsafe fn horner_side_by_side<V: Register, const C: usize>(coefficients: &[f64], x: &[V; C]) -> [V; C] {
     // SAFETY: the caller guarantees the same conditions.
@@ -52,8 +52,8 @@ unsafe fn horner_side_by_side<V: Register, const C: usize>(coefficients: &[f64],
     }
 }
 
-/// Computes the same bits as [`direct`], for any number of coefficients. For each row of `C` registers, the
-/// coefficients are read from memory again.
+/// Computes the same bits as [`direct`], but for any number of coefficients. The coefficients are read from memory
+/// again for each row of `C` registers.
 ///
 /// # Safety
 /// The CPU has the register's instructions.
@@ -87,7 +87,8 @@ pub unsafe fn direct_of_any_degree<V: Register, const C: usize>(coefficients: &[
     }
 }
 
-/// Computes every value by Horner's rule, `C` registers in turn, with all coefficients in registers.
+/// Computes every value by Horner's rule. Keeps all coefficients in registers, and works on `C` registers of values in
+/// turn.
 ///
 /// # Safety
 /// The CPU has the register's instructions.
@@ -129,7 +130,7 @@ pub unsafe fn recurrences<V: Register, const N: usize, const C: usize>(coefficie
         // The difference of the highest order is the same at every position.
         let last = V::splat(differences[N - 1][0]);
         for (run, block) in out[first..].chunks_mut(STEPS * stride).enumerate() {
-            // The value and the differences of each chain.
+            // For each of `C` registers, the value and the differences of its recurrences.
             let mut chains = [[last; N]; C];
             for (state, x) in chains.iter_mut().zip(positions::<V, C>(first + run * STEPS * stride)) {
                 for k in 0..N - 1 {
@@ -167,7 +168,7 @@ unsafe fn positions<V: Register, const C: usize>(first: usize) -> [V; C] {
     }
 }
 
-/// Fills the elements before the first aligned one, and returns their number, as [`unaligned`] does.
+/// Fills the elements before the first aligned one. Returns the number of these elements.
 #[inline(always)]
 unsafe fn fill_unaligned<V: Register>(registers: &[V], out: &mut [f64]) -> usize {
     let first = unaligned::<V>(out);
@@ -209,8 +210,8 @@ fn differences<const N: usize>(coefficients: &[f64; N], stride: f64) -> [[f64; N
             let (mut binomial, mut power) = (1.0, (1..m).fold(stride, |power, _| power * stride));
             for j in 0..m {
                 let term = rows[k - 1][m] * (binomial * power);
-                // The first term of each sum replaces the zero. Adding it to the zero would take as long as any other
-                // addition.
+                // The first term of each sum replaces the zero, because adding it to the zero would take as long as any
+                // other addition.
                 rows[k][j] = if m == j + 1 { term } else { rows[k][j] + term };
                 binomial *= (m - j) as f64 / (j + 1) as f64;
                 power /= stride;

@@ -1,10 +1,10 @@
-//! All variants by name (a method with an instruction set), and the call that uses the best of them.
+//! All variants by name, and the call that uses the best of them. A variant is a method with an instruction set.
 
 use super::method;
 use crate::features::{first_missing, on};
 use crate::standard::Once;
 
-/// The function of a variant, as in [`Fill`]. The CPU must have the features that the variant requires.
+/// The function of a variant. It works like [`Fill`], but the CPU must have the features that the variant requires.
 pub(super) type Kernel = unsafe fn(&[f64], &mut [f64]);
 
 /// A function that fills a slice with the values of a polynomial. Its first argument has the coefficients, from the
@@ -58,9 +58,9 @@ const PLAIN: &[&str] = &[];
 const AVX2: &[&str] = &["avx2", "fma"];
 const AVX512: &[&str] = &["avx512f"];
 
-/// For up to five coefficients, calls a function for exactly this number, whose loops the compiler unrolls; for more,
-/// calls a function for any number. The coefficients are not copied: a CPU stalls if it reads a copy in other pieces
-/// than those in which it was written.
+/// Calls `$function` for two to five coefficients, and `$of_any_degree` for more. `$function` is generic over the
+/// number of coefficients, so the compiler unrolls its loops. The coefficients are not copied, because a CPU stalls
+/// when it reads a copy in pieces of another size than those in which it was written.
 macro_rules! by_length {
     ($coefficients:ident, $out:ident, $function:expr, beyond $of_any_degree:expr) => {
         match $coefficients {
@@ -83,7 +83,7 @@ macro_rules! by_length {
     };
 }
 
-/// Defines the methods for one instruction set, with `$chains` registers in turn.
+/// Defines the methods for one instruction set. They work on `$chains` registers of values in turn.
 macro_rules! kernels {
     ($name:ident, $enable:meta, $register:ty, $chains:literal) => {
         mod $name {

@@ -17,8 +17,8 @@ type Kernel = fn(&[[f64; BLOCK]], &[u64], &mut [f64; LANES]);
 /// Returns the sum of the numbers whose bit is set: bit `i % 64` of word `i / 64` of the mask selects number `i`.
 ///
 /// Bits beyond the numbers are ignored, and words that the mask lacks count as 0. Numbers that are not selected have no
-/// influence, not even an infinity or NaN. The sum of no numbers is 0. Each term goes through at most [`additions`]
-/// roundings. The error is therefore at most that number of roundings times 2^-53 times the sum of the magnitudes.
+/// influence, not even an infinity or NaN. The sum of no numbers is 0. Each term is rounded at most [`additions`]
+/// times. The error is therefore at most that count times 2^-53 times the sum of the magnitudes.
 ///
 /// ```
 /// assert_eq!(ascertain_numeric::subset::sum(&[1.5, f64::NAN, 2.0], &[0b101]), 3.5);
@@ -37,7 +37,7 @@ pub fn sum(numbers: &[f64], mask: &[u64]) -> f64 {
     halved(partial)
 }
 
-/// Returns the largest number of additions that any term goes through if [`sum()`] is called with this many numbers.
+/// Returns the largest number of additions that any term goes through when [`sum()`] adds up this many numbers.
 pub fn additions(numbers: usize) -> usize {
     numbers.div_ceil(BLOCK) * (BLOCK / LANES) + LANES.ilog2() as usize
 }
@@ -67,9 +67,8 @@ fn halved(mut partial: [f64; LANES]) -> f64 {
     partial[0]
 }
 
-/// Adds the numbers that the mask selects to the partial sums, with instructions that every CPU has. A number that is
-/// not selected becomes 0 by masking its bits, which needs no branch. A multiplication by 0 would turn an infinity into
-/// NaN.
+/// Adds the selected numbers to the partial sums, with instructions that every CPU has. A number that is not selected
+/// becomes 0 by masking its bits, which needs no branch. A multiplication by 0 would turn an infinity into NaN.
 fn portable(blocks: &[[f64; BLOCK]], mask: &[u64], partial: &mut [f64; LANES]) {
     for (block, word) in blocks.iter().zip(mask) {
         for (half, numbers) in block.as_chunks::<LANES>().0.iter().enumerate() {

@@ -5,14 +5,14 @@ use core::arch::x86_64::*;
 use super::sum::{BLOCK, LANES};
 use crate::features::detected;
 
-/// Adds the numbers that the mask selects to the partial sums, with AVX2. Panics if the machine lacks it.
+/// Adds the selected numbers to the partial sums, with AVX2. Panics if the machine lacks AVX2.
 pub fn avx2(blocks: &[[f64; BLOCK]], mask: &[u64], partial: &mut [f64; LANES]) {
     assert!(detected!("avx2"), "this machine does not have AVX2");
     // SAFETY: the machine has AVX2.
     unsafe { add_avx2(blocks, mask, partial) }
 }
 
-/// Adds the numbers that the mask selects to the partial sums, with AVX-512. Panics if the machine lacks it.
+/// Adds the selected numbers to the partial sums, with AVX-512. Panics if the machine lacks AVX-512.
 pub fn avx512(blocks: &[[f64; BLOCK]], mask: &[u64], partial: &mut [f64; LANES]) {
     assert!(detected!("avx512f"), "this machine does not have AVX-512");
     // SAFETY: the machine has AVX-512F.

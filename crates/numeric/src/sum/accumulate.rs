@@ -44,10 +44,10 @@ pub trait Accumulator<V: Vector>: Copy {
 /// Registers are loaded from an aligned address on, so that no load crosses a cache line. The numbers before that
 /// address go to the last lanes of the last accumulator.
 ///
-/// The result has the same bits at whatever address the slice begins. The address only decides which lane a number goes
-/// to. Numbers that share a lane at one address share a lane at every address, in the same order. Lanes and
-/// accumulators are merged by halves, so the same lanes are merged too. Kahan's method is an exception: adding the −0.0
-/// of an unused lane may move a part of its compensation to the sum.
+/// The result has the same bits at whatever address the slice begins. The address decides which lane a number goes to.
+/// It does not decide which numbers share a lane, nor their order in the lane. Nor does it decide which lanes are
+/// merged, because lanes and accumulators are merged by halves. Kahan's method is an exception: adding the −0.0 of an
+/// unused lane may move a part of its compensation to the sum.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -72,8 +72,8 @@ where
     }
 }
 
-/// Adds up at most as many numbers as one register has lanes, with a single accumulator. More accumulators would add
-/// nothing, and merging them would be most of the work.
+/// Adds up at most as many numbers as one register has lanes, with a single accumulator. More accumulators would not be
+/// faster, and merging them would be most of the work.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -95,7 +95,7 @@ where
 }
 
 /// Adds up like [`accumulate`], but loads from the beginning of the slice instead of an aligned address. Use it for a
-/// part of a larger slice: the lane of each number then does not depend on the address of the larger slice.
+/// part of a larger slice, so that the address of the larger slice does not decide the lane of each number.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -141,8 +141,8 @@ where
     }
 }
 
-/// Smallest number of blocks in a slice that is read from the boundary of a cache line on. For a shorter slice, finding
-/// that boundary costs more than it saves.
+/// Smallest number of blocks in a slice whose registers are loaded from aligned addresses. In a shorter slice, finding
+/// the first aligned address costs more than it saves.
 const ALIGNED_BLOCKS: usize = 4;
 
 /// Returns the number of elements before the first aligned one. From that element on, no load of a register crosses a

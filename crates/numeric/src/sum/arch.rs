@@ -50,7 +50,7 @@ macro_rules! distances_entry {
     };
 }
 
-/// Implements `Vector` for a register that is a single CPU register, with the given method of subtraction.
+/// Implements `Vector` for a register that is a single CPU register. The second argument is its method of subtraction.
 macro_rules! one_part {
     ($register:ty, $subtraction:ty) => {
         impl crate::sum::vector::Vector for $register {
@@ -87,7 +87,7 @@ pub mod scalar {
 
     one_part!(f64, OnAdders);
 
-    /// Kernels for registers of eight lanes, each lane in a CPU register of its own.
+    /// Kernels for registers of eight lanes. Each lane takes a CPU register of its own.
     pub mod by_eight {
         use super::Eight;
 
@@ -112,7 +112,7 @@ pub mod avx2 {
 
     impl Fma for __m256d {}
 
-    /// Kernels for registers of eight lanes, in two CPU registers.
+    /// Kernels for registers of eight lanes. They take two CPU registers of four lanes.
     pub mod by_eight {
         use super::{__m256d, Eight};
 
@@ -149,7 +149,7 @@ pub mod neon {
 
     one_part!(float64x2_t, OnAdders);
 
-    /// Kernels for registers of eight lanes, in four CPU registers.
+    /// Kernels for registers of eight lanes. They take four CPU registers of two lanes.
     pub mod by_eight {
         use super::{Eight, float64x2_t};
 

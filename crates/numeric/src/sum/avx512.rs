@@ -21,8 +21,8 @@ impl Vector for __m512d {
         core::slice::from_mut(self)
     }
 
-    /// Sums 64-bit integers, whose additions are exact. The CPU converts eight `f32` per cycle into such integers. With
-    /// doubles, an exact addition would need three more operations.
+    /// Converts the numbers to 64-bit integers, eight per cycle, and sums these, because their additions are exact.
+    /// With doubles, an exact addition would need three more operations.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn sum_units_f32(xs: &[f32], unit: i32) -> Option<UnitSum> {
@@ -55,19 +55,19 @@ impl Vector for __m512d {
     }
 }
 
-/// The running state of [`Vector::sum_units_f32`]. Registers of numbers go to index 0 and index 1 of `sums` and `about`
-/// in turn, so that fewer additions wait for each other.
+/// The running state of [`Vector::sum_units_f32`]. Registers of numbers are added to index 0 and to index 1 of `sums`
+/// and `about` in turn, so that fewer additions wait for each other.
 struct UnitSums {
     scale: __m512,
-    /// Two pairs of sums, used in turn. A pair has the sum of the lower halves of registers, and that of the upper
-    /// halves. Each lane counts multiples of the unit.
+    /// Two pairs of sums, used in turn. The first sum of a pair is of the lower halves of registers, the second of the
+    /// upper halves. Each lane counts multiples of the unit.
     sums: [[__m512i; 2]; 2],
     about: [__m512; 2],
-    /// The greatest magnitude so far in each lane, as the integer with its bits, less one. A zero becomes −1, which is
-    /// below all others in this signed comparison.
+    /// The greatest magnitude so far in each lane: its bits as an integer, minus one. A zero becomes −1, which is below
+    /// all others in this signed comparison.
     greatest: __m512i,
-    /// The least magnitude so far in each lane, as the integer with its bits, less one. A zero becomes the greatest
-    /// integer in this unsigned comparison, so zeros do not count.
+    /// The least magnitude so far in each lane: its bits as an integer, minus one. A zero becomes the greatest integer
+    /// in this unsigned comparison, so zeros do not count.
     least: __m512i,
 }
 

@@ -85,8 +85,8 @@ pub fn chosen_dot<T: Element>() -> &'static DotVariant<T> {
     T::fastest().dot.get().0
 }
 
-/// Returns the number of accumulators of the functions that [`sum`](super::sum()) chooses from. One is enough if blocks
-/// are added first, because the additions in a block are independent.
+/// Returns the number of accumulators of the functions that [`sum`](super::sum()) chooses from. One is enough for
+/// `f32`: its numbers are first added up in blocks, and the additions in a block do not wait for each other.
 fn accumulators<T: Element>() -> u32 {
     if T::BLOCK > 1 { 1 } else { 4 }
 }
@@ -125,8 +125,8 @@ impl<T: Element> FastestFunctions<T> {
 /// A value that is chosen when it is first used.
 pub struct AtFirstUse<R> {
     chosen: Once<R>,
-    /// Chooses the value. A function pointer makes the compiler compile the candidates once, in this crate, with the
-    /// static that holds the pointer. Otherwise every crate that computes sums would compile them again.
+    /// Chooses the value. It is a function pointer in a static of this crate, so the compiler compiles the candidates
+    /// once, in this crate. Otherwise every crate that computes sums would compile them again.
     choose: fn() -> R,
 }
 
@@ -144,8 +144,8 @@ fn is_here(required: &[&'static str]) -> bool {
     first_missing(required).is_none()
 }
 
-/// Returns the candidates for sums on a machine whose features `has` reports. This machine must have all of those
-/// features.
+/// Returns the candidates for sums on a machine that has only the features for which `has` returns `true`. The machine
+/// that runs this must have these features, too.
 fn sums<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<(&'static Variant<T>, Sum<T>)> {
     let named = |name: &&str| {
         let variant = T::variant(name).filter(|variant| has(variant.requires))?;
@@ -166,8 +166,8 @@ fn dots<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<(&'static DotV
     if found.is_empty() { named(&PLAIN_DOT).into_iter().collect() } else { found }
 }
 
-/// Returns the functions of this name that a machine with the features of `has` can run, those of the widest
-/// instruction set first. With `by_eight`, it returns the functions for eight lanes.
+/// Expands to the functions `$function` that a machine with the features of `$has` can run. Those of the widest
+/// instruction set come first. With `by_eight`, they are the functions for registers of eight lanes.
 macro_rules! candidates {
     ($has:expr, $type:ty, $function:ident $(, $by_eight:ident)?) => {{
         let mut found: Vec<$type> = Vec::new();

@@ -47,7 +47,8 @@ pub trait DotMethod<V: Vector> {
     /// Returns Σ x·y, computed with `N` accumulators. Stops at the end of the shorter slice.
     ///
     /// # Safety
-    /// The CPU has the instructions of `V`. Implementations are always inlined, into a function that enables them.
+    /// The CPU has the instructions of `V`. Implementations are always inlined into a function that enables these
+    /// instructions.
     unsafe fn dot<T: Element, const N: usize>(xs: &[T], ys: &[T]) -> f64;
 }
 
@@ -116,8 +117,8 @@ impl<V: Vector> Products<V> for Pair<V, V::Subtraction> {
         }
     }
 
-    /// Adds the products of a block. Products of `f32` are exact: they are first added to each other without
-    /// compensation, and then their sum with compensation. Each product of `f64` is added with compensation.
+    /// Adds the products of a block. Products of `f32` are exact, so they are added to each other without compensation;
+    /// only their sum is added with compensation. Each product of `f64` is added with compensation.
     #[inline(always)]
     unsafe fn push_block<T: Element>(&mut self, xs: *const T, ys: *const T) {
         for part in 0..V::PARTS {
@@ -170,8 +171,8 @@ unsafe fn push_part_products<V: Vector, T: Element>(
     }
 }
 
-/// The speed limit of [`Dot2`] for `f64`. For one register of each slice it does the same number of operations, ten,
-/// without dependencies between them. The result is always 0.
+/// The speed limit of [`Dot2`] for `f64`. It does the same number of operations for one register of each slice, ten,
+/// but they do not depend on each other. The result is always 0.
 #[cfg(target_arch = "x86_64")]
 pub struct LimitOfDot2;
 
@@ -204,8 +205,8 @@ pub fn exact_dot(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
     parts.collect::<Exact>().round()
 }
 
-/// Returns one accumulator to which the products of all pairs of numbers were added, lane by lane. Stops at the end of
-/// the shorter slice.
+/// Returns one accumulator with the sum of the products of all pairs of numbers, lane by lane. Stops at the end of the
+/// shorter slice.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -235,7 +236,7 @@ unsafe fn products<A: Products<V>, V: Vector, T: Element, const N: usize>(xs: &[
         }
         let pieces = left.remainder().chunks(V::LANES).zip(right.remainder().chunks(V::LANES));
         for (i, (left, right)) in pieces.enumerate() {
-            // The missing lanes are −0.0, whose product adds nothing.
+            // The missing lanes are −0.0, and the product of two such lanes adds nothing.
             let left_terms = T::load_partial(left.as_ptr(), left.len());
             accumulators[i % N].push_products::<T>(left_terms, T::load_partial(right.as_ptr(), right.len()));
         }

@@ -23,7 +23,7 @@ mod timed {
 
     use crate::sum::element::Element;
 
-    /// Size of the data for timing in bytes: half of the smallest L1 cache of a CPU with vectors.
+    /// Size in bytes of the data that is used for timing: half of the smallest L1 cache among CPUs with vectors.
     const TIMED_BYTES: usize = 16 << 10;
     /// Number of calls between two readings of the clock, which may have a resolution of 10 ns or more.
     const TIMED_CALLS: u32 = 4;
@@ -48,15 +48,15 @@ mod timed {
         })
     }
 
-    /// Total time of all rounds, in nanoseconds, after which the measurement ends. The smallest number of rounds is
-    /// made in any case.
+    /// Total duration of all rounds, in nanoseconds, after which the measurement ends. It never ends before the
+    /// smallest number of [`ROUNDS`].
     const ENOUGH_NS: u64 = 24_000;
     /// The smallest and the largest number of rounds. In a round each candidate is timed once.
     const ROUNDS: core::ops::RangeInclusive<u32> = 5..=40;
 
     /// Returns the candidate whose shortest time is the least. The candidates are timed in turn, so that a slow phase
-    /// of the machine affects all. An earlier candidate is preferred unless a later one is faster by more than the
-    /// error of clocks (2 %).
+    /// of the machine affects all. A later candidate is preferred to an earlier one only if it is faster by more than
+    /// the error of clocks (2 %).
     fn fastest<C: Copy>(candidates: &[C], mut time_ns: impl FnMut(C) -> u64) -> C {
         let mut shortest_ns = vec![u64::MAX; candidates.len()];
         let mut all_ns = 0_u64;

@@ -45,9 +45,10 @@ pub(super) fn mean_of_sum<I: Iterator<Item = f64>>(
 
 /// Returns the sample variance, with the count less one as the divisor. Returns `None` for fewer than two numbers.
 ///
-/// The method makes two passes: it computes the mean, then sums the squared distances from the mean as if in twice the
-/// precision, corrected for the rounding of the mean. If the standard deviation is at least u·|mean|, where u = 2⁻⁵³,
-/// the relative error is at most 10u. Below that it grows with n·u²·mean² / variance.
+/// The method makes two passes. The first computes the mean. The second sums the squared distances from the mean, as if
+/// in twice the precision, and corrects the sum for the rounding of the mean. If the standard deviation is at least
+/// u·|mean|, where u = 2⁻⁵³, the relative error is at most 10u. For a smaller standard deviation, the error grows with
+/// n·u²·mean² / variance.
 ///
 /// The result has the same bits on every machine, like that of [`sum()`].
 ///

@@ -1,5 +1,5 @@
-//! All variants by name (a method with an instruction set). To add one, add a line to [`variants`] and a method to
-//! `method`.
+//! All variants by name. A variant is a method with an instruction set. To add one, add a line to [`variants`] and a
+//! method to `method`.
 
 use super::arch::{self, AVX2, AVX512, NEON, SCALAR};
 use super::element::Element;
@@ -71,8 +71,8 @@ macro_rules! each {
     };
 }
 
-/// Expands to the functions of [`each`] on x86-64, and to none on other architectures. The variants and their names
-/// exist there as well.
+/// Expands to the functions of [`each`] on x86-64. On other architectures, it expands to no functions, but the variants
+/// and their names still exist.
 macro_rules! x86 {
     ($($each:tt)*) => { on!("x86_64", each!($($each)*), &[]) };
 }

@@ -20,8 +20,8 @@ pub trait Vector: Register {
     fn parts(&mut self) -> &mut [Self::Part];
 
     /// Returns the sum of at most 4,096 numbers in units of 2^`unit`, for a `unit` from −127 to 126. Each number should
-    /// be a whole number of units below 2^63; the returned exponents show whether that is so. Returns `None` if the CPU
-    /// has no fast way to do this.
+    /// be a whole number of units below 2^63; the returned exponents show whether this is the case. Returns `None` if
+    /// the CPU has no fast way to compute the sum.
     ///
     /// # Safety
     /// The CPU has the register's instructions.
@@ -41,7 +41,8 @@ impl<V: Vector<Part = V>, const PARTS: usize> Vector for Eight<V, PARTS> {
     }
 }
 
-/// A register of a CPU that multiplies and adds in one instruction, possibly on other ports than those for additions.
+/// A register of a CPU that multiplies and adds in one instruction. This instruction may use other ports than
+/// additions.
 #[cfg(target_arch = "x86_64")]
 pub trait Fma: Vector<Part = Self> {}
 
@@ -55,7 +56,7 @@ pub trait Words: Vector {
     unsafe fn xor(self, other: Self) -> Self;
 }
 
-/// A register that can widen `f32` by integer operations, in addition to the conversions.
+/// A register that can widen `f32` by integer operations, in addition to the CPU's instructions for conversion.
 #[cfg(target_arch = "x86_64")]
 pub trait Widen: Fma {
     /// A value that is 0 in every lane as long as all numbers were finite, and otherwise NaN in at least one lane.

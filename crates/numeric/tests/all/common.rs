@@ -22,8 +22,8 @@ pub fn moderate_number() -> impl Strategy<Value = f64> {
     prop_oneof![-1.0..1.0_f64, (-1.0..1.0_f64, -200..200_i32).prop_map(|(x, exponent)| x * 2.0_f64.powi(exponent)),]
 }
 
-/// Slices of numbers from the given strategy. Half of them also contain the negatives of most of their numbers, so that
-/// almost everything cancels.
+/// Slices of numbers from the given strategy. Half of the slices also contain the negatives of most of their numbers,
+/// so that almost everything cancels.
 pub fn slice(number: impl Strategy<Value = f64>, lengths: std::ops::Range<usize>) -> impl Strategy<Value = Vec<f64>> {
     (vec(number, lengths), any::<bool>(), 0..4_usize)
         .prop_map(|(mut xs, cancel, keep)| {

@@ -84,8 +84,8 @@ fn edges_of_every_digit_count() {
     check_column::<u32>(&[]);
 }
 
-/// Tests the first numbers for which the quotient of a column is wrong before its correction: a column divides by 10⁸
-/// with a double that is slightly too small.
+/// Tests columns of numbers next to multiples of 10⁸. A column divides by 10⁸ with a factor that is slightly too small,
+/// so the quotients of some of these numbers need a correction.
 #[test]
 fn columns_of_what_is_next_to_a_multiple() {
     const EIGHT: u64 = 100_000_000;

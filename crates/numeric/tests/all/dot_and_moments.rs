@@ -36,7 +36,7 @@ fn check_dots<T: Element>(xs: &[T], ys: &[T]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Numbers of which the rounding error of the square fits in a double.
+/// Numbers whose square has a rounding error that fits in a double.
 fn number() -> impl Strategy<Value = f64> {
     (-1.0..1.0_f64, -60..60_i32).prop_map(|(x, exponent)| x * 2_f64.powi(exponent))
 }
@@ -88,7 +88,8 @@ proptest! {
         prop_assert!(near(mean_of(xs.iter().copied()).unwrap()));
     }
 
-    /// Compares the variance with one from the squares of all differences, in which nothing cancels.
+    /// Compares the variance with one that is computed from the squared differences of all pairs of numbers, in which
+    /// nothing cancels.
     #[test]
     fn variances_are_near_the_exact_one(
         xs in crate::common::slice(-1.0..1.0_f64, 2..150),

@@ -58,8 +58,8 @@ fn is_nearest(rounded: f64, sum: &Wide) -> bool {
     })
 }
 
-/// Compares all variants of the exact sum with the result of adding the numbers one by one, and that result with the
-/// wide integer.
+/// Compares all variants of the exact sum with the result of adding the numbers one by one, and compares this result
+/// with the wide integer.
 fn each_way<T: Element>(xs: &[T]) -> Result<(), TestCaseError> {
     let mut one_by_one = Exact::new();
     xs.iter().for_each(|&x| one_by_one.add(x.into()));
@@ -173,8 +173,7 @@ proptest! {
         each_way(&singles[start..])?;
     }
 
-    /// Tests blocks of every width: blocks that are split into each possible number of sums, and blocks that are too
-    /// wide for that.
+    /// Tests blocks of every width. Some are split into one, two or three sums; others are too wide to be split.
     #[test]
     fn blocks_of_every_width_are_exact(
         centre in -1000..960_i32,

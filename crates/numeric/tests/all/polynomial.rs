@@ -4,7 +4,7 @@ use ascertain_numeric::polynomial::{Fill, VARIANTS, chosen, fill};
 use ascertain_numeric::sum::exact;
 use proptest::prelude::*;
 
-/// The largest number of values that a recurrence covers before it restarts: 256 steps of 40.
+/// The largest number of values that a recurrence covers before it restarts: 256 steps of 40 values each.
 const RUN: usize = 256 * 40;
 
 /// Half of the distance from 1 to the next double.

@@ -71,7 +71,8 @@ fn whole(sample: &[i128], sizes: &[usize], statistic: Statistic) -> i128 {
     }
 }
 
-/// Compares the distance between the statistics `now` of one split with that between the statistics `then` of another.
+/// Compares two splits by the distance between their samples' statistics. `now` are the statistics of the one split,
+/// and `then` those of the other.
 fn compare(question: &Question, now: &[i128], then: &[i128]) -> Ordering {
     let ends = |all: &[i128]| match question.alternative {
         Alternative::TwoSided => (*all.iter().min().unwrap(), *all.iter().max().unwrap()),
@@ -104,8 +105,7 @@ fn exact_exceedances(samples: &[Vec<i128>], question: &Question) -> usize {
     reach.count()
 }
 
-/// One value is so much larger than the others that the differences of the others are less than a rounding error of the
-/// sums.
+/// One value is so much larger than all others that the sums round away the differences between the others.
 #[test]
 fn a_great_value_beside_small_ones_makes_no_ties() {
     let a = vec![1e15, 1.0, 2.0, 3.0];
@@ -141,8 +141,8 @@ fn a_difference_far_from_zero_is_not_that_of_rounded_means() {
     assert!((reshuffles.observed().value - 1.0 / 6.0).abs() < 1e-12, "{}", reshuffles.observed().value);
 }
 
-/// Tests standard deviations, whose difference is one of roots. With a large value in each sample, the difference
-/// depends on the smaller values.
+/// Tests standard deviations, where the difference is between two square roots. With a large value in each sample, the
+/// difference depends on the smaller values.
 #[test]
 fn roots_are_told_apart_too() {
     let samples = [vec![1e15, 1.0, 2.0, 3.0], vec![1e15, 8.0, 9.0, 7.0]];
@@ -190,7 +190,7 @@ fn question() -> impl Strategy<Value = Question> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Small whole numbers, some of them large, in any unit that is a power of two, or in tenths.
+    /// Small whole numbers, of which one or all may be moved far from zero. Their unit is a tenth or any power of two.
     #[test]
     fn exceedances_are_those_of_whole_numbers(
         mut samples in prop_oneof![vec(vec(1..9_i128, 2..5), 2), vec(vec(1..9_i128, 2..3), 3)],

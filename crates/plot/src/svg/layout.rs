@@ -51,8 +51,8 @@ pub(super) struct Layout {
     /// The y coordinate of the top of the colour scale, which only heat maps have.
     pub(super) colors_top: f64,
     pub(super) x_ticks: Vec<Tick>,
-    /// The baseline of the x axis labels above the frame. A tall plot repeats the labels there, because its x axis may
-    /// be out of sight; `None` for other plots.
+    /// The baseline of the x axis labels above the frame; `None` if there are none. Only a tall plot repeats the labels
+    /// above, because its x axis may be out of sight.
     pub(super) x_ticks_above: Option<f64>,
     pub(super) y_ticks: Vec<Tick>,
     /// `true` if the labels of the x axis are slanted.
@@ -175,7 +175,7 @@ fn y_ticks_of(ruler: &Ruler, height: f64, names_most: f64) -> Vec<Tick> {
     ticks(ruler, &TickSpace { fits: &fits, most: names_most, width: text_width })
 }
 
-/// Returns the ticks of the x axis. Also returns `true` if their labels must be slanted because they don't fit side by
+/// Returns the ticks of the x axis. Also returns `true` if their labels must be slanted, because they don't fit side by
 /// side.
 fn x_ticks_of(ruler: &Ruler, frame: &Frame, width: f64) -> (Vec<Tick>, bool) {
     let length = frame.right - frame.left;
@@ -194,7 +194,8 @@ fn x_ticks_of(ruler: &Ruler, frame: &Frame, width: f64) -> (Vec<Tick>, bool) {
         let fits = |ticks: &[Tick]| beside(ticks, 6.0);
         return (ticks(ruler, &TickSpace { fits: &fits, most: length / 2.0, width: text_width }), false);
     }
-    // A slanted label ends at its tick and begins below, to the left. The first label must not leave the picture.
+    // A slanted label ends at its tick, and begins to the left of it and below. The first label must not leave the
+    // picture.
     let column = length / columns as f64;
     let most = ((frame.left + column / 2.0 - 4.0) / SLANT.cos()).clamp(24.0, 130.0);
     let fits = |ticks: &[Tick]| ticks.windows(2).all(|pair| (pair[1].share - pair[0].share) * length >= TEXT * 1.4);

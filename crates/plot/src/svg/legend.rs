@@ -26,8 +26,8 @@ pub(super) const SPACE: f64 = 8.0;
 const GAP: f64 = 18.0;
 
 /// Arranges the legend, which has an entry for each drawn series and for each labelled horizontal line. Entries are
-/// side by side in rows not wider than the picture; `top` is the upper edge of the first row. Returns the entries and
-/// their total height.
+/// side by side, in rows that are not wider than the picture. `top` is the upper edge of the first row. Returns the
+/// entries and their total height.
 pub(super) fn arranged(scene: &Scene, width: f64, top: f64) -> (Vec<Key>, f64) {
     let (mut x, mut y) = (2.0, top + LINE / 2.0);
     let mut keys = Vec::new();

@@ -9,7 +9,7 @@ use crate::ink::{MODEL_DASH, OUTLINES, dash, shape};
 use crate::scene::{Scene, stepped};
 use crate::{Interval, Layer, Range};
 
-/// The largest number of points of a line with markers. If a line has more points, dashes distinguish the lines
+/// The largest number of points of a line with markers. If any line has more points, lines are distinguished by dashes
 /// instead.
 const MOST_MARKERS: usize = 24;
 /// If there are at most this many dots, each dot has the shape of its series; otherwise all dots are round.
@@ -54,8 +54,8 @@ impl Drawing {
             Layer::Intervals { series, rows } => {
                 rows.iter().for_each(|row| self.write_interval(row, layout, svg));
                 let points: Vec<[f64; 2]> = rows.iter().map(|row| [row.value, row.y]).collect();
-                // The page's script reads these estimates from the intervals. So the class of the marks is `estimates`,
-                // because the script would read `marks` a second time.
+                // The page's script reads these estimates from the intervals. With the class `marks` instead of
+                // `estimates`, the script would read them twice.
                 self.write_marks(index, &points, series.unwrap_or(1), ["estimates", "mark"], layout, svg);
             }
             Layer::Cells { .. } | Layer::Rule { .. } => {}
@@ -95,8 +95,7 @@ impl Drawing {
         };
         let are_many = self.scene.plot.layers.iter().map(marks).sum::<usize>() > MOST_FINE;
         match self.size {
-            // Coordinates are most of the size of a page with many pictures, so those of narrow pictures are less
-            // exact.
+            // Most of the size of a page with many pictures is coordinates, so narrow pictures have less exact ones.
             Size::Narrow => 2,
             Size::Wide if are_many => 10,
             Size::Wide => 100,

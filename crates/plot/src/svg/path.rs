@@ -9,8 +9,8 @@ pub(super) fn px(at: f64) -> String {
     text
 }
 
-/// The data of an SVG path. Coordinates are rounded to `1 / grain` pixels. Each is written relative to the rounded
-/// position before it, so that rounding errors don't add up.
+/// The data of an SVG path. Coordinates are rounded to `1 / grain` pixels. Each is written relative to the previous
+/// position after rounding, so that rounding errors don't add up.
 pub(super) struct Path {
     data: String,
     grain: i64,

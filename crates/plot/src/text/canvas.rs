@@ -93,7 +93,7 @@ impl Canvas {
     /// Writes a text; characters beyond the right edge are left out.
     pub(super) fn write(&mut self, column: usize, row: usize, text: &str, paint: Paint) {
         let mut at = column;
-        // This selector would make the character before it wider than was computed.
+        // This selector would make the character before it wider than the computed width.
         for c in text.chars().filter(|c| *c != '\u{fe0f}') {
             let wide = c.width().unwrap_or(0);
             if at + wide > self.width {

@@ -33,7 +33,7 @@ fn parsed(svg: &str) -> Document<'_> {
     Document::parse_with_options(svg, options).unwrap_or_else(|error| panic!("{error} in\n{svg}"))
 }
 
-/// Returns the texts in a picture: of axes, legend and rules.
+/// Returns the texts in a picture: those of its axes, its legend and its rules.
 fn texts(svg: &str) -> Vec<String> {
     let document = parsed(svg);
     let texts = document.descendants().filter(|node| node.has_tag_name("text"));

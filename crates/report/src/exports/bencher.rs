@@ -1,7 +1,7 @@
-//! The Bencher Metric Format: a JSON object with an entry for each benchmark. An entry has a value for each measure of
-//! its benchmark. A benchmark is an experiment, a variant and a point. A value is the median with its 95 % interval.
-//! The main time of an arm becomes Bencher's measure `latency`, in nanoseconds. Operations per second become its
-//! measure `throughput`. Any other metric is a measure of its own.
+//! The Bencher Metric Format: a JSON object with an entry for each benchmark. A benchmark is an experiment, a variant
+//! and a point. Its entry has a value for each of its measures: the median with its 95 % interval. The main time of an
+//! arm becomes Bencher's measure `latency`, in nanoseconds. Operations per second become its measure `throughput`. Any
+//! other metric is a measure of its own.
 
 use ascertain_engine::outcome::PointSummary;
 use ascertain_engine::unit::Unit;
@@ -12,8 +12,8 @@ use super::results::{Results, UniqueNames};
 /// The length of the longest benchmark name that Bencher accepts, in characters.
 const LONGEST_BENCHMARK: usize = 1024;
 const LONGEST_MEASURE: usize = 64;
-/// Number of characters that are kept free at the end of a shortened name. If two shortened names are equal, the second
-/// one gets a suffix there.
+/// Number of characters that are kept free at the end of a shortened name. If two names become equal when they are
+/// shortened, the second one gets a suffix there.
 const ROOM: usize = 8;
 
 /// Returns the content of the file for `--export-bencher`.

@@ -30,7 +30,7 @@ pub struct ExportFormat {
     pub write: fn(&Results) -> String,
 }
 
-/// Export formats, of which there are none without the feature `exports`.
+/// The list of export formats, which is empty because the feature `exports` is off.
 #[cfg(not(feature = "exports"))]
 pub const FORMATS: &[ExportFormat] = &[];
 
@@ -91,7 +91,7 @@ const SHARE: u64 = 20;
 pub struct Files {
     files: Vec<ExportFile>,
     layout: TableLayout,
-    /// The ended runs, combined into one: their plan, their outcome, and the values of each point of the outcome.
+    /// The runs that have ended, combined into one: the plan, the outcome, and the values of each point of the outcome.
     /// `None` if no run has ended yet.
     kept: Option<(Plan, Outcome, Vec<Values>)>,
     next_ns: u64,

@@ -1,6 +1,6 @@
-//! Output for GitHub: the summary page of a job, in Markdown, and annotations. Annotations are lines of output that
-//! GitHub's runner interprets. Both are shortened before they reach GitHub's limits, because GitHub drops what is
-//! longer. A note mentions what is missing.
+//! Output for GitHub: the summary page of a job, in Markdown, and annotations, which are lines of output that GitHub's
+//! runner interprets. GitHub drops output beyond its limits. So summary and annotations are shortened before, and a
+//! note mentions the missing part.
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::{ClaimResult, Verdict};

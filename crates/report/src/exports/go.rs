@@ -1,11 +1,11 @@
-//! The Go benchmark format (golang.org/design/14313-benchmark-format), for benchstat. It has configuration lines, the
-//! better direction of each unit, and a line for each trial of each arm, as samples for benchstat's own statistics. Of
-//! more than 1,000 trials, 1,000 evenly spaced ones are written. A time that was stopped at its limit is left out; a
-//! comment gives the number of such times.
+//! The Go benchmark format (golang.org/design/14313-benchmark-format), for benchstat. A file has configuration lines,
+//! the better direction of each unit, and a line for each trial of each arm. From these lines, benchstat computes its
+//! own statistics. Of more than 1,000 trials, 1,000 evenly spaced ones are written. A time that was stopped at its
+//! limit is left out; a comment gives the number of such times.
 //!
 //! A name consists of the experiment, the variant, the levels and, as in Go, the number of processors:
 //! `BenchmarkSum/kahan/elements=64-2`. For each configuration, benchstat makes a table. So the configuration has only
-//! the machine and the experiment, and a comment identifies the run.
+//! the machine and the experiment; the id of the run is in a comment.
 
 use std::collections::BTreeSet;
 
@@ -58,8 +58,8 @@ fn configuration(outcome: &Outcome) -> String {
     format!("goos: {goos}\ngoarch: {goarch}\ncpu: {cpu}\n")
 }
 
-/// Returns a line of the file for each trial of an arm. A line lacks a metric whose value was stopped at the time
-/// limit. If a metric has fewer observations than others, the last lines lack it.
+/// Returns a line of the file for each trial of an arm. A metric is missing in a line if its value was stopped at the
+/// time limit. If it has fewer observations than other metrics, it is missing in the last lines.
 fn lines(name: &str, arm: &ArmResults, units: &[GoUnit]) -> String {
     let trials = arm.metrics.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
     let line = |trial: usize| {
@@ -78,8 +78,8 @@ fn lines(name: &str, arm: &ArmResults, units: &[GoUnit]) -> String {
 }
 
 /// Returns the names of the metrics that are 0 in a trial of any arm. If such a metric is a time, it is written in
-/// seconds for all arms. The tool benchstat converts `ns` to `sec`, but not for zeros, which it would put in a separate
-/// table.
+/// seconds for all arms. The reason is that benchstat converts `ns` to `sec`, but not for zeros; it would put zeros in
+/// a separate table.
 fn with_zeros<'a>(arms: &[ArmResults<'a>]) -> BTreeSet<&'a str> {
     let metrics = arms.iter().flat_map(|arm| &arm.metrics);
     metrics.filter(|(_, values)| values.contains(&0.0)).map(|(point, _)| point.metric.as_str()).collect()

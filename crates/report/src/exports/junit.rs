@@ -3,7 +3,8 @@
 //! reason.
 //!
 //! The file only has elements and attributes that Jenkins's xUnit plugin knows (its `junit-10.xsd`), because the plugin
-//! rejects others. So the file and the line of a claim are the first line of the test case's output.
+//! rejects others. There is none for the place of a claim, so the claim's file and line are the first line of the test
+//! case's output.
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::{ClaimResult, Outcome};

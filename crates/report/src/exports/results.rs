@@ -30,10 +30,10 @@ pub struct Results<'a> {
     pub is_final: bool,
 }
 
-/// The result of a claim, in the terms of test tools such as those for JUnit files.
+/// The result of a claim, in the terms of test tools: those that read JUnit files, for example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// The claim holds. A comparison passes if it was decided, unless the answer counts as a failure.
+    /// The claim holds. A comparison passes if it has an answer, unless this answer counts as a failure (`--fail-if`).
     Passed,
     /// The claim is refuted. A comparison fails if its answer counts as a failure (`--fail-if`).
     Failed,

@@ -13,9 +13,10 @@ const INTERVAL: &str = "95 % interval";
 /// Returns a heading and a table for each experiment. The heading has the levels that all arms share; the table has a
 /// row for each arm.
 ///
-/// A row has the median of the first metric with its interval and, for more than 100 trials, its 0.99-quantile. For
-/// each other metric it has the median, or the mean if the metric is a share. If the first metric is a quantile (see
-/// [`Metric::name`]), the other quantiles of the same quantity come next, with their intervals.
+/// A row has the median of the first metric with its interval. If there are more than 100 trials, the metric's
+/// 0.99-quantile follows. For each other metric the row has the median, or the mean if the metric is a share. If the
+/// first metric is a quantile (see [`Metric::name`]), the other quantiles of the same quantity come next, with their
+/// intervals.
 ///
 /// [`Metric::name`]: ascertain_engine::experiment::Metric::name
 pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
@@ -23,8 +24,8 @@ pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
     tables.iter().map(|(experiment, points)| experiment_table(experiment, points, &outcome.claims)).collect()
 }
 
-/// Returns a heading and a table for each experiment with metrics that have values by key, such as by server. The table
-/// has a row for each key of each arm, with the median of each metric and its interval.
+/// Returns a heading and a table for each experiment that has metrics with values by key, for example one value for
+/// each server. The table has a row for each key of each arm, with the median of each metric and its interval.
 pub(crate) fn by_key(outcome: &Outcome) -> Vec<(String, Grid)> {
     let by_experiment = gathered(outcome.by_key.iter().map(|point| (point.experiment.as_str(), point)));
     let table = |(experiment, points): (&str, Vec<&PointSummary>)| {
@@ -55,9 +56,9 @@ fn headed(heading: &str, shared: &Point) -> String {
     if shared.0.is_empty() { heading.to_string() } else { format!("{heading}, {shared}") }
 }
 
-/// Returns the summaries that are shown in a table, one for each metric of an arm. They are those with measurements,
-/// and those of arms that have no trials because the run ended early. If an arm was left out for a reason, a sentence
-/// next to the table names it instead.
+/// Returns the summaries that are shown in a table, one for each metric of an arm: those with measurements, and those
+/// without trials because the run ended early. Other arms without trials were left out for a reason, and a sentence
+/// next to the table names them.
 pub(crate) fn in_tables(outcome: &Outcome) -> impl Iterator<Item = &PointSummary> {
     let measured = outcome.points.iter().filter(|point| point.n > 0).map(|point| (&point.experiment, &point.arm));
     let left_out = outcome.left_out.iter().map(|left_out| (&left_out.experiment, &left_out.arm));
@@ -132,7 +133,7 @@ fn metrics_of(test: &Test) -> Vec<&str> {
 }
 
 /// If the first metric is a quantile, moves the other quantiles of the same quantity right after it, in ascending
-/// order. Returns the number of quantiles that are then in front; 1 if the first metric is not a quantile.
+/// order. Returns the number of these quantiles, including the first; 1 if the first metric is not a quantile.
 fn quantiles_first(metrics: &mut [&str]) -> usize {
     fn quantile(metric: &str) -> Option<(&str, f64)> {
         let (of, percent) = metric.rsplit_once("_p")?;
@@ -186,8 +187,8 @@ pub(crate) fn plain(point: &PointSummary, value: Option<f64>) -> String {
 mod tests {
     use super::*;
 
-    /// A single stream has no blocks, so its row lacks their factors. The level that all other rows share is in the
-    /// heading.
+    /// A single stream has no blocks, so its row lacks the factors of blocks. The heading has the level that all other
+    /// rows share.
     #[test]
     fn a_factor_that_some_arms_do_not_have_is_said_of_the_others() {
         let size = |bytes: u64| Point::default().with("size", bytes).with("url", "own");

@@ -12,10 +12,11 @@ use crate::clause::ArmComparison;
 use crate::options::TableLayout;
 use crate::text::{counted, distinct, gathered, quoted};
 
-/// The largest number of other levels that are named after the best level.
+/// The largest number of other levels that are listed after the best one.
 const MOST_NEXT: usize = 4;
 
-/// Returns the parameters of commands that have several levels, each with its levels. Empty for functions.
+/// Returns those parameters of the commands that have more than one level. Each has a list of its levels. Empty for
+/// functions.
 pub(crate) fn parameters(points: &[PointSummary]) -> Vec<(&str, Vec<&Level>)> {
     let mut levels: BTreeMap<&str, Vec<&Level>> = BTreeMap::new();
     for (factor, level) in points.iter().filter(|point| point.metric == "wall").flat_map(|point| &point.arm.point.0) {
@@ -33,8 +34,8 @@ pub(crate) fn number(level: &Level) -> Option<f64> {
     }
 }
 
-/// Returns a sentence for each command with the level that has the best median, and the next levels: "`sort
-/// --parallel={threads}`: `threads=4` has the best median time of 4 levels: 12.1 ms (11.9 to 12.3). Next are
+/// Returns a sentence for each command. The sentence names the level with the best median, and the next best levels:
+/// "`sort --parallel={threads}`: `threads=4` has the best median time of 4 levels: 12.1 ms (11.9 to 12.3). Next are
 /// `threads=8` (12.4 ms) and …" Names are marked as in [`quoted`](crate::text::quoted).
 pub(crate) fn best_levels(outcome: &Outcome, layout: &TableLayout) -> Vec<String> {
     best_of_points(&outcome.points, outcome.claims.iter().find_map(ArmComparison::new).map(|one| one.measure), layout)
@@ -116,8 +117,8 @@ fn noun(measure: &Measure) -> String {
     }
 }
 
-/// Returns the arm as it is named in a table with a column for each parameter. Its command line has the levels filled
-/// in. Other levels stay in the name only if they have no column.
+/// Returns the arm with the name that it has in a table with a column for each parameter. The levels are filled in into
+/// its command line. A level is in the name only if it is neither in the command line nor in a column.
 pub(super) fn without_columns(arm: &Arm, parameters: &[(&str, Vec<&Level>)]) -> Arm {
     let is_beside =
         |factor: &String, _: &Level| !arm.shows(factor) && parameters.iter().all(|(known, _)| known != factor);

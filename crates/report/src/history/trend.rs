@@ -31,7 +31,8 @@ pub struct Trend {
     pub better: Better,
     /// The two variants whose ratio is shown; `None` to show the metric itself.
     pub ratio: Option<VariantPair>,
-    /// The lines of the plot: one for each arm; for a ratio, one for each point (the levels of both variants).
+    /// The lines of the plot: one for each arm. For a ratio, one for each point, that is, for the levels of both
+    /// variants.
     pub lines: Vec<TrendLine>,
     /// Sentences about runs that were left out, with the reasons.
     pub notes: Vec<String>,
@@ -229,8 +230,8 @@ impl Report for Trend {
     }
 }
 
-/// Shortens times, which must be exact to the minute, to the part that differs between them: the time of day, the date,
-/// or both.
+/// Shortens times to the part that differs between them: the time of day, the date, or both. The times must be exact to
+/// the minute.
 fn short_times(minutes: &[String]) -> Vec<String> {
     let common = |length: usize| minutes.iter().all(|minute| minute.get(..length) == minutes[0].get(..length));
     let dates: BTreeSet<Option<&str>> = minutes.iter().map(|minute| minute.get(..10)).collect();

@@ -12,7 +12,7 @@ use super::picture::figures;
 use crate::clause::{
     ArmComparison, ClaimFigure, Clause, NOT_ALIKE, claimed, compared_names, joined, landmarks, rate_figure, times,
 };
-use crate::figure::{Figure, brief_odds, exact_percent};
+use crate::figure::{Figure, error_in_words, exact_percent};
 use crate::grid;
 use crate::pictures;
 use crate::sentence::{marked, undiagnosed, undiagnosed_claims};
@@ -28,7 +28,7 @@ pub(super) struct ClaimView<'a> {
     state: State,
     /// The anchor of the claim, for links to it.
     pub anchor: String,
-    /// The index of the claim if claims are sorted by their distance from the claimed value, see [`furthest_first`].
+    /// The index of the claim when claims are sorted by their distance from the claimed value, see [`furthest_first`].
     pub rank: usize,
     pub pictures: Html,
     /// `true` if the details of the claim are open when the page loads.
@@ -148,7 +148,7 @@ pub(super) fn warnings(ClaimView { result, path, .. }: &ClaimView) -> Vec<String
 }
 
 /// Returns the statistics of a claim: the counts, the estimate with its interval, and the e-values with their
-/// thresholds. The error probability follows and, for a comparison, the reason why the verdict is valid. Empty if
+/// thresholds. Then come the error probability and, for a comparison, the reason why the verdict is valid. Empty if
 /// nothing was measured. Names are marked as in `crate::text::quoted`.
 pub(super) fn statistics(ClaimView { result: claim, path, .. }: &ClaimView) -> Vec<String> {
     if claim.trials == 0 || claim.asked.judging == Judging::Exact {
@@ -157,7 +157,7 @@ pub(super) fn statistics(ClaimView { result: claim, path, .. }: &ClaimView) -> V
     let mut parts = vec![counts(claim)];
     parts.extend(estimate(claim));
     parts.extend(path.and_then(|path| evidence(claim, path)));
-    parts.push(format!("error {}", brief_odds(claim.error)));
+    parts.push(format!("error {}", error_in_words(claim.error)));
     parts.extend(validity(claim).map(str::to_string));
     parts
 }
@@ -228,8 +228,8 @@ fn validity(claim: &ClaimResult) -> Option<&'static str> {
     })
 }
 
-/// Returns sentences about what the verdict applies to and what it assumes. Empty for claims about a rate, because the
-/// page explains these only once.
+/// Returns sentences about the verdict: what it applies to, and what it assumes. Empty for claims about a rate, because
+/// the page explains these only once.
 pub(super) fn reach(ClaimView { result: claim, state, .. }: &ClaimView) -> String {
     let text = match (claim.verdict, claim.asked.judging) {
         (Verdict::Unavailable | Verdict::Failed | Verdict::Deferred, _) => {

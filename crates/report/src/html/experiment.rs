@@ -12,7 +12,6 @@ use super::pack::Pack;
 use super::picture::figures;
 use super::table::TableView;
 use crate::counters;
-use crate::figure::{chance, exact_percent};
 use crate::grid;
 use crate::options::TableLayout;
 use crate::pictures;
@@ -29,8 +28,8 @@ pub(super) struct ExperimentView {
     pub constants: Vec<Html>,
     /// The table of the arms. Its label has the levels that all rows share.
     pub table: Option<TableView>,
-    /// The tables of counters and of metrics by key, which have a value for each key such as a server. `counter_notes`
-    /// has notes about the counters.
+    /// The tables of counters, and those of metrics that have a value for each key, such as for each server.
+    /// `counter_notes` has notes about the counters.
     pub others: Vec<TableView>,
     pub counter_notes: Vec<Html>,
     /// The name and the description of each metric in the tables.
@@ -44,8 +43,8 @@ pub(super) struct ExperimentView {
     pub is_open: bool,
 }
 
-/// Returns the data of the experiment with this index in the header of the run. All anchors begin with `prefix`. The
-/// pictures are added to `pack` if the section is closed.
+/// Returns the data of the experiment with this index in the header of the run. All anchors begin with `prefix`. If the
+/// section of the experiment is closed, its pictures are added to `pack`.
 pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &mut Pack) -> ExperimentView {
     let spec = &run.header.experiments[index];
     let about = |section: &Section, word: &str| section.title.to_lowercase().starts_with(word);
@@ -131,9 +130,7 @@ fn table(run: &RecordedRun, spec: &Spec) -> Option<TableView> {
     let outcome = &run.outcome.asked_for(&run.header.plan.tables);
     let is_comparison = |claim: &ClaimResult| claim.experiment == spec.id && claim.asked.judging == Judging::Order;
     if outcome.claims.iter().any(is_comparison) {
-        let level = interval_level(&outcome.claims);
-        let interval = level.map_or_else(|| "Interval".into(), |level| format!("{level} interval"));
-        return TableView::new(&spec.title, &grid::compared(outcome, &TableLayout::default(), &interval));
+        return TableView::new(&spec.title, &grid::compared(outcome, &TableLayout::default()));
     }
     let points: Vec<&PointSummary> = grid::in_tables(outcome).filter(|point| point.experiment == spec.id).collect();
     if points.is_empty() {
@@ -141,14 +138,6 @@ fn table(run: &RecordedRun, spec: &Spec) -> Option<TableView> {
     }
     let (shared, grid) = grid::experiment_table(&spec.id, &points, &outcome.claims);
     TableView::new(&shared, &grid)
-}
-
-/// Returns the confidence level of the claims' intervals; `None` if the levels differ.
-fn interval_level(claims: &[ClaimResult]) -> Option<String> {
-    let (first, rest) = claims.split_first()?;
-    // The error is rounded up as in the sentences, so that the level is never rounded up.
-    let error: f64 = chance(first.error).parse().ok()?;
-    rest.iter().all(|claim| claim.error == first.error).then(|| exact_percent(1.0 - error))
 }
 
 /// A section of a README. It begins with a heading, or with bold words at the beginning of a paragraph.
@@ -237,8 +226,8 @@ fn leads_to_the_web(url: &str) -> bool {
     url.starts_with("https://") || url.starts_with("http://")
 }
 
-/// Replaces each end tag by the one that belongs to its start tag. The two differ where an earlier step replaced only
-/// the start tag, as for a link that became emphasised text.
+/// Replaces each end tag by the one that belongs to its start tag. The two differ if an earlier step replaced only the
+/// start tag, as when it turned a link into emphasised text.
 fn balanced<'a>(events: impl Iterator<Item = Event<'a>>) -> impl Iterator<Item = Event<'a>> {
     let mut open: Vec<TagEnd> = Vec::new();
     events.map(move |event| match event {

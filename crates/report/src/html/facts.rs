@@ -6,7 +6,7 @@ use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::{Cache, Machine};
 
 use super::markup::Html;
-use crate::figure::odds;
+use crate::figure::error_in_words;
 use crate::text::{counted, grouped};
 
 /// Returns the name and the text of each fact about a run, in display order.
@@ -135,7 +135,7 @@ fn budget(error: f64, outcome: &Outcome) -> String {
         1 => "its one verdict".to_string(),
         n => format!("any of the {n} verdicts"),
     };
-    format!("{}: the highest chance that {claims} is wrong", odds(error))
+    format!("{}: the highest chance that {claims} is wrong", error_in_words(error))
 }
 
 fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {

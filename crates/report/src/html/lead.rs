@@ -12,7 +12,7 @@ use super::markup::Html;
 use crate::amount::{self, Wording};
 use crate::clause::{self, ArmComparison, ClaimFigure, Clause, joined};
 use crate::fastest;
-use crate::figure::{brief_odds, exact_percent, one_in};
+use crate::figure::{error_in_words, exact_percent};
 use crate::grid::{self, left_open};
 use crate::sentence::marked::{self, Sides, of_whose};
 use crate::standing::furthest_first;
@@ -33,7 +33,7 @@ impl Answer {
     pub fn new(run: &RecordedRun, purpose: &str) -> Answer {
         let outcome = &run.outcome;
         let compared: Vec<ArmComparison> = outcome.claims.iter().filter_map(ArmComparison::new).collect();
-        let error = chance(run.header.plan.config.error);
+        let error = error_in_words(run.header.plan.config.error);
         let said = |headline: String, lead: String| Answer {
             headline: Html::sentence(&headline),
             title: plain(&headline).replace('`', ""),
@@ -163,7 +163,7 @@ fn of_two(comparison: &ArmComparison, outcome: &Outcome) -> (String, String) {
         Some(decision) => sides.by_interval(decision),
         None => return (format!("{one} and {other} were not compared"), marked::claim(claim)),
     };
-    (headline, format!("{medians}{range}; the chance that this is wrong is at most {}.", chance(claim.error)))
+    (headline, format!("{medians}{range}; the chance that this is wrong is at most {}.", error_in_words(claim.error)))
 }
 
 /// Returns whether all comparisons have the same reference.
@@ -194,7 +194,8 @@ fn headline_of_several(compared: &[ArmComparison]) -> String {
 }
 
 /// Returns the sentences below the headline for several comparisons: the best median, the median of the reference, and
-/// the commands by answer. There is no best median if commands have different references, because parameters differ.
+/// the commands by answer. Commands with different references were measured at different parameters, so the sentences
+/// then have no best median.
 fn of_several(compared: &[ArmComparison], outcome: &Outcome) -> String {
     // If all arms are levels of a single command, the headline names the command and the sentences only the levels.
     let are_levels = compared.iter().all(|one| one.candidate.variant == one.reference.variant);
@@ -275,11 +276,6 @@ fn of_claims(claims: &[ClaimResult], error: &str) -> String {
         ),
     };
     format!("{rest}The chance that even one of these verdicts is wrong about its trials is at most {error}.{unlike}")
-}
-
-/// Writes an error probability as odds, such as "1 in 1,000", if possible, otherwise as a number.
-fn chance(error: f64) -> String {
-    one_in(error).unwrap_or_else(|| brief_odds(error))
 }
 
 fn median(comparison: &ArmComparison, arm: &Arm, outcome: &Outcome) -> String {

@@ -57,9 +57,10 @@ pub(super) fn prefix(index: usize, runs: usize) -> String {
     if runs > 1 { format!("r{}-", index + 1) } else { String::new() }
 }
 
-/// Draws the pictures of a section. An open section has each picture in both sizes. A closed section has only the
-/// narrow size, except of overviews, and its pictures are compressed in `pack`. Anchors begin with `prefix`. Ids inside
-/// a drawing begin with `prefix` and `short`, which is short because each reference to a marker repeats its id.
+/// Draws the pictures of a section. In an open section each picture has both sizes. In a closed section, overviews have
+/// both sizes and other pictures only the narrow one, and all are compressed in `pack`. Anchors begin with `prefix`.
+/// Ids inside a drawing begin with `prefix` and `short`, which is short because each reference to a marker repeats its
+/// id.
 pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, is_open: bool, pack: &mut Pack) -> Html {
     if pictures.is_empty() {
         return Html::default();

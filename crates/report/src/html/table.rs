@@ -94,8 +94,8 @@ pub(super) struct RunsRow<'a> {
 }
 
 impl RunsRow<'_> {
-    /// Returns whether the runs differ in this claim: a run lacks the claim, the answers differ, or the intervals don't
-    /// overlap.
+    /// Returns whether the runs differ in this claim. They differ if a run lacks the claim, if the answers differ, or
+    /// if the intervals don't overlap.
     pub fn differs(&self) -> bool {
         !self.is_answered_alike() || self.is_apart()
     }

@@ -12,7 +12,7 @@ use super::paired::{paired, values};
 use super::{Picture, PictureKind, Table, names};
 use crate::amount::Amount;
 use crate::clause::{failures, share_figure};
-use crate::figure::{Figure, exact_percent, odds, percent};
+use crate::figure::{Figure, error_in_words, exact_percent, percent};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 use crate::text::counted;
 
@@ -116,7 +116,8 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
     Some(Picture { kind: PictureKind::Evidence, plot, table })
 }
 
-/// Returns two clauses, each with what one of the two e-values supports: "that it holds", "that it does not".
+/// Returns two clauses: what the e-value for the claim supports, such as "that it holds", and what the e-value against
+/// the claim supports, such as "that it does not".
 pub(crate) fn statements(claim: &ClaimResult) -> [&'static str; 2] {
     match Amount::of_order(claim).map(|amount| amount.word(true)) {
         Some("fewer") => ["that it has fewer", "that it has more"],
@@ -176,7 +177,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     if let (Some(low), Some(high)) = (claim.rate_low, claim.rate_high) {
         let rows = vec![Interval { y: peak * ABOVE, value: rate, low, high, label: String::new() }];
         layers.push(Layer::Intervals { series: Some(1), rows });
-        series.push(format!("interval, error {} at each end", odds(claim.error)));
+        series.push(format!("interval, error {} at each end", error_in_words(claim.error)));
     }
     let figure = share_figure(claim);
     let open = if claim.unknown > 0 { format!(", {} were left open", claim.unknown) } else { String::new() };
@@ -204,7 +205,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
         ("Rate", percent(rate)),
         ("Interval of the rate, in percent", figure.range),
         ("Claimed", claimed),
-        ("Error of the verdict, and of each end of the interval", odds(claim.error)),
+        ("Error of the verdict, and of each end of the interval", error_in_words(claim.error)),
         ("Credible interval (both ends together have that error), in percent", likely),
     ] {
         table.rows.push(vec![name.into(), cell]);
@@ -216,7 +217,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
 fn density_line(tally: Tally) -> Option<Vec<[f64; 2]>> {
     let seen = credible_interval(tally, 2.0 * LEFT_OUT).ok()?;
     let failures = tally.trials - tally.successes;
-    // The peak is at rate 1 without failures, and at rate 0 without successes, so the curve must reach that end.
+    // Without failures the peak is at rate 1, and without successes at rate 0, so the curve must reach that end.
     let low = if tally.successes == 0 { 0.0 } else { seen.low };
     let high = if failures == 0 { 1.0 } else { seen.high };
     let peak = tally.successes as f64 / tally.trials as f64;

@@ -18,12 +18,14 @@ use crate::clause::ArmComparison;
 use crate::text::{counted, quoted};
 
 /// Returns the pictures of an experiment, sweeps first. A metric has the plots that the experiment requests for it. If
-/// these are only sweeps or there are none, it also has its quantiles and, if there are many arms or few values, its
-/// medians. The first metric then also has its values in the order measured. A metric with the same value in every
-/// trial of every arm has no pictures.
+/// the experiment requests no plots, or only sweeps, the metric also has other plots:
 ///
-/// If there are more arms than colours, a plot of lines shows only some of them, and its title mentions this. Empty if
-/// the experiment is not part of the run.
+/// - its quantiles;
+/// - its medians, if there are many arms or few values;
+/// - its values in the order measured, if it is the first metric.
+///
+/// A metric with the same value in every trial of every arm has no pictures. If there are more arms than colours, a
+/// plot of lines shows only some of them, and its title mentions this. Empty if the experiment is not part of the run.
 pub fn of_experiment(run: &RecordedRun, experiment: &str) -> Vec<Picture> {
     let specs = &run.header.experiments;
     let Some(index) = specs.iter().position(|spec| spec.id == experiment) else { return Vec::new() };
@@ -133,8 +135,8 @@ fn by_level<'a>(spec: &Spec, measured: &MetricRows<'a>) -> Vec<MetricRows<'a>> {
     parted.unwrap_or_else(|| vec![measured.clone()])
 }
 
-/// Returns whether most arms differ from others only in a factor that the experiment sweeps. A plot of the sweep shows
-/// them better than a list of medians.
+/// Returns whether most arms differ from another arm only in a factor that the experiment sweeps. A plot of the sweep
+/// shows these arms better than a list of medians.
 fn is_swept(spec: &Spec, measured: &MetricRows) -> bool {
     let on_a_line = |factor: &str| {
         let mut lines: BTreeMap<(&str, Point, &str), usize> = BTreeMap::new();
@@ -149,8 +151,8 @@ fn is_swept(spec: &Spec, measured: &MetricRows) -> bool {
     spec.plots.iter().any(|plot| matches!(plot, Plot::Sweep { factor, .. } if are_most(factor)))
 }
 
-/// Returns the metric whose values are the levels of the factor `by` that arms chose by themselves. Plots of the metric
-/// `swept` show these levels. `None` if the experiment has no such metric.
+/// Some arms choose their level of the factor `by` themselves. Returns the metric whose values are these levels, and
+/// which plots of the metric `swept` show. `None` if the experiment has no such metric.
 fn chosen<'a>(spec: &'a Spec, swept: &str, by: &str) -> Option<&'a Metric> {
     let name = spec.plots.iter().find_map(|plot| match plot {
         Plot::Choice { metric, factor, chosen } if metric == swept && factor == by => Some(chosen),
@@ -166,8 +168,9 @@ fn metric_of(plot: &Plot) -> &str {
     }
 }
 
-/// Returns sentences about metrics without a picture, because their values are equal in every trial of every arm. If
-/// values are equal only within one plot, a sentence is about the arms of that plot. Names are marked as in [`quoted`].
+/// Returns sentences about metrics that have no picture. A metric has none if its values are equal in every trial of
+/// every arm. If they are equal only within one plot, the sentence is about the arms of that plot. Names are marked as
+/// in [`quoted`].
 pub(crate) fn constants(run: &RecordedRun, experiment: &str) -> Vec<String> {
     let Some(spec) = run.header.experiments.iter().find(|spec| spec.id == experiment) else { return Vec::new() };
     spec.metrics.iter().flat_map(|metric| constants_of_metric(run, spec, metric)).collect()

@@ -1,5 +1,5 @@
-//! Sentences about facts of the arms that the experiment found and that are not part of the plan, such as the cipher in
-//! use.
+//! Sentences about facts that the experiment found about its arms and that are not part of the plan, such as the cipher
+//! in use.
 
 use std::collections::{BTreeMap, BTreeSet};
 

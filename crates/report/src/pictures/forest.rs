@@ -71,8 +71,8 @@ pub(super) fn medians(measured: &MetricRows, id: String, about: &str) -> Option<
     Some(Picture { kind: PictureKind::Medians, plot: labelled(plot, measured.unit), table: table(measured) })
 }
 
-/// Returns the labels of the rows. If both variants and levels differ, labels have only the variant and these levels,
-/// and the label of the axis has the factors. Many rows are grouped by variant: `4` below `kahan:`.
+/// Returns the labels of the rows. If both variants and levels differ, a label has only the variant and the levels that
+/// differ; the label of the axis names the factors. Many rows are grouped by variant: `4` below `kahan:`.
 fn lines(measured: &MetricRows) -> Lines {
     const MANY_ROWS: usize = 8;
     let rows: Vec<(&Arm, &str)> = measured.rows.iter().map(|row| (row.arm, row.key)).collect();
@@ -120,7 +120,7 @@ fn table(measured: &MetricRows) -> Table {
     table
 }
 
-/// If there are more arms than this, the medians are drawn in addition to the quantiles, because so many lines of
+/// If there are more arms than this, the medians are drawn in addition to the quantiles, because the lines of so many
 /// quantiles overlap.
 pub(super) const MANY: usize = 4;
 

@@ -5,8 +5,8 @@ use ascertain_engine::unit::Unit;
 use crate::figure::Figure;
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 
-/// Adds a text with its numbers to each interval of a forest plot. The text has enough digits to show on which side of
-/// each vertical line ([`Layer::Rule`]), such as a claimed bound, an end of the interval is.
+/// Adds a text with its numbers to each interval of a forest plot. The ends of the interval have enough digits to show
+/// on which side of a vertical line ([`Layer::Rule`]), such as a claimed bound, they are.
 pub(super) fn labelled(mut plot: Plot, unit: Unit) -> Plot {
     let rules = plot.layers.iter().filter_map(|layer| match layer {
         Layer::Rule { on: Which::X, at, .. } => Some(*at),

@@ -109,8 +109,8 @@ impl<'a> MetricRows<'a> {
         MetricRows { at: self.at.clone(), rows, ..*self }
     }
 
-    /// Groups the rows by the levels of these factors. The names of the rows are those that distinguish them within
-    /// their group. Returns a single group if the levels don't differ.
+    /// Groups the rows by the levels of these factors. Each row gets a name that distinguishes it from the other rows
+    /// of its group. Returns a single group if the levels don't differ.
     pub fn by_levels(&self, factors: &[&str]) -> Vec<MetricRows<'a>> {
         let mut parts: BTreeMap<String, Vec<ArmRow<'a>>> = BTreeMap::new();
         for row in &self.rows {

@@ -91,9 +91,9 @@ fn ratios(rows: &[Row]) -> Option<Picture> {
     Some(Picture { kind: PictureKind::Overview, plot, table })
 }
 
-/// Returns the measured ratio of a claim divided by the claimed one, or the inverse if the claim is an upper bound. So
-/// above 1 is better than claimed. `None` for a claim that a ratio is within a range, and for claims that are not about
-/// a ratio.
+/// Returns the measured ratio of a claim divided by the claimed one, or the inverse if the claim is an upper bound. A
+/// result above 1 is therefore better than claimed. `None` for a claim that a ratio is within a range, and for claims
+/// that are not about a ratio.
 fn relative(claim: &ClaimResult) -> Option<Row<'_>> {
     let [Test::Versus { scale: Effect::Ratio, bound, .. }] = claim.asked.tests.as_slice() else { return None };
     let estimate = standing(claim)?;

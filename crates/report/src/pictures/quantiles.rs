@@ -45,8 +45,8 @@ pub(super) fn quantiles(measured: &MetricRows, id: String, about: &str) -> Optio
         let ranges: Vec<Range> = ranges.collect();
         let ranges = if steps { in_steps(&ranges) } else { ranges };
         bands.push(Layer::Band { series: Some(index), ranges });
-        // If the metric has few different values, no value between two of them is possible, so quantiles are not
-        // interpolated.
+        // If the metric has few different values, quantiles are not interpolated, because no value between two of them
+        // is possible.
         let at = |q: f64| if steps { row.reached(q) } else { row.quantile(q) };
         let points = supported.iter().map(|(q, _)| [*q, at(*q)]).collect();
         lines.push(Layer::Line { series: Some(index), points, steps, dashed: false });
@@ -82,8 +82,8 @@ fn recur(sorted: &[f64]) -> bool {
     most >= LEAST.max(sorted.len().div_ceil(SHARE))
 }
 
-/// Returns the intervals of a band in steps. If an interval differs from the one before, the earlier one is repeated at
-/// the same position, so that the band keeps its height until there.
+/// Returns the intervals of a band that is drawn in steps. Before each interval that differs from the previous one, the
+/// previous one is repeated at the same position, so that the band keeps its height until there.
 fn in_steps(ranges: &[Range]) -> Vec<Range> {
     let turns = ranges.windows(2).filter(|pair| (pair[0].low, pair[0].high) != (pair[1].low, pair[1].high));
     let turns: Vec<Range> = turns.map(|pair| Range { x: pair[1].x, ..pair[0] }).collect();
@@ -102,8 +102,8 @@ pub(super) fn cut_off(measured: &MetricRows) -> String {
     }
 }
 
-/// Returns the quantiles that can be estimated from `n` values, each with the ranks of the values at which its interval
-/// ends. On average, at least one of the values must be beyond the quantile.
+/// Returns the quantiles that can be estimated from `n` values. With each quantile are the ranks of the values at which
+/// its interval ends. On average, at least one of the values must be beyond the quantile.
 fn supported(n: u64) -> Vec<(f64, QuantileRanks)> {
     let furthest = ((n as f64) - 1.0).ln();
     let steps = (-STEPS..=STEPS).map(|step| 1.0 / (1.0 + (-furthest * f64::from(step) / f64::from(STEPS)).exp()));

@@ -15,8 +15,8 @@ use crate::grid::scan::number;
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
 use crate::text::{counted, gathered};
 
-/// The space between the numbers and the ends of the y axis, as a factor. The upper end is the highest number times
-/// this, and the lower end of a logarithmic axis is the lowest number divided by this.
+/// The space between the numbers and the ends of the y axis, as a factor. The upper end is the highest number
+/// multiplied by this factor. The lower end of a logarithmic axis is the lowest number divided by it.
 const AIR: f64 = 1.05;
 
 /// A metric by the levels of the swept factor.
@@ -41,10 +41,10 @@ struct Line<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    /// Draws the metric by the numeric levels of the swept factor. Arms that differ only in this factor are one line of
-    /// medians with a band, if there are at least two; vertical lines show the sizes of the caches. There are several
-    /// plots if there are more lines than colours, or if the lines touch different amounts of memory. A plot whose
-    /// values are all equal is left out.
+    /// Draws the metric by the numeric levels of the swept factor. Arms that differ only in this factor become one line
+    /// of medians, with a band; an arm without such a partner has no line. Vertical lines show the sizes of the caches.
+    /// There are several plots if there are more lines than colours, or if the lines touch different amounts of memory.
+    /// A plot whose values are all equal is left out.
     pub fn pictures(&self, id: &str, about: &str) -> Vec<Picture> {
         let lines = self.lines();
         let mut groups = groups(&lines);

@@ -18,8 +18,8 @@ use crate::text::{counted, cut, cut_middle, escape_controls};
 
 /// The width of the progress bar, in columns.
 const BAR: usize = 10;
-/// The smallest width of a line with a progress bar, in columns. The first is for a run of many claims, the second for
-/// any other run.
+/// The smallest width of a line with a progress bar, in columns. The first number is for a run of many claims, the
+/// second for any other run.
 const LEAST_WIDTHS: [usize; 2] = [110, 75];
 /// The smallest width of a shortened name or remark, in columns. If there is less space, it is left out.
 const LEAST_ROOM: usize = 16;
@@ -109,8 +109,8 @@ fn time_left(progress: &Progress, now: Now, elapsed: Duration) -> String {
     }
 }
 
-/// Returns whether the duration of the run is still unknown. A run that ends with its answer decides only after its
-/// first trial whether it must extend the default time.
+/// Returns whether the duration of the run is still unknown. A run that ends with its answer decides after its first
+/// trial whether it must extend the default time.
 fn is_unknown(progress: &Progress) -> bool {
     let is_first = progress.trials == 0 && progress.trial_ns.is_none();
     is_only(progress) && is_first && progress.least.is_some()

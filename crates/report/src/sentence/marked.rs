@@ -11,6 +11,7 @@ use crate::clause::{
 use crate::figure::{below, error_in_words, exact_percent};
 use crate::finding;
 use crate::grid;
+use crate::outlook;
 use crate::text::{capitalised, counted, ended, escape_controls, quoted, with_names};
 
 /// Returns the sentence with the verdict, the reason for it, and a note if the measurement was emulated.
@@ -51,7 +52,7 @@ fn written(claim: &ClaimResult, said: String) -> String {
     emulated(claim).map_or_else(|| said.clone(), |emulated| format!("{said} {emulated}"))
 }
 
-/// The sentence of a claim in parts, because some sentences leave out the error probability.
+/// The sentence of a claim in parts. They are separate because some texts leave out the error probability.
 #[derive(Default)]
 struct Sentence {
     /// The finding in words. It ends with a full stop only if no error probability follows.
@@ -310,7 +311,7 @@ fn certainty(claim: &ClaimResult) -> String {
     format!("error at most {}", error_in_words(claim.error))
 }
 
-/// A comparison of two arms, with the words and names for its sentence.
+/// A comparison of two arms, with the names of the arms and the words for its sentence.
 pub(crate) struct Sides<'a> {
     claim: &'a ClaimResult,
     measure: &'a Measure,
@@ -339,6 +340,10 @@ fn sides(claim: &ClaimResult) -> Option<Sides<'_>> {
 
 /// The values of `--precision` that a sentence may recommend, in descending order.
 const PRECISIONS: [f64; 4] = [0.05, 0.02, 0.01, 0.005];
+
+/// A measurement of at most this many seconds fits in the default time limit of a comparison. A longer one needs
+/// `--max-time`.
+const SHORT_S: f64 = 24.0;
 
 impl<'a> Sides<'a> {
     pub fn new(comparison: ArmComparison<'a>) -> Sides<'a> {
@@ -408,8 +413,8 @@ impl<'a> Sides<'a> {
 
     /// Returns sentences about a ratio whose interval includes 1, although the pairs show which side is faster. They
     /// explain this apparent contradiction: " It certainly loses more pairs than it wins. The size is not certain yet:
-    /// 9.1 % less time to 25 % longer; add `--precision 5%`." An interval with the recommended precision would exclude
-    /// 1. No precision is recommended if the ratio is too close to 1.
+    /// 9.1 % less time to 25 % longer; add `--precision 5%` (about 8 s)." An interval with the recommended precision
+    /// would exclude 1. No precision is recommended if the ratio is too close to 1.
     fn how_much(&self, faster: bool) -> String {
         let Sides { claim, measure, .. } = self;
         let (Some(ratio), Some(low), Some(high)) = (claim.ratio, claim.ratio_low, claim.ratio_high) else {
@@ -421,14 +426,19 @@ impl<'a> Sides<'a> {
         let wins = if faster { "wins more pairs than it loses" } else { "loses more pairs than it wins" };
         let size = match low > 0.0 && high.is_finite() {
             true => {
-                let [near, far] = if faster { [low, high] } else { [high, low] };
-                format!("not certain yet: {} to {}", amount::one_size(measure, near), amount::one_size(measure, far))
+                let ends = if faster { [low, high] } else { [high, low] };
+                format!("not certain yet: {}", amount::both_sizes(measure, ends))
             }
             false => "not known yet".to_string(),
         };
         let precision = PRECISIONS.into_iter().find(|precision| *precision < ratio.ln().abs());
-        let way_out =
-            precision.map_or_else(String::new, |precision| format!("; add `--precision {}%`", precision * 100.0));
+        let way_out = precision.map_or_else(String::new, |precision| {
+            let needed_s = outlook::seconds_to(claim, precision);
+            let max_time = needed_s.filter(|needed_s| *needed_s > SHORT_S);
+            let max_time = max_time.map_or_else(String::new, |s| format!(" --max-time {}", outlook::allowance(s)));
+            let about = needed_s.map_or_else(String::new, |s| format!(" ({})", outlook::about(s)));
+            format!("; add `--precision {}%{max_time}`{about}", precision * 100.0)
+        });
         format!(" It certainly {wins}. The size is {size}{way_out}.")
     }
 

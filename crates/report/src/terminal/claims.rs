@@ -6,9 +6,9 @@ use ascertain_engine::finding::Remark;
 use ascertain_engine::outcome::{ArmRemark, ClaimResult, Outcome, PointSummary, Verdict};
 use unicode_width::UnicodeWidthStr;
 
-use super::{NARROW, Style, left_out, sentences, threats};
+use super::{NARROW, Style, compare_table, left_out, sentences, threats};
 use crate::clause::claimed;
-use crate::options::Shown;
+use crate::options::{Shown, TableLayout};
 use crate::sentence::undiagnosed_claims;
 use crate::standing::{Count, distance, tally};
 use crate::text::{counted, cut, escape_controls, gathered, listed, parted, sorted};
@@ -18,12 +18,12 @@ use crate::{finding, grid};
 const FEW: usize = 6;
 /// The largest number of refuted claims that have a line each.
 const MOST_LINES: usize = 20;
-/// The largest number of claim ids that are listed for a reason.
+/// The largest number of claim ids that are listed for each reason.
 const MOST_IDS: usize = 3;
 
-/// Returns the output of `check`. A few claims, and claims that were selected by verdict, are printed as sentences.
-/// Many claims are summarised on a screen, which ends with the commands that print the sentences. `report` is the
-/// beginning of these commands; `None` if the evidence was not kept.
+/// Returns the output of `check`. It has a sentence for each claim if there are at most six claims, or if the user
+/// requested all claims or certain verdicts. Otherwise it is a summary that fits on a screen. The summary ends with the
+/// commands that print the sentences. These commands begin with the text `report`; `None` if the evidence was not kept.
 pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &Style) -> String {
     let is_asked = |claim: &&ClaimResult| shown.only.is_empty() || shown.only.contains(&claim.verdict);
     let asked: Vec<ClaimResult> = outcome.claims.iter().filter(is_asked).cloned().collect();
@@ -34,15 +34,19 @@ pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &S
     let has_none = asked.is_empty() && !outcome.claims.is_empty();
     let none = if has_none { style.paragraph(&no_such(&shown.only)) } else { String::new() };
     let asked = Outcome { claims: asked, ..outcome.clone() };
-    let end =
-        if shown.all && !has_none { check_table(&asked, style) } else { style.paragraph(&counts(&outcome.claims)) };
+    let is_comparison = !outcome.claims.is_empty() && outcome.claims.iter().all(|claim| claim.decision.is_some());
+    let end = match shown.all && !has_none {
+        true if is_comparison => compare_table(outcome, &TableLayout::default(), style),
+        true => check_table(&asked, style),
+        false if is_comparison => String::new(),
+        false => style.paragraph(&counts(&outcome.claims)),
+    };
     let few = undiagnosed_claims(&asked.claims).map_or_else(String::new, |sentence| style.paragraph(&sentence));
     let figures = left_out(&missing_figures(outcome), style);
     parted([none, sentences(&asked, style), deferred_table(&asked, style), few, figures, threats(outcome, style), end])
 }
 
-/// Returns the outcome without its left-out arms and most of its remarks. The remarks that stay are about metrics that
-/// commands did not print.
+/// Returns the outcome without left-out arms, and only with the remarks about metrics that commands did not print.
 fn missing_figures(outcome: &Outcome) -> Outcome {
     let is_missing = |one: &&ArmRemark| matches!(one.remark, Remark::NoFigure { .. });
     let remarks = outcome.remarks.iter().filter(is_missing).cloned().collect();
@@ -84,8 +88,8 @@ fn no_such(verdicts: &[Verdict]) -> String {
     format!("No claim has the verdict {}.", words.join(" or "))
 }
 
-/// Returns tables of the measurements for deferred claims, which have too few trials for a verdict. Arms that have more
-/// trials in another table are left out.
+/// Returns tables of the measurements for deferred claims, which have too few trials for a verdict. An arm is left out
+/// if another table has more trials of it.
 fn deferred_table(outcome: &Outcome, style: &Style) -> String {
     let is_deferred = |claim: &&ClaimResult| claim.verdict == Verdict::Deferred && claim.trials > 0;
     let deferred: Vec<&ClaimResult> = outcome.claims.iter().filter(is_deferred).collect();
@@ -141,8 +145,8 @@ fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
 /// claimed value, the id, and the beginning of the statement if there is space. An id is never shortened or broken. If
 /// it does not fit, it is on the next line.
 fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
-    // On a narrow terminal, ids are on separate lines, so the claimed value gets all the space that the measured value
-    // leaves.
+    // On a narrow terminal, ids are on separate lines. The claimed value then gets all the space beside the measured
+    // value.
     let mut lines: Vec<[String; 4]> = refuted.iter().take(MOST_LINES).map(|claim| cells(claim)).collect();
     let width =
         |lines: &[[String; 4]], column: usize| lines.iter().map(|cells| cells[column].width()).max().unwrap_or(0);
@@ -150,8 +154,8 @@ fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
     let most_claimed = match style.width {
         narrow @ ..NARROW => narrow.saturating_sub(here + GAP.len()),
         width => {
-            // The width that the longest id leaves for the claimed value. Ids that leave too little are ignored,
-            // because they are on a separate line.
+            // The width that the longest id leaves for the claimed value. An id that leaves too little is ignored,
+            // because it is on a separate line.
             let least = 2 * width / 9;
             let rooms = lines.iter().filter_map(|cells| width.checked_sub(here + cells[2].width() + 2 * GAP.len()));
             rooms.filter(|room| *room >= least).min().unwrap_or(MOST_CLAIMED)
@@ -159,8 +163,8 @@ fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
     };
     let most_claimed = most_claimed.min(MOST_CLAIMED);
     let shortened = |claimed: &str| match claimed.split_once(" times as ") {
-        // The adjective after "times" is left out, because the measured value beside it has the same one. A rate after
-        // the adjective stays.
+        // The adjective after "times" is left out, because the measured value beside it has the same adjective. If a
+        // rate follows the adjective, the rate stays.
         Some((number, rest)) if claimed.width() > most_claimed => {
             let often = rest.split_once(" in ").map_or_else(String::new, |(_, rate)| format!(" in {rate}"));
             cut(&format!("{number} times{often}"), most_claimed)

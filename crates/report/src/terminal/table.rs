@@ -73,8 +73,8 @@ impl Style {
     /// Returns the widths of the columns. Columns of prose share the width that other columns leave. Cells that are
     /// wider than their column are wrapped.
     fn widths(self, sheet: &Sheet) -> Vec<usize> {
-        /// Wrapped text may be narrower than its column's share of the width. If it is narrower by at least this many
-        /// columns, other columns get the rest of the share.
+        /// The wrapped text of a column may be narrower than the column's share of the width. If the difference is at
+        /// least this many characters, other columns get the rest of the share.
         const LEAST_LEFT: usize = 3;
         let wrapped = |column: &SheetColumn, part: usize| {
             let lines: Vec<String> = column.lines.iter().flat_map(|cell| broken(cell, part)).collect();
@@ -87,8 +87,8 @@ impl Style {
             let taken = widths.iter().flatten().sum::<usize>() + GAP * (widths.len() - 1);
             (usize::from(self.columns()).saturating_sub(taken), widths.iter().filter(|width| width.is_none()).count())
         };
-        /// A rule that decides the width of a column. Its second argument is an equal share of the width that is left
-        /// for all columns without a decided width. `None` if the rule does not apply to the column.
+        /// A rule that decides the width of a column. Its second argument is the equal share that each column without a
+        /// decided width has of the remaining width. `None` if the rule does not apply to the column.
         type WidthRule<'a> = &'a dyn Fn(&SheetColumn, usize) -> Option<usize>;
         let settle: [WidthRule<'_>; 3] = [
             &|column, part| (column.whole > 0 && column.whole + GAP > part).then_some(column.whole),
@@ -148,8 +148,7 @@ impl Style {
     }
 }
 
-/// Breaks a text into lines of at most `columns` columns. It is broken at spaces; only a word that is too long is
-/// broken within.
+/// Breaks a text into lines of at most `columns` columns, at spaces. A word is broken only if it is longer than a line.
 fn broken(cell: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for text in cell.split('\n') {

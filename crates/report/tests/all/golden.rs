@@ -129,8 +129,8 @@ fn ids_are_whole_at_every_width() {
     }
 }
 
-/// The 99th percentile of only a hundred values is nearly the largest one, so it is left out. A metric's own name may
-/// be that of a quantile.
+/// The 99th percentile of only a hundred values is nearly the largest one, so it is left out. A metric may itself have
+/// the name of a quantile.
 #[test]
 fn tails_are_those_of_enough_trials_and_say_so() {
     let table = |n| {
@@ -307,7 +307,7 @@ fn formats_of_hyperfine() {
     compare_with_golden("hyperfine.adoc", &hyperfine::asciidoc(&times, layout));
 }
 
-/// Order and unit are also those of the tables in hyperfine 1's formats.
+/// The requested order and unit also apply to the tables in hyperfine 1's formats.
 #[test]
 fn order_and_unit_are_those_asked_for() {
     let mut times = common::times();

@@ -48,7 +48,7 @@ after.csv    10000  23.40 ms
 
 Different: the mean of `after.csv` is 1.200 ms above that of `before.csv` (23.40 ms against
 22.20 ms), and 1 of 84 reshuffles differed as much. By chance, this has a probability of at most
-0.05 (1 in 20).
+5 %.
 p-value: at most 0.05 (by betting; valid whenever the test is stopped). Null hypothesis: all samples
 have the same distribution. Seed: 42.
 "
@@ -103,13 +103,13 @@ fn every_decision_has_its_sentence() {
     );
     let shown = csm.text(&Style { color: false, width: 500 });
     assert!(
-        shown.contains("p-value: at most 0.007600, at error 0.001 (by the confidence sequence method)."),
+        shown.contains("p-value: at most 0.007600, at error 0.1 % (by the confidence sequence method)."),
         "{shown}"
     );
     let seen = Permutation { exceedances: 6, p: Some(0.002), p_low: Some(0.0006), ..csm.clone() };
     let shown = seen.text(&Style { color: false, width: 500 });
     assert!(
-        shown.contains("p-value: 0.0020 (0.00060 to 0.0076), at error 0.001 (by the confidence sequence method)."),
+        shown.contains("p-value: 0.0020 (0.00060 to 0.0076), at error 0.1 % (by the confidence sequence method)."),
         "{shown}"
     );
     let above = Permutation { decision: Decision::NotShown, exceedances: 300, ..csm.clone() }.sentence();

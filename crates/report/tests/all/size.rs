@@ -5,10 +5,10 @@ use ascertain_report::html;
 
 use crate::shapes::many_claims;
 
-/// The run has as many claims as `check` has claims that are not exact, with as many trials as these need on a noisy
-/// machine. The page may have 3.7 kB for each claim with all its pictures, together 548 kB. A fifth of the claims of
-/// `check` are exact and have no picture, and its 21 experiments need about 250 kB. So the page of `check` is below 1
-/// MB.
+/// The page may have 3.7 kB for each claim with all its pictures, 548 kB in total. The run has the number of claims of
+/// `check` that are not exact, with the number of trials that they need on a noisy machine. The other fifth of the
+/// claims of `check` is exact and has no pictures, and the 21 experiments of `check` need about 250 kB. So its page is
+/// below 1 MB.
 #[test]
 fn a_page_of_many_claims_is_small() {
     const CLAIMS: usize = 148;

@@ -6,7 +6,7 @@ use ascertain_engine::finding::{Estimated, Reason, Unlike};
 use ascertain_engine::outcome::{Absence, Decision, LeftOut, Outcome, PointSummary, Verdict};
 use ascertain_report::options::TableLayout;
 use ascertain_report::terminal::{self, Style};
-use ascertain_report::{markdown, sentence};
+use ascertain_report::{json, markdown, sentence};
 
 use crate::common::{at_least_8, compare, counted, decided, order, with_rate, with_ratio};
 
@@ -76,6 +76,12 @@ fn ratios_of_time_outs_bound_what_they_bound() {
         text.starts_with("`B` is slower than `A`: it took at least 1.250 times as long and lost 38 of 43"),
         "{text}"
     );
+    let mut run = compare();
+    let claim = run.claims.last_mut().unwrap();
+    (claim.ratio, claim.ratio_low, claim.ratio_high) = (None, Some(1.5), None);
+    let size = &serde_json::from_str::<serde_json::Value>(&json::outcome(&run)).unwrap()["claims"][1]["size"];
+    assert_eq!(size, "at least 1.500 times as fast", "{}", row(&run));
+    assert!(row(&run).contains(" | at least 1.500 times as fast | "), "{}", row(&run));
     let text = says(0.71, 0.0, None, Decision::Slower);
     assert!(text.contains(": it took 41 % longer (no interval: time-outs) and lost"), "{text}");
     let text = says(0.71, 0.0, Some(0.9), Decision::Slower);

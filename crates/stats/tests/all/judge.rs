@@ -1,4 +1,5 @@
-//! After every trial, the running judge must return the verdict of an evaluation, and keep a verdict once there is one.
+//! After every trial, the running judge must return the same verdict as an evaluation at this tally. Once there is a
+//! verdict, the judge must keep it.
 
 use ascertain_stats::{Error, Judge, Tally, Verdict, log_e_holds, log_e_refuted, soonest_verdict, verdict};
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! If neither of two is faster, the judge must not call one of them faster more often than promised, whatever the
-//! machine does. Each test makes 3,000 runs of a hostile stream, with a look after every pair.
+//! If neither of two alternatives is faster, the judge must not call one of them faster more often than promised,
+//! whatever the machine does. Each test makes 3,000 runs of a hostile stream, with a look after every pair.
 
 use ascertain_stats::OrderJudge;
 use rand::{RngExt, SeedableRng};

@@ -20,8 +20,8 @@ const BLOCK: usize = 40;
 /// Number of pairs after which an undecided stream counts as decided.
 const MOST_PAIRS: usize = 3000;
 
-/// Number of pairs that signs alone need in total, after which no more streams are drawn. At least [`LEAST_STREAMS`]
-/// streams are drawn in any case.
+/// Total number of pairs for signs alone, over all streams of a program, after which no more streams are drawn. At
+/// least [`LEAST_STREAMS`] streams are drawn in any case.
 const ENOUGH_PAIRS: usize = 6000;
 
 const LEAST_STREAMS: u64 = 8;
@@ -115,8 +115,8 @@ fn oracle(pairs: &[Pair], features: &[fn(&Pair) -> f64]) -> f64 {
     growths.into_iter().fold(f64::MIN, f64::max)
 }
 
-/// Returns the number of pairs that an oracle needs, or a dash if the recording is too short for an oracle that gains
-/// anything.
+/// Returns the number of pairs that an oracle needs. Returns a dash if the oracle gains nothing, because the recording
+/// is too short.
 fn oracle_pairs(growth: f64) -> String {
     if growth > 0.0 { format!("{:.0}", -ERROR.ln() / growth) } else { "–".into() }
 }

@@ -1,4 +1,5 @@
-//! The available barriers, the reasons why one is not available, and the choice of the best one for this machine.
+//! The methods of implementing a barrier, the reasons why a method is not available, and the choice of the best method
+//! that is available.
 
 use std::error::Error;
 use std::fmt;
@@ -10,11 +11,12 @@ use crate::barrierd;
 /// The ways to implement a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// [`Expedited`](super::Expedited) uses membarrier(2) with interrupts.
+    /// [`Expedited`](super::Expedited) uses membarrier(2), which interrupts the CPUs that run this process.
     Expedited,
-    /// [`Interrupts`](super::Interrupts) waits for interrupts, with the help of `barrierd`.
+    /// [`Interrupts`](super::Interrupts) waits until each CPU has been interrupted, with the help of the daemon
+    /// `barrierd`.
     Interrupts,
-    /// [`Global`](super::Global) uses membarrier(2) and waits for the scheduler.
+    /// [`Global`](super::Global) uses membarrier(2), and waits until each CPU has gone through the scheduler.
     Global,
     /// [`Fences`](super::Fences) executes fences on both sides.
     Fences,
@@ -59,7 +61,8 @@ pub struct Unavailable {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The kernel is too old for the system call of the barrier, or a filter of system calls reports that.
+    /// The system call of the barrier does not exist: the kernel is too old, or a filter of system calls returns this
+    /// error.
     OldKernel,
     /// A filter of system calls (seccomp, as in containers) forbids the system call of the barrier.
     Forbidden,
@@ -82,8 +85,8 @@ impl Unavailable {
     pub(super) fn refused(method: Method, error: &io::Error) -> Self {
         let reason = match error.kind() {
             io::ErrorKind::PermissionDenied => Reason::Forbidden,
-            // A kernel without the call returns `Unsupported` with an error number. On other systems, this crate
-            // returns it without one.
+            // If the kernel lacks the call, an `Unsupported` error has an error number. On systems other than Linux,
+            // this crate itself returns `Unsupported`, without an error number.
             io::ErrorKind::Unsupported if error.raw_os_error().is_none() => Reason::NotLinux,
             io::ErrorKind::Unsupported => Reason::OldKernel,
             _ => Reason::Refused(error.raw_os_error().unwrap_or(0)),
@@ -124,8 +127,9 @@ pub trait Visitor {
     fn visit<B: Barrier>(self, barrier: B) -> Self::Output;
 }
 
-/// All methods, the best one first. The methods with a free light side come first, ordered by the speed of their heavy
-/// side. The last one, [`Method::Fences`], is always available.
+/// All methods, the best one first. Methods whose frequent side ([`light`](super::Barrier::light)) costs nothing come
+/// first, ordered by the speed of their rare side ([`heavy`](super::Barrier::heavy)). The last one, [`Method::Fences`],
+/// is always available.
 pub const BEST_FIRST: [Method; 4] = [Method::Expedited, Method::Interrupts, Method::Global, Method::Fences];
 
 /// Runs the visitor with the first of the methods that this machine supports, or else with [`Fences`].
@@ -195,7 +199,7 @@ impl ExpeditedOrFences {
     }
 }
 
-// SAFETY: this is one of two barriers, and each clone is the same one.
+// SAFETY: this is either `Expedited` or `Fences`, and all clones of one value are of the same kind.
 unsafe impl Barrier for ExpeditedOrFences {
     #[inline(always)]
     fn light(&self) {

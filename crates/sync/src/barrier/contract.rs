@@ -1,4 +1,4 @@
-//! The guarantee of a barrier, heavy sides that are in progress, and the barrier that every machine supports.
+//! The trait of all barriers, the ticket for a heavy side that has begun, and the barrier that every machine supports.
 
 use std::sync::Arc;
 
@@ -44,8 +44,8 @@ use crate::primitives::{Ordering, fence};
 /// The guarantee must hold for all threads of the process, because memory safety in [`hazard`](crate::hazard) and
 /// [`epoch`](crate::epoch) depends on it. It must also hold between any two clones of the barrier.
 pub unsafe trait Barrier: Clone + Send + Sync + 'static {
-    /// Executes the side that is used often. It prevents the compiler from moving memory accesses across it. Only the
-    /// light side of [`Fences`](super::Fences) also prevents the processor from doing so.
+    /// Executes the side that is used often. The compiler moves no memory access across the call. The processor still
+    /// may, unless the barrier is [`Fences`](super::Fences).
     fn light(&self);
 
     /// Executes the side that is used rarely: blocks until the guarantee holds for each light side that was executed
@@ -58,8 +58,8 @@ pub unsafe trait Barrier: Clone + Send + Sync + 'static {
         self.ticket().wait();
     }
 
-    /// Begins a heavy side and returns at once. The heavy side is complete when the ticket has passed. Writes before
-    /// the ticket was taken are before the heavy side, and reads after it passed are after the heavy side.
+    /// Begins a heavy side and returns at once. The heavy side is complete when the ticket has passed. It comes after
+    /// the writes from before the call of `ticket`, and before the reads after the ticket has passed.
     #[must_use]
     fn ticket(&self) -> Ticket;
 }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_heavy_side_is_waited_for() {
         let barrier = Scripted::default();
-        // The panic shows that `heavy` waited for the end.
+        // The scripted heavy side ends with a panic. So if `heavy` panics, it has waited until the heavy side ended.
         barrier.end_with(Some(Err(1)));
         assert!(catch_unwind(AssertUnwindSafe(|| barrier.heavy())).is_err());
     }

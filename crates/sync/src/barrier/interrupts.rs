@@ -11,9 +11,11 @@ use super::{Barrier, Expedited, Global, Method, Ticket, Unavailable};
 use crate::barrierd::{self, Client, DEFAULT_PATH};
 use crate::primitives::{Ordering, compiler_fence};
 
-/// Time for which a heavy side waits for a daemon that does not respond. Normally a heavy side takes some milliseconds.
+/// Maximum time for which a heavy side waits for the daemon before it uses the fallback. Normally a heavy side takes
+/// some milliseconds.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// Interval at which a waiting thread checks the CPUs, if the daemon has died and there is no fallback.
+/// Interval of the checks whether each CPU has been interrupted. A waiting thread makes these checks only if the daemon
+/// has died and there is no fallback.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The heavy side waits until each CPU has been interrupted or idle, according to the daemon [`barrierd`]. This
@@ -67,7 +69,7 @@ impl Interrupts {
 // SAFETY: the daemon exists only on x86-64. There, the handler of an interrupt records the interrupt in memory after
 // everything that the interrupted thread wrote before. The handler returns by an instruction that no later read can
 // pass. An idle or offline CPU runs no thread, and the CPU went through a system call or an interrupt to get into that
-// state. The compiler fence keeps the place of the light side.
+// state. The compiler fence prevents the compiler from moving memory accesses across the light side.
 unsafe impl Barrier for Interrupts {
     #[inline(always)]
     fn light(&self) {
@@ -76,7 +78,7 @@ unsafe impl Barrier for Interrupts {
 
     fn ticket(&self) -> Ticket {
         let timestamp = self.client.timestamp();
-        // A daemon that does not receive the request is noticed when the ticket is checked.
+        // If the request does not reach the daemon, the check of the ticket finds that the daemon has ended.
         let _ = self.client.request_heartbeat();
         let pending = Pending { client: Arc::clone(&self.client), timestamp, fallback: OnceLock::new() };
         Ticket(State::Interrupts(Box::new(pending)))

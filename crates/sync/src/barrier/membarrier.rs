@@ -45,11 +45,11 @@ fn registered_barrier() -> io::Result<()> {
     }
 }
 
-// SAFETY: the kernel makes each running thread pass a full barrier between the call and its return, and each other
-// thread passes one when it is next scheduled. If a light side comes before the full barrier of its thread, everything
-// before the light side has been written when the call returns. If the light side comes after the full barrier, it
-// reads values from after the beginning of the call. The compiler fence keeps the place of the light side in its
-// thread.
+// SAFETY: each running thread passes a full barrier between the call and its return, and each other thread passes one
+// when it is next scheduled. If a thread executes its light side before this full barrier, everything that it wrote
+// before the light side is visible when the call returns. If it executes the light side after the full barrier, its
+// later reads see everything that the caller wrote before the call. The compiler fence prevents the compiler from
+// moving memory accesses across the light side.
 unsafe impl Barrier for Expedited {
     #[inline(always)]
     fn light(&self) {
@@ -57,9 +57,9 @@ unsafe impl Barrier for Expedited {
     }
 
     fn ticket(&self) -> Ticket {
-        // The call is a full barrier on every processor. The fences express that in the language.
+        // The call is a full barrier on every processor. The fences make it one in Rust's memory model too.
         fence(Ordering::SeqCst);
-        // The kernel may temporarily be out of memory. The slower method needs no memory.
+        // The call may fail because the kernel is out of memory. The slower method needs no memory.
         let done = registered_barrier().or_else(|_| membarrier::global());
         check(done.as_ref().err().and_then(io::Error::raw_os_error));
         fence(Ordering::SeqCst);
@@ -99,7 +99,7 @@ unsafe impl Barrier for Global {
     }
 
     fn heavy(&self) {
-        // The fences express in the language what the call does to processors: see `Expedited`.
+        // The fences make the call a full barrier in Rust's memory model too: see `Expedited`.
         fence(Ordering::SeqCst);
         check(barrier().err());
         fence(Ordering::SeqCst);
@@ -118,7 +118,7 @@ fn barrier() -> Result<(), i32> {
     done.map_err(|error| error.raw_os_error().unwrap_or(0))
 }
 
-/// Panics if `errno` is an error number. Continuing without the barrier would free memory that threads still read.
+/// Panics if there is an error number. Continuing without the barrier would free memory that threads still read.
 fn check(errno: Option<i32>) {
     if let Some(errno) = errno {
         let error = io::Error::from_raw_os_error(errno);
@@ -152,7 +152,7 @@ impl Rounds {
         let process = generation();
         loop {
             let found = ROUNDS.load(Ordering::Acquire);
-            // SAFETY: the pointer is null or to leaked memory.
+            // SAFETY: the pointer is null or points to leaked memory.
             if let Some(rounds) = unsafe { found.as_ref() }.filter(|rounds| rounds.process == process) {
                 return rounds;
             }
@@ -164,8 +164,8 @@ impl Rounds {
         }
     }
 
-    /// Waits until the previous call of membarrier(2) ends, so that more tickets may join. Then makes the call for the
-    /// next round.
+    /// Waits until the previous call of membarrier(2) ends, while more tickets may join the next round. Then makes the
+    /// call for that round.
     fn run_next(&self) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -239,7 +239,7 @@ mod tests {
         let Some(_) = or_left_out(Global::new()) else { return };
         let turn = Rounds::here().turn.lock().unwrap();
         let next = Round::join();
-        // Joining the round must take longer than a call.
+        // The round cannot begin while this test holds the turn. So tickets join it for longer than one call takes.
         assert!((0..100).all(|_| {
             thread::sleep(Duration::from_millis(1));
             Arc::ptr_eq(&next, &Round::join())
@@ -249,7 +249,8 @@ mod tests {
         next.wait();
     }
 
-    /// This test fails under Miri if one thread reads the rounds of the other before they are complete.
+    /// Under Miri, this test fails if a thread can see the pointer to the [`Rounds`] that another thread created before
+    /// the contents of the `Rounds` are visible.
     #[test]
     fn all_threads_have_the_same_rounds() {
         let other = thread::spawn(|| ptr::from_ref(Rounds::here()).addr());

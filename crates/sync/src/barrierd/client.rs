@@ -23,19 +23,20 @@ const SPIN_NS: u64 = 100_000;
 /// Maximum duration of one sleep of a thread that waits for a heartbeat, in case it misses a wake-up.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
 
-/// A connection to the daemon.
+/// A connection to `barrierd`, the daemon that interrupts CPUs on request.
 ///
-/// All threads can share it, and a child made by fork(2) may continue to use it. The programs in the kernel that record
-/// idleness and CPUs coming online run as long as any client lives. So the data that this client reads stays true when
-/// the daemon dies. After that, no process causes interrupts any more.
+/// All threads can share it, and a child made by fork(2) may continue to use it. BPF programs in the kernel record
+/// which CPUs are idle and which come online. They run as long as any client exists, so the data that this client reads
+/// stays true when the daemon dies. But then no process causes interrupts any more.
 #[derive(Debug)]
 pub struct Client {
     shared: SharedWords,
-    /// The identity of the daemon's page: while a client maps the page, no other page has this number.
+    /// The inode number of the daemon's shared memory. It identifies the daemon, because no other memory gets this
+    /// number while a client maps this memory.
     page: u64,
     cpus: u32,
     socket: UnixStream,
-    /// Descriptors of events. While they are open, the kernel runs the programs that record which CPUs are idle and
+    /// Descriptors of events. While they are open, the kernel runs the BPF programs that record which CPUs are idle and
     /// which come online.
     _events: [OwnedFd; 2],
 }
@@ -58,12 +59,14 @@ impl Words for SharedWords {
     }
 }
 
-/// A moment in the virtual time of one daemon: see [`Client::timestamp`]. It has no meaning for other daemons.
+/// A moment in the virtual time of one daemon, as returned by [`Client::timestamp`]. Virtual time is the number of
+/// interrupts on all CPUs so far. A timestamp has no meaning for other daemons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp {
     virtual_time: u64,
     page: u64,
-    /// The CPU that the caller of `timestamp` was on. The caller need not wait for that CPU.
+    /// The CPU that the caller of `timestamp` was on; `None` if the system does not report it. This CPU counts as
+    /// passed at once: any other thread that ran on it before has gone through the scheduler.
     cpu: Option<u32>,
 }
 
@@ -121,7 +124,8 @@ impl Client {
         Ok(Self { shared, page, cpus, socket, _events: [idleness, coming] })
     }
 
-    /// Returns the current virtual time. Everything that the caller wrote before is ordered before the timestamp.
+    /// Returns the current virtual time, for [`has_passed`](Self::has_passed) and [`wait`](Self::wait). Everything that
+    /// the caller wrote before is ordered before the timestamp.
     #[inline]
     #[must_use]
     pub fn timestamp(&self) -> Timestamp {
@@ -134,14 +138,13 @@ impl Client {
     /// timestamp was taken. If so, from now on the caller sees everything that any thread on these CPUs did before the
     /// timestamp. And each thread on these CPUs sees what the caller of `timestamp` wrote before the timestamp.
     ///
-    /// This does not block, and requests nothing: a CPU that runs a program is interrupted by its timer some hundred
-    /// times a second. Call [`request_heartbeat`](Self::request_heartbeat) if it should be sooner. Also call it if the
+    /// This neither blocks nor requests interrupts: the timer interrupts a CPU that runs a program some hundred times a
+    /// second. Call [`request_heartbeat`](Self::request_heartbeat) to get an interrupt sooner. Also call it if the
     /// timestamp has not passed after about ten milliseconds: a CPU may have been taken offline, or may have no timer.
     ///
-    /// One result of `true` is enough. For the same timestamp the result may be `false` later, when a CPU that was idle
-    /// runs a program again. Leaving idleness does not advance the virtual time, because every CPU would have to
-    /// increment a shared word whenever it wakes. A CPU that this machine does not have never passes, nor does a
-    /// timestamp from the client of another daemon.
+    /// One result of `true` is enough. For the same timestamp the result may be `false` later: a CPU may have passed
+    /// only because it was idle, and may now run a program again. A CPU that this machine does not have never passes,
+    /// nor does a timestamp from the client of another daemon.
     #[inline]
     #[must_use]
     pub fn has_passed(&self, timestamp: Timestamp, cpus: Option<&[u32]>) -> bool {
@@ -181,25 +184,26 @@ impl Client {
     /// [`Error::Gone`] if the daemon has ended.
     pub fn request_heartbeat(&self) -> Result<(), Error> {
         match socket::send(&self.socket, 0, &[]) {
-            // Enough requests are already pending.
+            // The socket's buffer is full, so enough requests are already pending.
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(Error::Gone),
             _ => Ok(()),
         }
     }
 
-    /// Blocks until the timestamp [has passed](Self::has_passed), and requests heartbeats.
+    /// Requests heartbeats, and blocks until the timestamp [has passed](Self::has_passed) on the CPUs (all, if `cpus`
+    /// is `None`).
     ///
     /// # Errors
-    /// [`Error::Late`] after the deadline. [`Error::Gone`] as soon as the daemon has ended: use another barrier then;
-    /// the timestamp may still pass. [`Error::OtherDaemon`] if the timestamp is from the client of another daemon, or
-    /// from before the daemon at the same path was restarted.
+    /// [`Error::Late`] after the deadline. [`Error::Gone`] as soon as the daemon has ended; use another barrier then,
+    /// although the timestamp may still pass. [`Error::OtherDaemon`] if the timestamp is from the client of another
+    /// daemon, or is older than the last restart of the daemon at this path.
     pub fn wait(&self, timestamp: Timestamp, cpus: Option<&[u32]>, deadline: Instant) -> Result<(), Error> {
         if timestamp.page != self.page {
             return Err(Error::OtherDaemon);
         }
         loop {
-            // The number of heartbeats is read before the CPUs are checked. A heartbeat in between changes it, so the
-            // sleep ends at once.
+            // The number of heartbeats is read before the CPUs are checked. A heartbeat in between changes the number,
+            // so the sleep ends at once.
             let beats = self.shared.page.load_u32(page::BEATS);
             fence(Ordering::SeqCst);
             let Some(cpu) = self.missing(timestamp, cpus) else { return Ok(()) };
@@ -215,8 +219,8 @@ impl Client {
         }
     }
 
-    /// Checks repeatedly, for at most [`SPIN_NS`], without sleeping. Returns `true` as soon as the timestamp has passed
-    /// or the number of heartbeats is no longer `beats`, and otherwise `false`.
+    /// Checks repeatedly, for at most [`SPIN_NS`], without sleeping. Returns `true` as soon as the timestamp has
+    /// passed, or as soon as the number of heartbeats differs from `beats`. Returns `false` if neither happens.
     fn spin(&self, beats: u32, timestamp: Timestamp, cpus: Option<&[u32]>) -> bool {
         let start_ns = clock::now_ns();
         while clock::now_ns() - start_ns < SPIN_NS {

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 /// Maximum number of connections that the daemon keeps, below the usual limit of 1,024 open files per process.
 const CONNECTIONS_MAX: usize = 960;
-/// Maximum number of connections of one user other than root. It keeps room for other users.
+/// Maximum number of connections of one user other than root, so that other users can connect too.
 const OF_A_USER_MAX: usize = 240;
 /// Maximum number of connections that are accepted between two heartbeats.
 const ACCEPTED_MAX: usize = 16;
@@ -69,14 +69,14 @@ impl Connections {
         Ok(if is_requested { Event::Requested } else { Event::Nothing })
     }
 
-    /// Sleeps for `rest` and returns `true`, or returns `false` as soon as `stop` is readable, because the daemon must
-    /// stop.
+    /// Sleeps for the duration `rest`, but stops as soon as `stop` is readable. Returns `true` after the full duration,
+    /// and `false` if `stop` is readable, which means that the daemon must stop.
     pub fn rest(&mut self, stop: BorrowedFd<'_>, rest: Duration) -> io::Result<bool> {
         Ok(!ready([stop], Some(rest))?[0])
     }
 
-    /// Returns whether a client has requested a heartbeat. `ready` says of each client, in order, whether its socket
-    /// can be read. Removes clients that hung up.
+    /// Returns whether a client has requested a heartbeat. `ready` contains, for each client in order, whether its
+    /// socket can be read. Removes clients that hung up.
     fn look_at_clients(&mut self, ready: &[bool]) -> bool {
         let (mut ready, mut is_requested) = (ready.iter(), false);
         self.clients.retain(|client| {
@@ -95,8 +95,8 @@ impl Connections {
         }
     }
 
-    /// Sends the descriptors in `greeting` to a new client and keeps the connection. Drops the connection if its user,
-    /// or all users, have too many.
+    /// Sends the descriptors in `greeting` to a new client and keeps the connection. Drops the connection if its user
+    /// has too many connections, or if there are too many in total.
     pub fn greet(&mut self, socket: UnixStream, greeting: &[BorrowedFd<'_>]) -> io::Result<()> {
         let uid = socket::peer(&socket)?.uid;
         let of_user = self.clients.iter().filter(|client| client.uid == uid).count();
@@ -109,8 +109,8 @@ impl Connections {
     }
 }
 
-/// Returns whether the client has sent a request. Reads only the first bytes: bytes that are left count as another
-/// request, which costs at most one more heartbeat.
+/// Returns whether the client has sent a request. Reads at most 4 KiB. If the client sent more bytes, the next call
+/// counts them as another request, which causes at most one unnecessary heartbeat.
 fn has_requests(mut socket: &UnixStream) -> Result<bool, HungUp> {
     match socket.read(&mut [0; 4096]) {
         Ok(0) => Err(HungUp),
@@ -120,8 +120,8 @@ fn has_requests(mut socket: &UnixStream) -> Result<bool, HungUp> {
     }
 }
 
-/// Waits until a descriptor is readable or its other side is closed, but not longer than `timeout`. A signal also ends
-/// the wait. Returns for each descriptor whether it is ready.
+/// Waits until at least one descriptor is readable or its other side is closed. Waits for at most `timeout`; a signal
+/// also ends the wait. Returns for each descriptor whether it is ready.
 fn ready<'a>(
     descriptors: impl IntoIterator<Item = BorrowedFd<'a>>,
     timeout: Option<Duration>,

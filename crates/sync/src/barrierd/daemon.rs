@@ -1,4 +1,5 @@
-//! The daemon: loads the programs, shares their memory, and causes interrupts when a client waits.
+//! The daemon: loads BPF programs that record interrupts, shares the records with clients, and interrupts the CPUs when
+//! a client waits.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -21,8 +22,8 @@ use super::connections::{Connections, Event};
 use super::file::{ABSENT, CPUS_MAX, MAGIC, VERSION, Words, has_passed, map, page};
 use super::{Client, Error, PERIOD_MAX, programs};
 
-/// After a heartbeat, which interrupts the CPUs, the daemon rests at least this many times as long as the heartbeat
-/// took. With very many CPUs this makes heartbeats less frequent.
+/// Shortest rest of the daemon after a heartbeat (an interruption of all CPUs), as a multiple of the duration of that
+/// heartbeat. With very many CPUs this makes heartbeats less frequent.
 const REST: u32 = 4;
 /// The kernel's event for an interrupt by the timer. Each CPU that runs a program has some hundred of them per second.
 const TIMER: &str = "local_timer_entry";
@@ -36,32 +37,35 @@ const IDLENESS: &str = "cpu_idle";
 const COMING: &str = "cpuhp_enter";
 const UNPRIVILEGED: &str = "/proc/sys/kernel/unprivileged_bpf_disabled";
 
-/// The daemon, which serves clients while [`serve`](Self::serve) runs.
+/// The daemon, which interrupts the CPUs when a client requests it. It serves clients while [`serve`](Self::serve)
+/// runs.
 ///
 /// It records only data about CPUs: when each of them was last interrupted, and whether it is idle.
 #[derive(Debug)]
 pub struct Daemon {
     memory: Memory,
     interrupt: Program,
-    /// Descriptors of the events at which the kernel runs the program `interrupt`. It does so as long as they are open.
+    /// Descriptors of two events: an interrupt by the timer, and an interrupt to schedule. As long as these descriptors
+    /// are open, the kernel runs the BPF program `interrupt` at each such event.
     _events: [Option<OwnedFd>; 2],
     period: Duration,
     connections: Connections,
     place: Option<ListeningPath>,
 }
 
-/// The data that each client gets: the memory with the numbers about the CPUs, and descriptors of events.
+/// The data that each client gets: the memory with the records about the CPUs, and the descriptors that keep the kernel
+/// recording.
 #[derive(Debug)]
 struct Memory {
     map: Mapping,
     map_handle: Map,
     page: SharedMemory,
     cpus: u32,
-    /// Descriptor of the event [`IDLENESS`], which is recorded as long as this is open. If it were not recorded, a CPU
-    /// could wrongly count as idle.
+    /// Descriptor of the event [`IDLENESS`]. The kernel records idle CPUs as long as this is open. Without these
+    /// records, a CPU could wrongly count as idle.
     idleness: OwnedFd,
-    /// Descriptor of the event [`COMING`], which is recorded as long as this is open. If it were not recorded, a CPU
-    /// could wrongly count as absent.
+    /// Descriptor of the event [`COMING`]. The kernel records CPUs that come online as long as this is open. Without
+    /// these records, a CPU could wrongly count as absent.
     coming: OwnedFd,
 }
 
@@ -89,8 +93,8 @@ impl Words for Memory {
 }
 
 impl Daemon {
-    /// Loads the programs, which begin to record interrupts. `period` is the minimum time between two heartbeats; it is
-    /// limited to [`PERIOD_MAX`].
+    /// Loads the BPF programs, which begin to record interrupts at once. `period` is the minimum time between two
+    /// heartbeats; a period above [`PERIOD_MAX`] is reduced to it.
     ///
     /// # Errors
     /// If the machine does not support the daemon, or the user lacks the rights: an error with
@@ -110,7 +114,8 @@ impl Daemon {
         let interrupt = loaded(&programs::interrupt(map.as_fd(), cpus))?;
         let idle = loaded(&programs::idle(map.as_fd(), cpus))?;
         let is_online = |cpu| interrupt.run_on(cpu).map_err(refused("could not run a BPF program on another CPU"));
-        // The daemon would never wait for a CPU that is missing from the kernel's list, so no such CPU may exist.
+        // The daemon never waits for a CPU that is missing from the kernel's list. So if such a CPU exists, the daemon
+        // must not start.
         for cpu in cpus..CPUS_MAX {
             if is_online(cpu)? {
                 return Err(file(io::Error::other(format!("it lists {cpus} CPUs, but CPU {cpu} exists"))));
@@ -163,7 +168,8 @@ impl Daemon {
         }
         let lock_path = path.with_added_extension("lock");
         if !lock_path.exists() {
-            // If the start is refused, no lock file is left next to a file of another program.
+            // This check comes before the lock file is created. So a refused start leaves no lock file next to the file
+            // of another program.
             refuse_others(path)?;
         }
         let lock = socket::lock_file(&lock_path).map_err(failed(&lock_path))?;
@@ -173,7 +179,8 @@ impl Daemon {
             Err(TryLockError::Error(source)) => return Err(Error::File { path: lock_path, source }),
         }
         refuse_others(path)?;
-        // The socket is complete before clients can find it.
+        // The socket gets its final name only when it is complete, because clients can connect as soon as that name
+        // exists.
         let new = path.with_added_extension("new");
         let _ = fs::remove_file(&new);
         let listener = UnixListener::bind(&new).map_err(failed(&new))?;
@@ -204,11 +211,11 @@ impl Daemon {
         privileges::run_in_real_time()
     }
 
-    /// If the process is root, changes it to the user nobody with only `CAP_BPF`, which kernels before 5.19 require for
-    /// running a program. Call this before the process has other threads.
+    /// If the process is root, changes its user to nobody. The process keeps only the capability `CAP_BPF`, which
+    /// kernels before 5.19 require for running a BPF program. Call this before the process has other threads.
     ///
-    /// If the folder of the socket belongs to root, the socket then stays behind when the daemon ends. Clients get the
-    /// error that no daemon listens, and the next daemon replaces the socket.
+    /// Afterwards, if the folder of the socket belongs to root, the daemon cannot remove its socket when it ends.
+    /// Clients then get the error that no daemon listens, and the next daemon replaces the socket.
     ///
     /// # Errors
     /// The kernel's error; the process should then end.
@@ -245,11 +252,13 @@ impl Daemon {
     fn beat(&mut self) -> io::Result<()> {
         let Memory { map, page, cpus, .. } = &self.memory;
         let before = map.load(map::VIRTUAL_TIME);
-        // This CPU runs only the daemon, so it is not interrupted. The call also advances the virtual time.
+        // No other thread runs on this CPU now, so running the program here replaces an interrupt. It also advances the
+        // virtual time.
         self.interrupt.run_here()?;
         let now = map.load(map::VIRTUAL_TIME);
         for cpu in 0..*cpus {
-            // Only the kernel's reply counts: in a container, files about CPUs may have been replaced.
+            // `run_on` returns `false` if the kernel reports that the CPU is offline. Files about CPUs are not used,
+            // because a container may have replaced them.
             if !has_passed(&self.memory, cpu, before) && !self.interrupt.run_on(cpu)? {
                 page.word(page::offline(cpu)).store(now, Ordering::Release);
             }
@@ -285,8 +294,8 @@ fn is_socket(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
-/// Returns an error if users without privilege may load programs. Their programs could write to the map: users get its
-/// descriptor, and freezing the map does not restrict programs.
+/// Returns an error if users without privilege may load BPF programs. Such a program could write to the map: users get
+/// the map's descriptor, and freezing the map does not restrict programs.
 fn refuse_unprivileged() -> Result<(), Error> {
     match fs::read_to_string(UNPRIVILEGED) {
         Ok(text) if text.trim() == "0" => Err(Error::UnprivilegedBpf),

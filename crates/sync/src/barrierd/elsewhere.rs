@@ -1,4 +1,4 @@
-//! The replacement on other systems, which lack the features of Linux that the daemon needs.
+//! Stubs of the client and the daemon for other systems, which lack the features of Linux that the daemon needs.
 #![allow(missing_docs)]
 
 use std::path::Path;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Maximum length of the path in bytes: the kernel's limit for a socket, minus the zero at the end, minus the `.new` at
-/// the end of the socket's first name.
+/// Maximum length of the path in bytes. The kernel's limit for a socket includes a zero byte at the end. The daemon
+/// first gives its socket the path with `.new` appended, which must fit too.
 const PATH_BYTES_MAX: usize = 108 - 1 - ".new".len();
 
 /// An error of the daemon or a client: what failed, and what the user can do.
@@ -33,8 +33,8 @@ pub enum Error {
         /// The path that is too long.
         path: PathBuf,
     },
-    /// The process that listens at the path belongs neither to root nor to the caller's user. Or its user is unknown,
-    /// because its ID stands for all users without an ID in the caller's user namespace.
+    /// The process that listens at the path belongs neither to root nor to the caller's user. Or its user is unknown:
+    /// the kernel shows the same ID for all users that have no ID in the caller's user namespace.
     Stranger {
         /// The path of the socket that the client connected to.
         path: PathBuf,
@@ -61,7 +61,8 @@ pub enum Error {
     Gone,
     /// The timestamp is from the client of another daemon.
     OtherDaemon,
-    /// The deadline passed before the timestamp. The daemon may be suspended, or a CPU may be unreachable.
+    /// The deadline was reached before the timestamp had passed on each CPU. The daemon may be suspended, or a CPU may
+    /// be unreachable.
     Late {
         /// The index of a CPU that was not interrupted after the timestamp.
         cpu: u32,

@@ -27,8 +27,8 @@
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"barrierd");
 /// The version of the layout that this module describes.
 pub const VERSION: u32 = 1;
-/// In the place of the virtual time at [`page::offline`], this marks a CPU that was offline when the daemon started. It
-/// counts as offline until it has had an interrupt.
+/// The value at [`page::offline`] of a CPU that was offline when the daemon started. The CPU counts as offline until it
+/// has had an interrupt.
 pub const ABSENT: u64 = u64::MAX;
 /// Maximum number of CPUs: the limit of Linux.
 pub const CPUS_MAX: u32 = 8_192;
@@ -39,13 +39,14 @@ pub mod map {
     pub const LINE_BYTES: usize = 64;
     /// Offset of the virtual time in the map.
     pub const VIRTUAL_TIME: usize = 0;
-    /// Offset of the virtual time at a CPU's last interrupt, from the start of the CPU's line.
+    /// Offset of the virtual time that a CPU's last interrupt recorded. It counts from the start of the CPU's line.
     pub const SEEN: usize = 0;
-    /// Offset of `CLOCK_MONOTONIC` at a CPU's last interrupt, in nanoseconds, from the start of the CPU's line.
+    /// Offset of the time of a CPU's last interrupt (`CLOCK_MONOTONIC`, in nanoseconds). It counts from the start of
+    /// the CPU's line.
     pub const CLOCK_NS: usize = 8;
-    /// Offset of the number of a CPU's interrupts, from the start of the CPU's line.
+    /// Offset of the number of a CPU's interrupts. It counts from the start of the CPU's line.
     pub const GENERATION: usize = 16;
-    /// Offset of the word that is 1 while a CPU is idle, from the start of the CPU's line.
+    /// Offset of the word that is 1 while a CPU is idle. It counts from the start of the CPU's line.
     pub const IS_IDLE: usize = 24;
 
     /// Returns the offset, in the map, of the cache line with the numbers of this CPU.
@@ -79,7 +80,8 @@ pub mod page {
     pub const CPU_TIME_NS: usize = 136;
     const OFFLINE: usize = 192;
 
-    /// Returns the offset, in the page, of the virtual time after which the CPU was last seen offline.
+    /// Returns the offset of this CPU's word in the page. The word is the virtual time after which the daemon last saw
+    /// the CPU offline.
     #[must_use]
     pub const fn offline(cpu: u32) -> usize {
         OFFLINE + 8 * cpu as usize
@@ -100,11 +102,11 @@ pub trait Words {
     fn page(&self, offset: usize) -> u64;
 }
 
-/// Returns whether the CPU ran no program of a user at some moment after the virtual time `since`.
+/// Returns whether at some moment after the virtual time `since` the CPU ran no program of a user.
 ///
 /// A CPU that is idle now counts: it enters and leaves the idle state through the scheduler, which is a barrier. A CPU
-/// that was offline at the start and has recorded nothing yet counts too, because it records the event of coming
-/// online.
+/// that was offline when the daemon started counts too, until it has recorded an event. When such a CPU comes online,
+/// it records an event before it runs a program.
 #[must_use]
 pub fn has_passed(words: &impl Words, cpu: u32, since: u64) -> bool {
     let offline = words.page(page::offline(cpu));

@@ -1,10 +1,11 @@
-//! A test that shows on this machine whether a heavy side is a barrier.
+//! A litmus test, which can show on this machine that a function is not the heavy side of a barrier.
 
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use std::thread;
 
-/// Number of stores that the fast side has pending when the slow side takes its turn. They go to cache lines that the
-/// slow side keeps taking. Each store waits in the store buffer for its line, and later stores wait behind it.
+/// Number of other stores that the fast side makes before each of its writes, to delay the write. The caller keeps
+/// taking the cache lines of these stores away. So the stores stay in the store buffer, and the write waits behind
+/// them.
 const QUEUED: usize = 16;
 
 #[repr(align(128))]
@@ -22,15 +23,16 @@ impl Drop for EndGuard<'_> {
     }
 }
 
-/// Returns in how many rounds both sides missed the write of the other. A barrier rules that out (Dekker's protocol).
+/// Tests whether `heavy` is the heavy side of a barrier. Returns the number of rounds in which two threads missed each
+/// other's write. A barrier rules that out (Dekker's protocol).
 ///
-/// Another thread executes the fast side as often as it can: it writes, executes a compiler fence, and reads. In each
-/// round the caller writes, calls `heavy`, and reads. A result of zero proves nothing; one missed round proves that
-/// `heavy` is not a barrier.
+/// A second thread, the fast side, repeatedly writes, executes a compiler fence, and reads. In each round the caller
+/// writes, calls `heavy`, and reads. A result of zero proves nothing; one missed round proves that `heavy` is not a
+/// barrier.
 ///
-/// This detects a `heavy` that is fast and wrong. With only a fence on the slow side, tens to thousands of 3,000 rounds
-/// are missed if both threads run at once. A store buffer is empty after about a microsecond. So a `heavy` that takes
-/// longer passes the test whatever it does, even if it only sleeps.
+/// This detects a `heavy` that is fast and wrong. If `heavy` is only a fence, tens to thousands of 3,000 rounds are
+/// missed, provided that both threads run at once. A store buffer is empty after about a microsecond. So a `heavy` that
+/// takes longer passes the test whatever it does, even if it only sleeps.
 ///
 /// ```
 /// use std::sync::atomic::{Ordering, fence};
@@ -47,7 +49,8 @@ pub fn missed_rounds(rounds: usize, mut heavy: impl FnMut()) -> usize {
     let end = rounds as u64 + 1;
     thread::scope(|scope| {
         let fast_side = scope.spawn(|| {
-            // For each round, the last turn of the fast side that read the number of the round.
+            // For each round: the number of the last turn of the fast side that read this round. A turn is a write and
+            // then a read.
             let mut latest = vec![0; rounds + 1];
             for turn in 1.. {
                 queued.iter().for_each(|line| line.0.store(turn, Ordering::Relaxed));
@@ -63,7 +66,7 @@ pub fn missed_rounds(rounds: usize, mut heavy: impl FnMut()) -> usize {
         let over = EndGuard { slow: &slow.0, end };
         let read: Vec<u64> = (1..end)
             .map(|round| {
-                // Wait until the fast side runs; otherwise it could not miss any write.
+                // Wait for another turn of the fast side. If its thread does not run, it cannot miss a write.
                 let turn = fast.0.load(Ordering::Relaxed);
                 while fast.0.load(Ordering::Relaxed) == turn {
                     thread::yield_now();
@@ -78,9 +81,8 @@ pub fn missed_rounds(rounds: usize, mut heavy: impl FnMut()) -> usize {
             .collect();
         drop(over);
         let latest = fast_side.join().unwrap_or_default();
-        // `latest` begins with round 0, and `read` with round 1. So each pair has the last turn that still read the
-        // number of the previous round, and the turn that the slow side read in this round. If the former is later,
-        // each side missed the write of the other.
+        // `turn` is the last turn of the fast side that read the previous round, and `read` is the turn that the caller
+        // read in this round. If `turn` is later than `read`, each side missed the write of the other.
         latest.iter().zip(&read).filter(|(turn, read)| turn > read).count()
     })
 }

@@ -1,4 +1,4 @@
-//! The programs that the kernel runs, with a description in plain Rust.
+//! The BPF programs by which the kernel records interrupts and idle CPUs, with a description in plain Rust.
 
 use std::os::fd::BorrowedFd;
 
@@ -7,8 +7,8 @@ use ascertain_sys::bpf::{Helper, Instruction};
 
 use super::file::map;
 
-/// Returns the program for interrupts. It advances the virtual time by one, and records the virtual time, the clock and
-/// one more interrupt for the CPU.
+/// Returns the BPF program that the kernel runs at each interrupt. It advances the virtual time by one, and records the
+/// virtual time, the clock and one more interrupt for the CPU.
 ///
 /// In plain Rust:
 ///
@@ -22,8 +22,8 @@ use super::file::map;
 /// ```
 ///
 /// At some moment when the virtual time was `seen`, this CPU ran no program of a user. A thread that read a smaller
-/// virtual time did so before that moment. So no clock is needed: the order of the changes of one word is enough. The
-/// program uses no argument of the event, because it is also run without an event.
+/// virtual time did so before that moment. So clients need no clock. The program uses no argument of the event, because
+/// the daemon also runs the program without an event.
 pub fn interrupt(map: BorrowedFd<'_>, cpus: u32) -> Vec<Instruction> {
     const NOTE: [Instruction; 10] = [
         Instruction::set(R1, 1),
@@ -40,7 +40,8 @@ pub fn interrupt(map: BorrowedFd<'_>, cpus: u32) -> Vec<Instruction> {
     at_line(map, cpus, &NOTE)
 }
 
-/// Returns the program for the events of a CPU entering an idle state or leaving it (state -1). In plain Rust:
+/// Returns the BPF program that the kernel runs when a CPU enters an idle state, or leaves it (state -1). In plain
+/// Rust:
 ///
 /// ```text
 /// if cpu < cpus {
@@ -49,8 +50,8 @@ pub fn interrupt(map: BorrowedFd<'_>, cpus: u32) -> Vec<Instruction> {
 /// }
 /// ```
 ///
-/// Between this event and a program of a user, the CPU goes through the scheduler, which is a full barrier, in both
-/// directions. So if `is_idle` of a CPU is seen to be 1, everything that the CPU did for users is visible too.
+/// Before a CPU becomes idle, and after it is idle, it goes through the scheduler, which is a full barrier. So if a
+/// client sees that `is_idle` of a CPU is 1, it also sees everything that the CPU did for users.
 pub fn idle(map: BorrowedFd<'_>, cpus: u32) -> Vec<Instruction> {
     const NOTE: [Instruction; 7] = [
         Instruction::load(R1, R7, map::VIRTUAL_TIME as i16),
@@ -65,15 +66,15 @@ pub fn idle(map: BorrowedFd<'_>, cpus: u32) -> Vec<Instruction> {
     [&[STATE][..], &at_line(map, cpus, &NOTE)].concat()
 }
 
-/// Returns the offset at which a program finds a field in the line of its CPU: the cache line with the CPU's numbers.
-/// The program adds this offset to an address: that of the map plus 64 bytes times the number of the CPU.
+/// Returns the offset of `field` for the load and store instructions of a program. The program adds it to the address
+/// of the map plus 64 times the number of the CPU.
 const fn own(field: usize) -> i16 {
     (map::line(0) + field) as i16
 }
 
-/// Returns a program that finds out its CPU and then runs the instructions `note`. When they begin, R6 contains the
-/// number of the CPU times 64, and R7 contains the address of the map. On a CPU with a number of `cpus` or more, `note`
-/// is skipped.
+/// Returns a program that finds out the number of its CPU and then runs the instructions `note`. At the start of
+/// `note`, R6 contains the number of the CPU times 64, and R7 contains the address of the map. If the number is `cpus`
+/// or more, the program skips `note`.
 fn at_line(map: BorrowedFd<'_>, cpus: u32, note: &[Instruction]) -> Vec<Instruction> {
     let address = Instruction::load_address(R7, map);
     let skipped = (1 + address.len() + note.len()) as i16;

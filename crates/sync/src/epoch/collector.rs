@@ -20,8 +20,8 @@ pub(super) const PINNED: u64 = 1;
 /// Epoch-based reclamation: the participants, which read objects, and the retired objects, which are freed when no
 /// participant can read them.
 ///
-/// Clones refer to the same collector. The collector ends with its last clone, [`Handle`] and owned guard, and then
-/// frees everything that was retired in it.
+/// Clones refer to the same collector. The collector ends when its last clone, [`Handle`] or owned guard is dropped,
+/// and then frees everything that was retired in it.
 pub struct Collector<B: Barrier>(Arc<Inner<B>>);
 
 struct Inner<B> {
@@ -64,8 +64,8 @@ struct Advance {
 enum State {
     NotBegun,
     Begun(Ticket),
-    /// The heavy side is complete: every participant that was pinned before it is visible. The epoch must wait only for
-    /// these participants.
+    /// The heavy side is complete. So every participant that was pinned before the heavy side is visible, and the epoch
+    /// must wait only for these participants.
     Over,
 }
 
@@ -78,8 +78,8 @@ impl<B: Barrier> Collector<B> {
         Self::starting_at(0, barrier)
     }
 
-    /// Creates a collector as [`new`](Self::new) does, in another epoch. This is for tests of the last epoch, which is
-    /// `u64::MAX / 2`.
+    /// Creates a collector as [`new`](Self::new) does, but in the given epoch. This is for tests of the last epoch,
+    /// which is `u64::MAX / 2`.
     pub fn starting_at(epoch: u64, barrier: B) -> Self {
         Self(Arc::new(Inner {
             barrier,
@@ -132,12 +132,12 @@ impl<B: Barrier> Collector<B> {
         Bag { epoch: self.0.epoch.fetch_add(0, Ordering::Release), objects }
     }
 
-    /// Returns whether the objects of the bag can be freed, because the epoch has advanced twice since the bag was
+    /// Returns whether the objects of the bag can be freed. They can if the epoch has advanced twice since the bag was
     /// labelled.
     ///
-    /// Only participants that were pinned in the label's epoch, or before it, can have found the objects. Before the
-    /// first advance, the pins in earlier epochs had ended. Before the second one, the pins in the label's epoch had
-    /// ended.
+    /// Only participants that were pinned in the label's epoch, or before it, can have found the objects. The first
+    /// advance shows that the pins in earlier epochs have ended. The second one shows that the pins in the label's
+    /// epoch have ended.
     pub(super) fn is_ripe(&self, bag: &Bag) -> bool {
         // A label would look new again 2^63 epochs later, which takes centuries. Acquire: the actions of participants
         // while they were pinned come before the freeing.
@@ -152,8 +152,8 @@ impl<B: Barrier> Collector<B> {
         let Some(turn) = Turn::acquire(&advance.turn) else { return false };
         let step = |state: *mut State| {
             if turn.is_inherited {
-                // SAFETY: as for `&mut *state` below. The state may have been half written, so the old value is not
-                // dropped.
+                // SAFETY: as for `&mut *state` below. The old value is not dropped, because a thread of the parent
+                // process may have written only a part of it.
                 unsafe { state.write(State::NotBegun) };
             }
             // SAFETY: until the turn is released, all other threads find that it is taken.
@@ -178,16 +178,15 @@ impl<B: Barrier> Collector<B> {
         is_free
     }
 
-    /// Frees objects that threads have left behind, if too many are waiting. A caller that has left some objects calls
-    /// this.
+    /// Frees objects that threads have left to the collector, if too many are waiting. Call this after leaving objects.
     pub(super) fn free_if_many(&self) {
         self.0.orphans.free_if_many(|| self.register().free_ripe());
     }
 }
 
 impl State {
-    /// Makes progress towards the next epoch, and returns whether the epoch has advanced. Waits for the heavy side only
-    /// if `is_blocking`. `try_advance` advances the epoch if no participant is pinned in an earlier one.
+    /// Makes progress towards the next epoch, and returns whether the epoch has advanced. If `is_blocking`, waits for
+    /// the heavy side. `try_advance` must advance the epoch unless a participant is pinned in an earlier epoch.
     fn step(&mut self, barrier: &impl Barrier, is_blocking: bool, try_advance: impl FnOnce() -> bool) -> bool {
         if matches!(self, Self::NotBegun) {
             *self = Self::Begun(barrier.ticket());

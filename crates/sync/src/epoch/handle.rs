@@ -1,4 +1,4 @@
-//! The handle and the guards that a thread has of a collector.
+//! The handle with which a thread uses a collector, and the guards that protect the thread's reads.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -14,23 +14,26 @@ use crate::drop_all::drop_all;
 use crate::primitives::{AtomicPtr, Ordering};
 use crate::reclaim::{Record, Retired};
 
-/// Number of retired objects that are collected in one [`Bag`] and labelled with one epoch.
+/// Number of retired objects that a handle collects before it puts them into a [`Bag`], which has an epoch as its
+/// label.
 const BATCH: usize = 64;
-/// Number of waiting objects at which a thread blocks until a slow heavy side is complete.
+/// Limit on the number of objects that wait to be freed. If this many or more wait, [`Handle::collect`] blocks until a
+/// [heavy side](Barrier::heavy) of the barrier is complete.
 const WAITING_MAX: usize = 16 * BATCH;
 
 /// A participant, with which a thread reads and retires objects. It can be sent to another thread while it is not
 /// pinned.
 ///
-/// Dropping the handle releases its record, and leaves the objects that it has not freed to the collector. The next
-/// participant that collects frees these objects, or the end of the collector does.
+/// Dropping the handle unregisters the participant. The objects that it has not freed go to the collector: the next
+/// participant that collects frees them, or the end of the collector does.
 pub struct Handle<B: Barrier> {
     participant: NonNull<Record<Participant>>,
     collector: Collector<B>,
-    /// The number of guards that pin this handle now, plus one after the handle was left to its guards.
+    /// The number of guards that pin this handle now. After [`leave`](Self::leave) left the handle to its guards, the
+    /// value is one more than that number.
     depth: Cell<usize>,
-    /// `true` if the thread that the handle was made for has ended, or is about to: the last guard then frees the
-    /// handle.
+    /// `true` if the handle was left to its guards, because the handle's thread has ended or is about to end. The last
+    /// guard then frees the handle.
     is_left: Cell<bool>,
     garbage: RefCell<Garbage>,
 }
@@ -78,16 +81,15 @@ impl<B: Barrier> Handle<B> {
     #[inline(always)]
     fn enter(&self) {
         let depth = self.depth.get();
-        // `depth` is set to a constant where its value is known. If it were always read and increased, each pin would
-        // wait for the previous one.
+        // `depth` is set to a constant where its value is known. If it were always read and increased, the processor
+        // could not begin a pin before the previous one is complete.
         if depth == 0 {
             self.depth.set(1);
             // Acquire: this thread does not find objects that were taken out before the epoch began. A light side
-            // without instructions does not ensure that, because it only orders this thread with a heavy side. The last
+            // without instructions does not ensure that. It only orders this thread with a heavy side, and the last
             // heavy side may have been complete before these objects were taken out.
             let epoch = self.collector.current().load(Ordering::Acquire);
-            // Release: what this thread read during earlier pins comes before the epochs that this store allows to
-            // begin.
+            // Release: this thread's reads during earlier pins come before any epoch that begins because of this store.
             self.word().store(epoch | PINNED, Ordering::Release);
             self.collector.barrier().light();
         } else {
@@ -131,9 +133,9 @@ impl<B: Barrier> Handle<B> {
         match this.depth.get() {
             // SAFETY: the caller ensures that only guards lead to the handle, and there is no guard.
             0 => unsafe { free(handle) },
-            // Because of this additional one, the last guard finds a depth of 2, so the frequent path (depth 1) never
-            // frees the handle. If so many guards were forgotten that the count is at its maximum, the handle is never
-            // freed anyway.
+            // The count gets one more than the number of guards. So the last guard finds a depth of 2, and the frequent
+            // path (depth 1) never frees the handle. If the count is at its maximum, guards were forgotten, and the
+            // handle is never freed anyway.
             depth => this.depth.set(depth.saturating_add(1)),
         }
     }
@@ -181,27 +183,28 @@ impl<B: Barrier> Handle<B> {
         if fresh >= BATCH {
             self.collect();
         } else if fresh == 1 {
-            // Handles that end before their first batch leave objects, which some thread must free.
+            // A handle that ends before its first batch is full leaves its objects to the collector. If many such
+            // objects are waiting, this frees them.
             self.collector.free_if_many();
         }
     }
 
     /// Makes progress towards the next epoch, and frees the objects that are safe to free. Usually this does not block.
-    /// If 1,024 or more objects are waiting, it blocks until a heavy side is complete.
+    /// If 1,024 or more objects are waiting, it blocks until a [heavy side](Barrier::heavy) of the barrier is complete.
     pub fn collect(&self) {
         self.step(self.waiting() >= WAITING_MAX);
     }
 
-    /// Frees the objects that were retired so far, and blocks until heavy sides are complete. If objects are still
-    /// [`waiting`](Self::waiting) afterwards, a participant is pinned (perhaps by this thread), or another thread is
-    /// advancing the epoch at that moment.
+    /// Frees the objects that were retired so far, and blocks until the necessary [heavy sides](Barrier::heavy) of the
+    /// barrier are complete. If objects are still [`waiting`](Self::waiting) afterwards, a participant is pinned
+    /// (perhaps by this thread), or another thread is advancing the epoch at that moment.
     pub fn flush(&self) {
         // Freed objects may have retired others.
         while self.step(true) && (self.own() > 0 || !self.collector.orphans().is_empty()) {}
     }
 
     /// Frees the objects that other threads left behind, if no participant that may have found them is still pinned.
-    /// Blocks until heavy sides are complete. Returns how many objects are left.
+    /// Blocks until heavy sides are complete. Returns how many objects still wait.
     pub(super) fn free_ripe(&self) -> usize {
         let _ = self.step(true) && self.step(true);
         self.own()
@@ -251,8 +254,8 @@ impl<B: Barrier> Handle<B> {
     }
 }
 
-/// Returns `depth`, the number of guards, plus one; panics on overflow. If forgotten guards made the count wrap around,
-/// the end of one guard would remove the protection of all guards. On 32 bits, 2^32 forgotten guards take only seconds.
+/// Returns `depth + 1`, where `depth` is the number of guards. Panics on overflow: if the count wrapped around, the end
+/// of one guard would remove the protection of all guards. On 32 bits, forgetting 2^32 guards takes only seconds.
 #[inline(always)]
 fn deeper(depth: usize) -> usize {
     depth.checked_add(1).expect("more guards than can be counted")
@@ -289,7 +292,7 @@ pub struct Guard<'h, B: Barrier = ExpeditedOrFences> {
 }
 
 impl<B: Barrier> Guard<'_, B> {
-    /// Returns the object that `source` points to; `None` for null. This is a bare load.
+    /// Returns the object that `source` points to; `None` for null. This costs only a load.
     ///
     /// # Safety
     /// - `source` is null or points to a valid `T` whenever this reads it.
@@ -377,10 +380,11 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
         handle.add(self.swap(object));
     }
 
-    /// Replaces the object as [`replace`](Self::replace) does, if it is still `current`, which a guard found.
+    /// Replaces the object as [`replace`](Self::replace) does, but only if it is still `current`, a reference that
+    /// [`load`](Self::load) returned.
     ///
     /// # Errors
-    /// Returns `object` if there is another object by now, even if that is equal to `current`.
+    /// Returns `object` if another object has replaced `current`, even an equal one.
     ///
     /// # Panics
     /// If the handle is of another collector.
@@ -423,10 +427,10 @@ mod tests {
         let handle = stays.register();
         (0..3).for_each(|_| handle.collect());
         assert_eq!((stays.epoch(), barrier.tickets()), (0, 1));
-        // The panic shows that the heavy side was waited for.
+        // The scripted heavy side ends with a panic. So if `flush` panics, it has waited until the heavy side ended.
         barrier.end_with(Some(Err(1)));
         let handle = panics.register();
-        // The next call panics too, and does not find the turn taken for ever.
+        // The second call panics too, because the first one has released the turn to advance the epoch.
         for _ in 0..2 {
             assert!(catch_unwind(AssertUnwindSafe(|| handle.flush())).is_err());
         }

@@ -56,10 +56,10 @@ fn first() -> &'static Collector<Default> {
 
 /// Pins this thread by its own handle of the [`default_collector`], as [`Handle::pin`] does.
 ///
-/// The thread gets its handle at the first call. When the thread ends, it leaves the objects that it has not freed to
-/// the collector, without running the destructors of other objects or blocking. The thread may pin until its very end,
-/// also in the destructors of its thread-locals. If guards still exist when the thread gives up its handle, the last
-/// guard frees the handle.
+/// The thread gets its handle at the first call. When the thread ends, the objects that it has not freed go to the
+/// collector. The end of a thread neither blocks nor runs the destructors of other objects. The thread may pin until
+/// its very end, also in the destructors of its thread-locals. If guards still exist when the thread gives up its
+/// handle, the last guard frees the handle.
 ///
 /// # Panics
 /// Panics in the same cases as [`Handle::pin`].
@@ -96,9 +96,9 @@ mod tests {
 
     use super::*;
 
-    /// Only the collector's pointer orders the threads. With a weaker ordering there, Miri reports that one thread
-    /// reads the collector of another before that collector is complete. This happens only in some threads: a thread
-    /// that still reads null makes its own collector, and the fences at the end of that collector order the threads.
+    /// This test fails under Miri if the ordering of `COLLECTOR` is too weak: a thread then reads another thread's
+    /// collector before that collector is complete. Many readers are needed. Some still find null and create a
+    /// collector of their own, whose fences order the threads and hide the error.
     #[test]
     fn all_threads_have_the_same_collector() {
         const READERS: usize = 16;

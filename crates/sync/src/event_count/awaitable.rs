@@ -1,4 +1,4 @@
-//! Waiting tasks: the wakers of futures, in addition to sleeping threads.
+//! An event count on which tasks can wait, by the wakers of their futures, as well as threads.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -94,7 +94,7 @@ impl Awaitable {
         if threads > 0 {
             self.count.wake_threads();
         }
-        // A waker that panics is handled like an item whose destructor panics.
+        // If a waker panics, `drop_all` still wakes the others, and then resumes the panic.
         drop_all(wakers.into_values().map(Waker::wake));
     }
 }
@@ -172,7 +172,7 @@ impl Future for VersionChange<'_> {
                 return Poll::Ready(version);
             }
             self.enter(context.waker());
-            // The last look at the version, in one step with setting the flag.
+            // This checks the version for the last time, in the atomic step that sets the flag.
             if count.announce(self.seen).is_some() {
                 return Poll::Pending;
             }
@@ -193,8 +193,8 @@ impl Drop for VersionChange<'_> {
 mod tests {
     use super::*;
 
-    /// Threads that have waited must not be counted: each publication that wakes a task would make an unnecessary
-    /// system call.
+    /// A thread that has finished waiting must not be counted any more. Otherwise each publication that wakes a task
+    /// would also make an unnecessary system call.
     #[test]
     fn threads_that_have_waited_are_not_counted() {
         let count = Awaitable::default();

@@ -44,8 +44,8 @@ impl Version {
 /// A count of publications. A thread that finds nothing new can sleep until the next publication.
 ///
 /// Take a [`snapshot`](EventCount::snapshot) and check the data. If there is nothing to do, [`wait`](EventCount::wait)
-/// for a version other than the snapshot. A thread that has seen a version sees everything that was written before its
-/// publication. No publication is missed, unless 2^31 of them happen between the snapshot and the wait.
+/// for a version other than the snapshot. A thread that has seen a version sees everything that was written before that
+/// version was published. No publication is missed, unless 2^31 of them happen between the snapshot and the wait.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};

@@ -26,9 +26,8 @@ pub type MultiProducer = Flagged<LockedAddition>;
 /// The version and the sleepers' flag in one word: [`OneWord`] or [`MultiProducer`].
 pub struct Flagged<A> {
     word: AtomicU32,
-    /// The number of wake-ups, modulo 2^32. Sleepers sleep on this word. A thread that is falling asleep would miss
-    /// 2^32 wake-ups, because the number would be the same again. That does not happen: each wake-up is a system call
-    /// of a producer.
+    /// The number of wake-ups, modulo 2^32. Sleepers sleep on this word. A sleeper would miss its wake-up only if 2^32
+    /// wake-ups happened while it falls asleep. There is no time for that many, because each one is a system call.
     wakes: Futex,
     addition: PhantomData<A>,
 }
@@ -110,7 +109,7 @@ impl<A> Flagged<A> {
     }
 }
 
-#[allow(private_bounds)] // as in `EventCount`
+#[allow(private_bounds)] // `Addition` is private, so that only this crate implements it
 impl<A: Addition> Flagged<A> {
     /// Publishes `count` times; does nothing if `count` is 0. Returns whether there are sleepers to wake.
     #[inline(always)]
@@ -123,7 +122,7 @@ impl<A: Addition> Flagged<A> {
 
 /// Single steps of the operations, for models in which the complete operation has too many executions.
 #[cfg(model = "tso")]
-#[allow(private_bounds)] // as in `EventCount`
+#[allow(private_bounds)] // `Addition` is private, so that only this crate implements it
 impl<A: Addition> Flagged<A> {
     /// Creates a count whose producer has stopped in the middle of a publication. The producer has added to the word,
     /// which made `version`, and has seen a sleeper's flag. It has not cleared the flag yet.
@@ -220,9 +219,9 @@ mod unlocked {
 
     #[inline(always)]
     pub(super) fn add_one(word: &AtomicU32) -> bool {
-        // If bit 31 was set, the sum is negative, or zero after 2^32 - 1. One branch detects both: less or equal. After
-        // 2^31 - 1 the branch is not taken, because the signed addition overflows; the bit that this sets is found next
-        // time.
+        // If bit 31 was set before, the sum is negative, or zero if the word was 2^32 - 1. One branch (less or equal)
+        // detects both. If the word was 2^31 - 1, the signed addition overflows and the branch is not taken. The next
+        // addition detects the bit that this one has set.
         //
         // SAFETY: `word` is valid for reads and writes, and aligned, so that both are single-copy atomic. Earlier
         // stores are not moved behind it, because the block may read and write any memory. It changes nothing else
@@ -241,7 +240,7 @@ mod unlocked {
 
     #[inline(always)]
     pub(super) fn add(word: &AtomicU32, count: u32) -> bool {
-        // If bit 31 was set, it still is, or the sum wrapped around and left a carry.
+        // If bit 31 was set before, it is still set, or the sum wrapped around and left a carry.
         //
         // SAFETY: `word` is valid for reads and writes, and aligned, so that both are single-copy atomic. Earlier
         // stores are not moved behind the block, because it may read and write any memory. It changes nothing else
@@ -261,8 +260,9 @@ mod unlocked {
     }
 }
 
-/// Other machines use an atomic addition. So do Miri, loom and ThreadSanitizer (`--cfg model="portable"`), which do not
-/// see assembly. The model of x86 has the instruction.
+/// The addition for targets without the assembly above. These are other architectures, and Miri, loom and
+/// ThreadSanitizer (`--cfg model="portable"`), which cannot see assembly. They use an atomic addition; the model of x86
+/// uses its own instruction without LOCK.
 #[cfg(not(all(target_arch = "x86_64", not(any(miri, model = "loom", model = "tso", model = "portable")))))]
 mod unlocked {
     use super::SLEEPERS;

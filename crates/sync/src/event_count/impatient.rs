@@ -1,4 +1,4 @@
-//! A control that must fail: an event count whose sleepers sleep without a time limit at once.
+//! A faulty event count for control tests: its sleepers sleep without a time limit at once.
 
 use std::time::Duration;
 

@@ -128,8 +128,8 @@ mod tests {
             waited += late.max(Duration::from_nanos(30));
             looks += 1;
         }
-        // log(1 hour / 30 ns) / log(1.1), plus the first few checks: `Backoff` does not check more often than
-        // necessary.
+        // The expected number is log(1 hour / 30 ns) / log(1.1), plus the first few checks. So `Backoff` does not check
+        // more often than necessary.
         assert!((240..300).contains(&looks), "{looks}");
     }
 

@@ -11,14 +11,14 @@ const SPINS: &[u32] = if cfg!(any(model = "loom", model = "tso")) { &[] } else {
 /// Maximum time for which publications may overlook an announcement, the flag that says that a thread sleeps.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Length of the first sleep while an announcement may be overlooked. Each sleep is twice as long as the one before, so
-/// [`PATIENCE`] has ten sleeps. In a model it has only one, to save executions.
+/// that ten sleeps fill [`PATIENCE`]. In a model there is only one sleep, to save executions.
 const FIRST_NAP: Duration = Duration::from_millis(if cfg!(model = "tso") { 1000 } else { 1 });
 
 /// The part of an event count by which threads sleep until a publication.
 pub(super) trait Sleepers {
     /// `true` if the next publication certainly sees an announcement. If `false`, publications may overlook an
-    /// announcement for [`PATIENCE`]. A publication that begins later sees it, and the publications that overlooked it
-    /// are visible in memory by then.
+    /// announcement for [`PATIENCE`]. After that time, each new publication sees the announcement, and every
+    /// publication that overlooked it is visible to the sleeper.
     const IS_PROMPT: bool;
 
     fn version(&self) -> Version;
@@ -35,10 +35,10 @@ pub(super) trait Sleepers {
     fn sleep(&self, announcement: Announcement, timeout: Option<Duration>);
 }
 
-/// The value of the word on which threads sleep, at the time of a sleeper's announcement. A producer that withdraws the
-/// announcement changes this word before the next publication begins. So the sleeper notices the withdrawal, even if
-/// another sleeper has announced itself since. It must not rely on that later announcement, because publications may
-/// overlook it for longer than its own.
+/// The announcement of a sleeper. The number is the value that the word on which threads sleep had at that moment. A
+/// producer that withdraws the announcement changes this word before the next publication begins. So the sleeper
+/// notices the withdrawal even if another sleeper has announced itself since. The first sleeper must not rely on the
+/// announcement of the other one, because publications may overlook that announcement for a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Announcement(pub(super) u32);
 
@@ -97,7 +97,7 @@ fn sleep<S: Sleepers>(sleepers: &S, seen: Version, announced: Announcement, dead
     }
 }
 
-/// The durations of sleeps of which each is twice as long as the one before. Together they last until `end`.
+/// The durations of successive sleeps. Each is twice as long as the one before, and together they last until `end`.
 struct Naps {
     end: Instant,
     next: Duration,

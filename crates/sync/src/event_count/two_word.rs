@@ -59,8 +59,9 @@ impl EventCount for TwoWord {
     }
 }
 
-/// Keeps the store before the call and the load after it in this order. But other threads may see the store late, by at
-/// most a second. Loom and Miri, where a load may return a value from long ago, get a fence.
+/// Prevents the compiler from exchanging the store before the call and the load after it. Other threads may still see
+/// the store late, by at most a second. Under loom and Miri, where a load may return a value from long ago, this is a
+/// fence.
 #[inline(always)]
 fn order_in_time() {
     if cfg!(any(model = "loom", miri)) {

@@ -1,4 +1,5 @@
-//! The slots of all readers, and the side of the writers: retired objects are freed once no slot contains them.
+//! The slots, in which readers show the objects that they read, and the retirers, which free an object once no slot
+//! contains it.
 
 use std::fmt;
 use std::mem;
@@ -12,8 +13,8 @@ use crate::reclaim::{Orphans, Reclaimer, Records, Retired};
 
 /// A domain of hazard pointers, and the objects that they protect from being freed.
 ///
-/// Clones refer to the same domain. The domain ends with its last clone, [`Hazard`], [`Retirer`] and owned guard, and
-/// then frees everything that was retired in it.
+/// Clones refer to the same domain. The domain ends when its last clone, [`Hazard`], [`Retirer`] or owned guard is
+/// dropped, and then frees everything that was retired in it.
 pub struct Domain<B: Barrier>(Arc<Inner<B>>);
 
 struct Inner<B> {
@@ -102,17 +103,18 @@ impl<B: Barrier> Reclaimer for Domain<B> {
     }
 }
 
-/// Minimum number of objects in a batch: the retired objects that wait for the same heavy side.
+/// Minimum number of objects in a batch: the retired objects that wait for the same [heavy side](Barrier::heavy).
 const BATCH: usize = 64;
-/// Maximum number of batches that wait behind a slow heavy side before the retirer blocks until the heavy side is
-/// complete.
+/// Maximum number of batches that wait for the [heavy side](Barrier::heavy) of a slow barrier. With more, the retirer
+/// blocks until the heavy side is complete.
 const BATCHES_MAX: usize = 16;
 
 /// Frees objects once no hazard pointer protects them. Only one thread may use it at a time.
 ///
 /// Retired objects are collected in batches, each of 64 objects plus two for each slot:
 ///
-/// 1. When a batch is full, the retirer takes a ticket for a heavy side. So a slow barrier does not stop the thread.
+/// 1. When a batch is full, the retirer takes a ticket for a [heavy side](Barrier::heavy) of the barrier. It does not
+///    wait for the heavy side, so a slow barrier does not stop the thread.
 /// 2. Once the ticket has passed, the retirer reads the slots of the domain.
 /// 3. It frees the objects of the batch that are in no slot. Each slot keeps at most one object, so most of a batch is
 ///    always freed.
@@ -124,7 +126,8 @@ const BATCHES_MAX: usize = 16;
 /// them, or the end of the domain does.
 pub struct Retirer<B: Barrier> {
     domain: Domain<B>,
-    /// Objects that were retired since the retirer took its ticket, the one for the latest heavy side.
+    /// Objects that were retired after the retirer took its latest ticket. They must wait for the heavy side of the
+    /// next ticket.
     fresh: Vec<Retired>,
     /// Objects that were retired before the retirer took its ticket, or that were still protected when it last read the
     /// slots.
@@ -144,8 +147,8 @@ impl<B: Barrier> Retirer<B> {
     /// Retires a boxed object. The object is freed when no hazard pointer protects it any more.
     ///
     /// # Safety
-    /// The object is from [`Box::into_raw`] and is retired only once. Every pointer from which a reader could still
-    /// [`protect`](super::Hazard::protect) it has been changed: none of them leads to the object any more.
+    /// The object is from [`Box::into_raw`] and is retired only once. No pointer that readers pass to
+    /// [`protect`](super::Hazard::protect) leads to the object any more.
     pub unsafe fn retire<T: Send + 'static>(&mut self, object: *mut T) {
         // SAFETY: the caller ensures the conditions of `boxed`.
         self.add(unsafe { Retired::boxed(object) });
@@ -169,8 +172,8 @@ impl<B: Barrier> Retirer<B> {
         }
     }
 
-    /// Makes progress without blocking, if possible: frees the objects that are safe to free, and begins a heavy side
-    /// that the remaining objects wait for.
+    /// Makes progress without blocking, if possible. Frees the objects that are safe to free, and begins a [heavy
+    /// side](Barrier::heavy) of the barrier, which the remaining objects wait for.
     pub fn collect(&mut self) {
         if self.ticket.is_none() {
             self.seal();
@@ -186,7 +189,8 @@ impl<B: Barrier> Retirer<B> {
         }
     }
 
-    /// Frees everything that was retired so far and is not protected, and blocks until a heavy side is complete.
+    /// Frees everything that was retired so far and is not protected. Blocks until a [heavy side](Barrier::heavy) of
+    /// the barrier is complete.
     pub fn flush(&mut self) {
         self.free_unprotected();
         // Destructors of freed objects may have left other objects.
@@ -195,7 +199,8 @@ impl<B: Barrier> Retirer<B> {
         }
     }
 
-    /// Does one round of [`flush`](Self::flush). Returns how many objects of this retirer still wait.
+    /// Does one round of [`flush`](Self::flush): waits for a heavy side and frees the objects that are not protected.
+    /// Returns how many objects of this retirer still wait.
     pub(super) fn free_unprotected(&mut self) -> usize {
         self.seal();
         if let Some(ticket) = &self.ticket {
@@ -290,7 +295,7 @@ mod tests {
     }
 
     /// # Safety
-    /// None: freeing the object only counts it.
+    /// There are no conditions: this only counts its calls.
     unsafe fn free(_: *mut ()) {
         FREED.set(FREED.get() + 1);
     }
@@ -299,11 +304,11 @@ mod tests {
     fn nothing_is_freed_before_its_heavy_side_is_over() {
         let barrier = Scripted::default();
         let mut retirer = Domain::new(barrier.clone()).retirer();
-        // SAFETY: freeing the object only counts it.
+        // SAFETY: `free` only counts its calls.
         unsafe { retirer.retire_with(std::ptr::null_mut(), free) };
         (0..3).for_each(|_| retirer.collect());
         assert_eq!((FREED.get(), barrier.tickets()), (0, 1));
-        // The panic shows that the heavy side was waited for.
+        // The scripted heavy side ends with a panic. So if `flush` panics, it has waited until the heavy side ended.
         barrier.end_with(Some(Err(1)));
         assert!(catch_unwind(AssertUnwindSafe(|| retirer.flush())).is_err());
         assert_eq!(FREED.get(), 0);
@@ -312,7 +317,7 @@ mod tests {
         assert_eq!(FREED.get(), 1);
     }
 
-    /// Each slot may keep one object. Even with many slots, most of a batch is freed.
+    /// Each slot may keep one object, so batches grow with the number of slots. Then most of a batch is always freed.
     #[test]
     fn with_more_slots_batches_are_larger() {
         let barrier = Scripted::default();
@@ -320,14 +325,15 @@ mod tests {
         let domain = Domain::new(barrier.clone());
         let mut retirer = domain.retirer();
         let hazards: Vec<_> = (0..BATCH).map(|_| domain.hazard()).collect();
-        // SAFETY: freeing the object only counts it.
+        // SAFETY: `free` only counts its calls.
         (0..4 * BATCH).for_each(|_| unsafe { retirer.retire_with(std::ptr::null_mut(), free) });
         // The first batch had the size for a domain without slots.
         assert_eq!((barrier.tickets(), retirer.waiting()), (2, 0));
         drop(hazards);
     }
 
-    /// If an object cannot be freed, leaving other objects must not check all waiting objects each time.
+    /// While an object cannot be freed, further objects are left behind. The waiting objects must not all be checked
+    /// each time.
     #[test]
     fn what_can_not_be_freed_is_looked_at_rarely() {
         let barrier = Scripted::default();
@@ -338,7 +344,7 @@ mod tests {
         // SAFETY: `source` leads to the box as long as the guard exists.
         let guard = unsafe { hazard.protect(&source) }.expect("it is not null");
         let object = std::ptr::from_ref(&*guard).cast_mut().cast();
-        // SAFETY: freeing the object only counts it.
+        // SAFETY: `free` only counts its calls.
         (0..1_100).for_each(|_| unsafe { domain.retirer().retire_with(object, free) });
         assert_eq!((barrier.tickets(), domain.retirer().waiting()), (1, 1_100));
         drop(guard);
@@ -369,7 +375,7 @@ mod tests {
     fn a_ticket_that_is_refused_leaves_the_older_one_what_it_is_for() {
         let domain = Domain::new(Refused);
         let mut retirer = domain.retirer();
-        // SAFETY: freeing the object only counts it.
+        // SAFETY: `free` only counts its calls.
         let retire = |retirer: &mut Retirer<_>| unsafe { retirer.retire_with(std::ptr::null_mut(), free) };
         retire(&mut retirer);
         retirer.seal();

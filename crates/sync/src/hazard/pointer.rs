@@ -37,8 +37,8 @@ impl<B: Barrier> Hazard<B> {
     ///
     /// # Safety
     /// - `source` is null or points to a valid `T` whenever this reads it.
-    /// - The object is freed only by retirers of this domain. They get it after it was taken out of `source` and out of
-    ///   everything else that leads to it.
+    /// - The object is freed only by retirers of this domain. It is retired only after `source`, and everything else
+    ///   that led to it, has been changed.
     #[inline]
     pub unsafe fn protect<'h, T>(&'h mut self, source: &AtomicPtr<T>) -> Option<Guard<'h, T>> {
         let this: &'h Self = self;
@@ -100,9 +100,9 @@ fn try_publish<T>(
     if again == object { Ok(again) } else { Err(again) }
 }
 
-/// Repeats `try_publish`, first with `object`, until `source` does not change meanwhile. Returns the object that is
-/// then protected. This path is rare, so it is not inlined. It takes the parts of the hazard pointer instead of a
-/// reference to it, so that the caller can keep the hazard pointer in registers.
+/// Calls `try_publish` until `source` stays unchanged during a call, and returns the object that is then protected. The
+/// first call uses `object`. This path is rare, so it is not inlined. It takes the parts of the hazard pointer instead
+/// of a reference to it, so that the caller can keep the hazard pointer in registers.
 #[cold]
 #[inline(never)]
 fn publish_again<T>(source: &AtomicPtr<T>, mut object: *mut T, slot: &AtomicPtr<()>, barrier: &impl Barrier) -> *mut T {
@@ -222,10 +222,11 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
         retirer.add(self.swap(object));
     }
 
-    /// Replaces the object as [`replace`](Self::replace) does, if it is still `current`, which a guard found.
+    /// Replaces the object as [`replace`](Self::replace) does, but only if it is still `current`, a reference that
+    /// [`load`](Self::load) returned.
     ///
     /// # Errors
-    /// Returns `object` if there is another object by now, even if that is equal to `current`.
+    /// Returns `object` if another object has replaced `current`, even an equal one.
     ///
     /// # Panics
     /// If the retirer is of another domain.

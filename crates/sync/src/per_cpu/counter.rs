@@ -54,9 +54,9 @@ impl Counter {
         }
     }
 
-    /// Adds to a count that all threads share, so that no thread has to try repeatedly. Two kinds of threads use it. A
-    /// thread without a CPU number always does. A thread that the kernel stopped in the middle of its restartable
-    /// sequence does so once, which happens at most once per time slice.
+    /// Adds to a count that all threads share, so that no thread has to try repeatedly. A thread without a CPU number
+    /// always uses this count. Other threads use it after the kernel has stopped them in the middle of their
+    /// restartable sequence, which happens at most once per time slice.
     #[cold]
     fn add_shared(&self, delta: u64) {
         self.shards[0].add_shared(delta);

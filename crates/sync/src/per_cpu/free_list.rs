@@ -40,11 +40,11 @@ pub struct FreeList<T> {
     /// The stacks of the CPUs, which contain boxes of `T`. A stack returns each box to only one thread.
     of_cpus: Stacks,
     shards: Box<[Shard<Vec<Box<T>>>]>,
-    /// The maximum number of boxes on a CPU's stack, and in a shard: a list that some threads share where stacks cannot
-    /// be used.
+    /// The maximum number of boxes on a CPU's stack. It is also the maximum in a shard: a list that some of the threads
+    /// share if per-CPU stacks are not available.
     capacity: usize,
-    /// The list that all CPUs share. It has its own allocation, so that taking the lock does not touch the data that
-    /// each push and pop reads. A compiler can then keep that data in registers.
+    /// The list that all CPUs share, in its own allocation. So locking it does not touch the fields that each push and
+    /// pop reads, and a compiler can keep those fields in registers.
     shared: Box<Mutex<Vec<Box<T>>>>,
 }
 
@@ -53,7 +53,7 @@ impl<T> FreeList<T> {
     /// to a multiple of 16.
     ///
     /// # Panics
-    /// If a stack, of 8 bytes times `capacity`, would be larger than an allocation may be (`isize::MAX`).
+    /// If a stack would need more bytes than an allocation may have (`isize::MAX`). A stack needs 8 bytes for each box.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Method::first(|method| Self::with_method(capacity, method))
@@ -70,7 +70,7 @@ impl<T> FreeList<T> {
         let area = method.area()?;
         let capacity = capacity.div_ceil(LINE).max(1).saturating_mul(LINE);
         let of_cpus = Stacks::new(if area.is_some() { possible_cpus() } else { 0 }, capacity);
-        // If there are sequences, no shards are needed: boxes that the stacks do not take go to the shared list.
+        // With restartable sequences, no shards are needed: boxes that the stacks do not take go to the shared list.
         let shards =
             if area.is_some() { Box::default() } else { of_threads(area, || Shard::new(Vec::with_capacity(capacity))) };
         Ok(Self { area, of_cpus, shards, capacity, shared: Box::default() })
@@ -129,8 +129,8 @@ impl<T> FreeList<T> {
         }
     }
 
-    /// Pushes the box into the shard of this thread. Returns the box if the shard is full. Not inlined: it would be
-    /// most of the inlined code, and machines with restartable sequences do not need it.
+    /// Pushes the box into the shard of this thread. Returns the box if the shard is full. This function is not
+    /// inlined, because it is long, and machines with restartable sequences do not call it.
     #[inline(never)]
     fn push_shard(&self, item: Box<T>) -> Option<Box<T>> {
         let mut shard = own(&self.shards).lock();
@@ -191,7 +191,7 @@ impl<T> FreeList<T> {
                 is_busy.set(true);
                 Vec::new()
             }
-            // If the kernel cannot stop a CPU's sequences, only that CPU can use its stack.
+            // If the kernel cannot stop a CPU's sequences, other CPUs cannot take boxes from its stack.
             Err(_) => Vec::new(),
         });
         let of_shards = self.shards.iter().map(|shard| {

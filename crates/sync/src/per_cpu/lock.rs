@@ -62,8 +62,8 @@ enum HeldWords<'a> {
     Shard(&'a OwnedShard),
 }
 
-/// The words of a shard, which some of the threads share. Reading them does not need the shard's lock. Only changing
-/// them does, so that no update is lost.
+/// The words of a shard, which some of the threads share. A thread must hold the shard's lock to change the words, so
+/// that no update is lost. Reading the words does not need the lock.
 #[derive(Debug, Default)]
 struct OwnedShard {
     lock: Shard<()>,
@@ -94,7 +94,7 @@ impl Lock {
         Ok(Self { area, of_cpus: of_cpus(area, OwnedWords::default), shards: of_threads(area, OwnedShard::default) })
     }
 
-    /// Takes the lock of the CPU that this thread is on, at once.
+    /// Takes the lock of the CPU that this thread is on, without waiting.
     #[inline]
     #[must_use]
     pub fn acquire(&self) -> Held<'_> {

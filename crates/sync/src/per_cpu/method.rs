@@ -1,4 +1,4 @@
-//! The methods of separating data by CPU, or by thread in shards where CPUs cannot be used.
+//! The methods of keeping the data of threads apart: by CPU, or by thread if the CPU cannot be used.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -40,8 +40,8 @@ impl Method {
         made.expect("the last method is always available")
     }
 
-    /// Returns the area that restartable sequences need, memory of each thread that the kernel knows; `None` if this
-    /// method does not use sequences. Fails if there is no area.
+    /// Returns the [`Area`], the memory by which the kernel supports restartable sequences; `None` if this method does
+    /// not use them. Fails if restartable sequences are not available.
     pub(super) fn area(self) -> Result<Option<Area>, Unavailable> {
         match self {
             Self::Restartable => Area::find().map(Some),
@@ -70,20 +70,20 @@ impl<T> Shard<T> {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, T> {
-        // A panic of a holder leaves nothing half done, because the code under the lock cannot panic.
+        // Poisoning can be ignored: the code under the lock cannot panic, so it leaves nothing half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Returns one `T` for each CPU. If there is no area, restartable sequences are not used, and the list is empty.
+/// Returns one `T` for each CPU. Without an `area`, restartable sequences are not used, and the list is empty.
 pub(super) fn of_cpus<T>(area: Option<Area>, new: impl Fn() -> T) -> Box<[T]> {
     let cpus = if area.is_some() { possible_cpus() } else { 0 };
     (0..cpus).map(|_| new()).collect()
 }
 
-/// Returns the shards: a list of `T`, each for some of the threads. If there is no area, and so no restartable
-/// sequences, there is one for each thread that can run at once. Otherwise one is enough, for the operations that
-/// sequences do not complete.
+/// Returns the shards, each of which serves some of the threads. With an `area`, one shard is enough, because it serves
+/// only the operations that restartable sequences do not complete. Without an `area` there are no sequences, so there
+/// are as many shards as threads can run at once.
 pub(super) fn of_threads<T>(area: Option<Area>, new: impl Fn() -> T) -> Box<[T]> {
     let shards = if area.is_some() { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
     (0..shards).map(|_| new()).collect()

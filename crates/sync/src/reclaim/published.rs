@@ -22,9 +22,9 @@ pub trait Reclaimer: Clone {
 /// `compare_exchange` distinguishes it from an earlier `None`.
 ///
 /// Each `Published` belongs to one domain or collector, and only guards of that one may read it: other guards cause a
-/// panic. A `Published` keeps its domain or collector alive. If the `Published` is part of a retired object there, that
-/// domain or collector would never end, and so never free the object. So call `flush` of a retirer or handle after the
-/// last structure with such objects was dropped.
+/// panic. A `Published` keeps its domain or collector alive. If a retired object contains a `Published` of the same
+/// domain or collector, the two keep each other alive for ever. So call `flush` of a retirer or handle after the last
+/// structure with such objects was dropped.
 pub struct Published<T: Send + Sync + 'static, R: Reclaimer> {
     /// A pointer to the box of the current object; never null.
     object: AtomicPtr<T>,
@@ -37,13 +37,13 @@ impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
         Self { object: AtomicPtr::new(Box::into_raw(Box::new(object))), reclaimer: reclaimer.clone() }
     }
 
-    /// Returns the object to a caller with exclusive access, so that no thread replaces it. This is a bare load.
+    /// Returns the object to a caller with exclusive access, so that no thread replaces it. This costs only a load.
     ///
     /// Guards may be reading the object, or an earlier one, so this cannot return `&mut T`.
     #[inline]
     pub fn get(&mut self) -> &T {
-        // SAFETY: the pointer is never null. An object is freed only after another one has replaced it, and nobody can
-        // replace it during this exclusive borrow.
+        // SAFETY: the pointer is never null. An object is freed only after another one has replaced it, and no thread
+        // can replace it during this exclusive borrow.
         unsafe { &*self.object.load(Ordering::Relaxed) }
     }
 
@@ -62,12 +62,12 @@ impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
         }
     }
 
-    /// Publishes another object, and returns the object that it replaces: no reader can find the replaced object any
-    /// more.
+    /// Publishes another object, and returns the object that it replaces. From now on, no reader can find the replaced
+    /// object.
     pub(crate) fn swap(&self, object: T) -> Retired {
         let new = Box::into_raw(Box::new(object));
         let old = self.object.swap(new, Ordering::AcqRel);
-        // SAFETY: the pointer is from a box, this place was the only way to it, and `T: Send`.
+        // SAFETY: the pointer is from a box, threads could find the object only by this pointer, and `T: Send`.
         unsafe { Retired::boxed(old) }
     }
 
@@ -81,8 +81,8 @@ impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
         // Release: a thread that sees the new pointer sees what was written to the new object. The contents of the old
         // object were acquired with the reference.
         match self.object.compare_exchange(from_ref(current).cast_mut(), new, Ordering::Release, Ordering::Relaxed) {
-            // SAFETY: `old` is from a box, this place was the only way to it, and `T: Send`. `old` is used instead of
-            // `current`, because a reference permits only reads.
+            // SAFETY: `old` is from a box, threads could find the object only by this pointer, and `T: Send`. `old` is
+            // used instead of `current`, because a reference permits only reads.
             Ok(old) => Ok(unsafe { Retired::boxed(old) }),
             // SAFETY: `new` is from a box, and no other thread has seen it.
             Err(_) => Err(*unsafe { Box::from_raw(new) }),
@@ -98,8 +98,8 @@ fn belongs_to_another() -> ! {
 
 impl<T: Send + Sync + 'static, R: Reclaimer> Drop for Published<T, R> {
     fn drop(&mut self) {
-        // SAFETY: the pointer is from a box, this place was the only way to it, and `T: Send`. No thread can read the
-        // pointer from now on.
+        // SAFETY: the pointer is from a box, threads could find the object only by this pointer, and `T: Send`. No
+        // thread can read the pointer from now on.
         self.reclaimer.adopt(unsafe { Retired::boxed(self.object.load(Ordering::Relaxed)) });
     }
 }

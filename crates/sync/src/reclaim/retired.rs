@@ -14,7 +14,8 @@ use crate::primitives::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 /// An object that was taken out of the shared structure, or a closure. Dropping this value frees the object or calls
 /// the closure.
 pub struct Retired {
-    /// The address of the object or of a boxed closure, or a closure that is not larger than an address.
+    /// One of three: the address of an object, the address of a boxed closure, or a closure of at most the size of an
+    /// address.
     word: MaybeUninit<*mut ()>,
     end: unsafe fn(MaybeUninit<*mut ()>),
 }
@@ -106,7 +107,7 @@ impl fmt::Debug for Retired {
     }
 }
 
-/// Number of waiting objects in [`Orphans`] from which on a thread that leaves another object there frees objects.
+/// Number of objects in [`Orphans`] at which a thread that adds further objects tries to free some.
 const MANY: usize = 1024;
 
 /// A stack of items that threads leave behind. Each thread may add items, and a thread that takes items takes all of
@@ -114,9 +115,9 @@ const MANY: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Orphans<T> {
     head: AtomicPtr<Node<T>>,
-    /// The number of objects in the stack. While objects are being added, it may be larger than that.
+    /// The number of objects in the stack. The number is too high for a moment while objects are being added.
     objects: AtomicUsize,
-    /// The number of objects from which on a thread that adds objects tries to free some.
+    /// The number of objects at which a thread that adds further objects tries to free some.
     look_at: AtomicUsize,
     freeing: AtomicU64,
 }
@@ -160,7 +161,7 @@ impl<T: Leavable> Orphans<T> {
         let node = Box::into_raw(Box::new(Node { items, objects, next: head }));
         while let Err(newer) = self.head.compare_exchange(head, node, Ordering::Release, Ordering::Relaxed) {
             head = newer;
-            // SAFETY: nobody else has the node yet.
+            // SAFETY: no other thread has the node yet.
             unsafe { (*node).next = head };
         }
     }
@@ -171,18 +172,18 @@ impl<T: Leavable> Orphans<T> {
     }
 
     /// Calls `free` if there are too many objects by now. `free` takes and frees as many as possible, and returns how
-    /// many it could not free. A caller that has just added objects calls this. Only one thread frees at a time, so
-    /// destructors that leave other objects do not nest.
+    /// many it could not free. Call this function after adding objects. Only one thread frees at a time. So a
+    /// destructor that leaves other objects behind does not start a nested call of `free`.
     pub(crate) fn free_if_many(&self, free: impl FnOnce() -> usize) {
         if self.objects() < self.look_at.load(Ordering::Relaxed) || thread::panicking() {
             return;
         }
         if let Some(_turn) = Turn::acquire(&self.freeing) {
             let left = free();
-            // The new limit grows with the number of objects that are left, so that most of the time is not spent on
-            // checking the same objects again. The factor is one and a half. It must be below two because of a thread
-            // that frees while it is pinned: that thread can free only the objects that were already waiting the last
-            // time. With a factor of two, more objects would wait each time.
+            // The new limit grows with the number of objects that are left. Otherwise most of the time would be spent
+            // on checking the same objects again. The factor is one and a half. It must be below two because of a
+            // thread that frees while it is pinned: that thread can free only the objects that were already waiting the
+            // last time. With a factor of two, more objects would wait each time.
             self.look_at.store(MANY + left + left / 2, Ordering::Relaxed);
         }
     }
@@ -196,7 +197,7 @@ impl<T> Orphans<T> {
 
     /// Moves all items to `items`.
     pub(crate) fn take_all(&self, items: &mut Vec<T>) {
-        // Loading first leaves the cache line where it is if the stack is empty, which is the usual case.
+        // The load comes first: if the stack is empty, as is usual, no exchange takes the cache line from other CPUs.
         if self.is_empty() {
             return;
         }
@@ -222,9 +223,9 @@ impl<T> Drop for Orphans<T> {
 /// The value of [`Turn::holder`] while no process has the turn.
 const NOBODY: u64 = 0;
 
-/// The turn of a thread to do work that only one thread may do at a time. Other threads can acquire the turn only after
-/// this value is dropped. A panic drops it too, so the next thread that acquires the turn then panics as well. If the
-/// turn stayed taken instead, nothing would be freed any more, and nobody would notice.
+/// The turn of one thread to do work that only one thread may do at a time. Other threads can acquire the turn after
+/// this value is dropped. A panic drops it too, so the next thread repeats the work and panics as well. If the turn
+/// stayed taken instead, nothing would be freed any more, and no thread would notice.
 pub(crate) struct Turn<'a> {
     holder: &'a AtomicU64,
     /// `true` in a child made by fork(2) if the turn belonged to a thread that exists only in the parent. The work of

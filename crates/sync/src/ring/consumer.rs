@@ -15,11 +15,12 @@ pub struct Consumer<T: Send, P: EventCount = SingleProducer, C: EventCount = Sin
     next: Version,
     /// The number of items that the producer has pushed, as last read.
     pushed: Version,
-    /// The producer's count of pushed items, as last read. If the producer was gone, it is one more than `pushed`.
+    /// The producer's count of pushed items, as last read. A producer that is gone has added one more to this count, so
+    /// the count is then one more than `pushed`.
     count: Version,
-    /// Number of popped items that were not published yet, so that the producer does not know of their room. It is zero
-    /// unless a batch is in use or was leaked. It is at most the capacity: the producer cannot push more items before
-    /// it knows of the room.
+    /// Number of popped items that were not published yet, so the producer does not know that their slots are free. It
+    /// is zero unless a batch is in use or was leaked. It is at most the capacity, because the producer cannot fill
+    /// these slots again before it knows of them.
     untold: u32,
 }
 
@@ -60,7 +61,7 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         Ok(self.take_one())
     }
 
-    /// Waits for an item if there is none. Returns the minimum number of items that can be popped.
+    /// Waits for an item if there is none. Returns how many items can certainly be popped; there may be more.
     ///
     /// # Errors
     ///
@@ -75,9 +76,9 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         }
     }
 
-    /// Returns an iterator over at most `max` of the current items. Dropping the iterator publishes once how many items
-    /// were taken from it; the others stay in the ring. If the iterator is leaked (`mem::forget`), this is published
-    /// later: when the consumer looks for more items than it knows of, or drops another iterator.
+    /// Returns an iterator over at most `max` of the current items. Dropping the iterator publishes how many items were
+    /// taken from it; the others stay in the ring. If the iterator is leaked (`mem::forget`), the consumer publishes
+    /// the number later: when it next reads the producer's count, or when it drops another iterator.
     ///
     /// ```
     /// use ascertain_sync::ring::{Consumer, Producer, ring};
@@ -102,7 +103,7 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         self.shared.pushed.closed_at().is_some()
     }
 
-    /// Returns the number of items that can be popped without another look at the producer's count.
+    /// Returns the number of items that can be popped without reading the producer's count again.
     #[inline]
     fn known(&self) -> u32 {
         self.pushed.since(self.next)
@@ -120,7 +121,7 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
 
     /// Reads how many items have been pushed. Returns whether the producer is gone.
     fn refresh(&mut self) -> bool {
-        // Publishes that the items of a leaked batch were popped, because the producer may be waiting for their room.
+        // Publishes the items that a leaked batch took. The producer may be waiting for the slots of these items.
         self.tell();
         self.count = self.shared.pushed.count().snapshot();
         let closed_at = self.shared.pushed.closed_at();
@@ -134,7 +135,7 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         let slot = self.shared.slot(self.next);
         self.next = self.next.after(1);
         // SAFETY: `pushed` has passed the slot, and was read with acquire, so the slot is written. `next` has passed
-        // the slot, so its item is taken once. The producer writes to the slot again only after this was published.
+        // the slot, so its item is taken once. The producer writes to the slot again only after the pop is published.
         slot.with(|slot| unsafe { (*slot).assume_init_read() })
     }
 
@@ -145,7 +146,7 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         item
     }
 
-    /// Publishes how many items were popped in a batch, so that the producer knows of their room.
+    /// Publishes how many items were popped in a batch, so that the producer knows that their slots are free.
     #[inline]
     fn tell(&mut self) {
         let count = std::mem::take(&mut self.untold);

@@ -64,7 +64,7 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
         Ok(())
     }
 
-    /// Waits for room if there is none. Returns the minimum number of items that can be pushed.
+    /// Waits for room if there is none. Returns how many items can certainly be pushed; there may be more room.
     ///
     /// # Errors
     ///
@@ -73,16 +73,16 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
         loop {
             match self.find_room() {
                 Ok(()) => return Ok(self.room() as usize),
-                // The ring is not closed, so `popped` is the version that the count had when it was read.
+                // The ring is not closed, so `popped` equals the count that was read last.
                 Err(PushError::Full(())) if self.shared.popped.count().wait(self.popped, deadline).is_some() => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Pushes as many of `items` as there is room for, publishes them at once, and returns their number. It takes only
-    /// the items that it pushes from the iterator. But the iterator is dropped here, and with it the rest of a `Vec`:
-    /// pass a `&mut` iterator to keep the rest.
+    /// Pushes as many of `items` as there is room for, publishes them at once, and returns their number. Takes from the
+    /// iterator only the items that it pushes. But the iterator is dropped here, and with it the rest of a `Vec`: pass
+    /// a `&mut` iterator to keep the rest.
     ///
     /// ```
     /// use ascertain_sync::ring::{Consumer, Producer, ring};

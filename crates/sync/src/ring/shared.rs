@@ -56,9 +56,9 @@ pub(super) struct Shared<T, P: EventCount, C: EventCount> {
     slots: Box<[Slot<T>]>,
 }
 
-// SAFETY: one side at a time uses a slot. The producer uses it after its item has been popped, and until it has pushed
-// the next item into it. At other times the consumer uses it. The published indices pass the slot, and so the item,
-// from one thread to the other.
+// SAFETY: one side at a time uses a slot. The producer may use a slot while it is empty, until the producer has pushed
+// an item into it. Then the consumer may use the slot, until it has popped the item. The published indices pass the
+// slot from one thread to the other.
 unsafe impl<T: Send, P: EventCount, C: EventCount> Sync for Shared<T, P, C> {}
 // SAFETY: the producer and the consumer never use a slot at the same time, as for `Sync`.
 unsafe impl<T: Send, P: EventCount, C: EventCount> Send for Shared<T, P, C> {}

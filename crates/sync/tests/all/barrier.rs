@@ -1,5 +1,5 @@
-//! Tests that barriers are barriers, that tickets pass, and that missing barriers are reported. Tests that count
-//! interrupts are alone in their process, because other threads of the process would cause some.
+//! Tests that barriers are barriers, that tickets pass, and that missing barriers are reported. A test that counts
+//! interrupts is alone in its process, because other threads of the process would cause interrupts too.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,7 +31,7 @@ use crate::common::filter::{EXPEDITED, GLOBAL, forbid_command, forbid_membarrier
 use crate::common::machine::{alone_on_the_machine, whole_machine};
 use crate::common::store_buffers::{first_missed, must_show};
 
-/// Checks each way to execute a heavy side.
+/// Calls `assert` with each way to execute a heavy side: by `heavy`, by waiting for a ticket, and by polling a ticket.
 fn in_each_way(barrier: &impl Barrier, assert: impl Fn(&(dyn Fn() + Sync))) {
     let poll = || {
         let ticket = barrier.ticket();
@@ -43,13 +43,14 @@ fn in_each_way(barrier: &impl Barrier, assert: impl Fn(&(dyn Fn() + Sync))) {
     ways.into_iter().for_each(assert);
 }
 
-/// Checks that a CPU that runs a program is interrupted during the heavy side, however the heavy side works and however
-/// long it takes.
+/// Checks that a CPU that runs a program is interrupted during each heavy side. Unlike a litmus test, this detects
+/// errors in a slow heavy side too.
 fn interrupts_who_is_busy(barrier: &impl Barrier) {
     in_each_way(barrier, |heavy| assert_eq!(rounds_without_an_interrupt(20, heavy).unwrap_or(0), 0));
 }
 
-/// The control, which needs a round in which no interrupt happens by chance.
+/// The control: without a heavy side, some rounds must have no interrupt. The check is repeated because an interrupt
+/// may happen in each round by chance.
 #[test]
 #[cfg_attr(miri, ignore = "no interrupts")]
 fn without_a_heavy_side_nobody_is_interrupted() {
@@ -74,7 +75,8 @@ fn expedited_membarrier_is_a_barrier() {
     alone_on_the_machine(|| {
         let Some(barrier) = or_left_out(Expedited::new()) else { return };
         interrupts_who_is_busy(&barrier);
-        // The heavy side takes some microseconds, and a store buffer may stay full for that long.
+        // The litmus test can detect an error here: a heavy side takes only some microseconds, and a store buffer may
+        // stay full for that long.
         in_each_way(&barrier, |heavy| assert_eq!(missed_rounds(300, heavy), 0));
     });
 }
@@ -123,7 +125,7 @@ fn interrupts_are_a_barrier_and_fall_back_when_the_daemon_dies() {
         let ticket = barrier.ticket();
         drop(stop);
         serving.join().unwrap();
-        // This checks a ticket that was taken before, and tickets that are taken from now on.
+        // This checks a ticket from before the daemon ended, and then tickets that are taken now.
         ticket.wait();
         interrupts_who_is_busy(&barrier);
         let first = [Method::Expedited, Method::Global].into_iter().find(|method| method.is_available().is_ok());
@@ -131,8 +133,8 @@ fn interrupts_are_a_barrier_and_fall_back_when_the_daemon_dies() {
     });
 }
 
-/// The light side is a fence, so the litmus test above, which has no instructions there, does not apply. Each of two
-/// fences could be either side.
+/// The litmus test above has no instructions on its light side, but both sides of this barrier are fences. So this test
+/// runs the same fence on both sides: first the light side, then the heavy side.
 #[test]
 fn fences_are_a_barrier() {
     alone_on_the_machine(|| {
@@ -277,8 +279,9 @@ fn without_membarrier_pinning_has_fences() {
     });
 }
 
-/// A call that was supported before is refused now, and continuing would free memory that is still read. The test shows
-/// that each way to a heavy side makes the call; no litmus test could show that for a call that takes milliseconds.
+/// A filter now refuses a call that was supported before. `heavy` must panic, because continuing would free memory that
+/// is still read. The test also shows that each way to a heavy side makes the call. No litmus test could show that,
+/// because the call may take milliseconds.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(miri, ignore = "no system calls")]
@@ -309,7 +312,8 @@ fn what_a_filter_forbids_is_missed() {
     });
 }
 
-/// If one of the two kinds of membarrier is refused, the other one replaces it. A registration alone is not a barrier.
+/// If a filter refuses one of the two kinds of membarrier, a heavy side uses the other kind. The filter still allows
+/// the registration for the refused kind, but a registration is not a barrier.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(miri, ignore = "no system calls")]
@@ -332,8 +336,8 @@ fn what_a_filter_leaves_is_done_instead() {
     });
 }
 
-/// Each caller that relies on the barrier gets an error each time, not only the first time: from then on nothing is
-/// freed.
+/// After a filter refuses the barrier, nothing is freed any more. So each caller that relies on the barrier gets an
+/// error each time, not only the first time.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(miri, ignore = "no system calls")]

@@ -38,7 +38,7 @@ fn first_of_a_namespace(child: impl FnOnce() -> i32) -> i32 {
         }
         let pid = libc::fork();
         if pid == 0 {
-            // The alarm comes later than the end of the descendants' wait for their tickets.
+            // This limit is longer than the waits of the descendants, which can then report their failure.
             libc::alarm(600);
             libc::_exit(child());
         }
@@ -48,8 +48,8 @@ fn first_of_a_namespace(child: impl FnOnce() -> i32) -> i32 {
     }
 }
 
-/// The parent has process ID 1 in its namespace, and so has its child in the next one. The threads of the parent do not
-/// exist in the child.
+/// The parent has process ID 1 in its PID namespace, and so has the child in another PID namespace. So the child cannot
+/// tell from the ID that it is another process, in which the threads of its parent do not exist.
 #[test]
 fn a_child_with_its_parents_number_waits_for_no_thread_of_its_parents() {
     alone(|| {
@@ -63,7 +63,7 @@ fn a_child_with_its_parents_number_waits_for_no_thread_of_its_parents() {
         };
         let grandchild = |ticket: Ticket| i32::from(!passes(&ticket)) + 2 * i32::from(!passes(&barrier.ticket()));
         for _ in 0..10 {
-            // The children of each thread get their own namespace; a process can do that only once.
+            // A thread can create a namespace for its children only once, so each round has a new thread.
             let status = thread::scope(|scope| {
                 let child = scope.spawn(|| {
                     first_of_a_namespace(|| {

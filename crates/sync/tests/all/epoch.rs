@@ -168,7 +168,7 @@ fn a_slow_barrier_is_waited_for(barrier: impl Barrier) {
         writing.waiting()
     };
     let most = (1..=REPLACED).map(replace).max();
-    // An object waits for two epochs, each one batch later.
+    // An object waits for two epochs, and each of them may begin one batch of objects later.
     assert!(most <= Some(1_024 + 2 * 64), "{most:?}");
 }
 with_each_barrier!(a_slow_barrier_is_waited_for);
@@ -316,8 +316,8 @@ fn a_child_process_goes_on<B: Barrier>(barrier: B) {
         writing.flush();
         published.load(&reading.pin()).value == 1 && drops.count() == 1
     });
-    // This guard acts as one of a thread that does not exist in the child: objects retired there wait for ever, and are
-    // not freed early.
+    // This guard stands for a guard of a thread that does not exist in the child. The objects that the child retires
+    // wait for ever, and are not freed too early.
     let elsewhere = collector.register().into_pinned();
     in_child(|| {
         published.replace(drops.object(1), &writing);

@@ -85,7 +85,8 @@ impl Drop for AtEnd {
     }
 }
 
-/// One destructor runs before that of the thread's handle, and another one after it, in any order of this system.
+/// One thread-local variable is destroyed before the thread's handle, and another one after it, in whichever order this
+/// system destroys them.
 #[test]
 fn threads_may_pin_until_their_very_end() {
     thread_local! {
@@ -141,7 +142,7 @@ fn a_guard_may_outlast_its_handle() {
             KEPT.set(Some(kept));
             defer(&drops);
         });
-        // A guard that was not dropped would prevent this.
+        // If the guard still existed, objects would be waiting.
         assert_eq!((waiting_after_flush(), drops.count()), (0, 2), "{is_first}");
     }
 }

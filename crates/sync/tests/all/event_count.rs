@@ -88,8 +88,8 @@ fn a_version_that_is_not_the_snapshot_ends_a_wait_at_once() {
     for_each!(check);
 }
 
-/// Publishes a while after the sleepers began to wait. Depending on the time, they already sleep in one of several
-/// ways, or are about to sleep. They must be woken in each case.
+/// Publishes a while after the sleepers began to wait. After a short while they are about to sleep; after a longer one
+/// they sleep in one of several ways. They must be woken in each case.
 fn wakes_after<E: EventCount + 'static>(while_: Duration, sleepers: usize, first: u32) {
     let count = Arc::new(E::starting_at(Version::new(first)));
     let begun = Arc::new(Barrier::new(sleepers + 1));
@@ -221,7 +221,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Runs a program that would wait for itself for ever if it were wrong.
+/// Runs `program`, and fails if it does not end. A faulty program would wait for itself for ever.
 fn ends(program: impl FnOnce() + Send + 'static) {
     let (sender, end) = mpsc::channel();
     thread::spawn(move || {

@@ -163,7 +163,7 @@ fn a_destructor_that_panics_does_not_keep_the_others() {
     assert_eq!((drops.count(), retirer.waiting()), (9, 0));
 }
 
-/// Tests the use of another domain in the cases that do not exist for epochs.
+/// Tests that a handle of another domain is refused, in the cases that do not exist for epochs.
 #[test]
 fn what_is_of_another_domain_is_refused() {
     let (domain, another) = (Domain::new(Fences), Domain::new(Fences));
@@ -215,7 +215,7 @@ fn a_child_process_goes_on<B: Barrier>(barrier: B) {
     let domain = Domain::new(barrier);
     let published = Published::new(drops.object(0), &domain);
     let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
-    // This guard acts as one of a thread that does not exist in the child.
+    // This guard stands for a guard of a thread that does not exist in the child.
     let elsewhere = published.load_owned(domain.hazard());
     in_child(|| {
         published.replace(drops.object(1), &mut retirer);
@@ -249,7 +249,7 @@ fn dropped_published_are_counted_and_freed(barrier: impl Barrier) {
 
 with_each_barrier!(dropped_published_are_counted_and_freed);
 
-/// A long list, in which each node leaves more objects than the limit.
+/// A long list, in which each node leaves more objects behind than may wait before a thread frees some.
 #[test]
 fn dropped_published_are_not_freed_within_one_another() {
     struct Node {

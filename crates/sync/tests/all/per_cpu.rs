@@ -61,7 +61,7 @@ fn counters_wrap_around() {
     }
 }
 
-/// A number for which the test detects that two threads have it at the same time.
+/// An item with a flag, by which the test detects that two threads have the item at the same time.
 struct Numbered {
     number: usize,
     is_taken: AtomicBool,
@@ -142,7 +142,8 @@ fn no_box_of_a_free_list_is_lost_or_doubled_for_long() {
     });
 }
 
-/// Increments under the lock in three steps. Commits are counted by the thread that made them.
+/// Increments word 0 under the lock, in three steps, and checks that no other thread has the lock. The caller counts
+/// the increments that were committed.
 fn increment(held: &mut Held) -> Result<(), Revoked> {
     let value = held.load(0);
     held.store(1, value)?;

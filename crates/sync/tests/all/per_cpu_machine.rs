@@ -1,4 +1,5 @@
-//! Tests of per-CPU data on machines and in threads without sequences, and of the losses without sequences.
+//! Tests of per-CPU data if the machine or a thread has no restartable sequences. Controls show that plain code loses
+//! updates.
 
 use std::arch::asm;
 use std::ptr::NonNull;
@@ -22,7 +23,7 @@ fn until_it_fails(work: impl Fn() + Sync, is_wrong: impl Fn() -> bool) {
     });
 }
 
-/// The control: the same operations as `Counter`, without sequences.
+/// The control for `Counter`: without sequences, the same operations lose additions.
 #[test]
 fn without_sequences_counts_are_lost() {
     let _machine = whole_machine();
@@ -66,8 +67,8 @@ fn a_thread_that_is_not_registered_shares() {
         scope.spawn(work).join().unwrap()
     });
     assert_eq!(counter.sum(), 3);
-    // If the C library registered the area with another length, this test has shown nothing, and the other tests must
-    // be enough.
+    // If the C library registered the area with another length, the registration was not removed. This test has then
+    // shown nothing, and the other tests must be enough.
     assert!(
         unregistered || Area::find().unwrap().feature_bytes() > 20,
         "the C library of Debian 12 registers 32 bytes"
@@ -94,8 +95,8 @@ fn unregister() -> bool {
     result == 0
 }
 
-/// The kernel can abort a sequence only if the area refers to it by `rseq_cs`. The kernel sets that to zero when it
-/// stops the thread at another place.
+/// A sequence must store its address in the field `rseq_cs` of the area, because otherwise the kernel cannot abort it.
+/// The kernel clears the field when it stops the thread outside of a sequence.
 #[test]
 fn each_sequence_is_announced_to_the_kernel() {
     let Some(_) = or_left_out(Area::find()) else { return };
@@ -125,7 +126,7 @@ fn each_sequence_is_announced_to_the_kernel() {
     assert!((0..1_000).any(is_stored), "store");
 }
 
-/// While a thread on another CPU has a stack, the sequences of its own CPU do not change it.
+/// While a caller has stopped the stack of a CPU, the sequences of that CPU do not change it.
 #[test]
 fn a_stopped_stack_is_refused_to_sequences() {
     let Some(area) = or_left_out(Area::find()) else { return };

@@ -49,8 +49,8 @@ fn an_empty_cpu_steals_from_the_others() {
                     pin(first);
                     (0..16).for_each(|number| list.push(Box::new(number)));
                 });
-                // The first thread is not joined yet. Another thread, in any shard, finds the boxes one after the
-                // other.
+                // The first thread may still be running. The second thread, whichever shard it uses, searches until it
+                // has found all boxes.
                 scope
                     .spawn(|| {
                         pin(last);
@@ -174,7 +174,8 @@ fn nothing_is_stored_after_revocation() {
                             value += 1;
                             stores.fetch_add(1, Relaxed);
                         }
-                        // Another thread may have taken the lock from this holder before.
+                        // Another thread may have taken the lock from this holder early. This addition then ends the
+                        // wait for enough stores.
                         stores.fetch_add(ENOUGH, Relaxed);
                     });
                 }
@@ -182,7 +183,8 @@ fn nothing_is_stored_after_revocation() {
                 if !cfg!(miri) {
                     wait_until("words are stored", || stores.load(Relaxed) >= ENOUGH);
                 }
-                // An old kernel, or a filter of system calls, does not support `revoke`; then a store may be late.
+                // An old kernel, or a filter of system calls, may not support `revoke`. A store may then still be in
+                // progress.
                 if or_left_out(lock.revoke()).is_some() {
                     let before: Vec<_> = lock.words().collect();
                     for _ in 0..if cfg!(miri) { 10 } else { 1_000 } {

@@ -129,7 +129,8 @@ impl<B: Barrier> Participant for OfCollector<B> {
     }
 }
 
-/// Defines a test for both schemes with each barrier. The test's name is that of a function with a participant.
+/// Defines a test for both schemes with each barrier: it calls the function of the given name, which takes a
+/// participant and also names the test.
 macro_rules! for_both_with_each_barrier {
     ($name:ident) => {
         mod $name {
@@ -211,7 +212,7 @@ fn no_update_is_lost(mut participant: impl Participant) {
     });
     assert_eq!(participant.read(&published, value), 3 * UPDATES);
     drop((published, participant));
-    // The count includes the objects that came too late to be published.
+    // The count includes the objects of failed attempts, in which another thread had replaced the current object first.
     assert!(drops.count() > 3 * UPDATES);
 }
 for_both_with_each_barrier!(no_update_is_lost);
@@ -234,7 +235,7 @@ fn an_update_that_comes_too_late_is_made_anew_or_not_at_all(mut participant: imp
     assert_eq!(participant.read(&published, value), 11);
     participant.flush();
     another.flush();
-    // There were two published objects and one that came too late.
+    // Two objects were published and replaced. One was not published, because it came too late.
     assert_eq!((drops.count(), participant.waiting() + another.waiting()), (3, 0));
 }
 for_both!(an_update_that_comes_too_late_is_made_anew_or_not_at_all);
@@ -259,7 +260,7 @@ fn who_was_there_before_is_told_from_who_is_like_it(mut reading: impl Participan
     reading.read(&published, |current| {
         assert!(writing.exchange(&published, current, drops.object(3)).is_ok());
         writing.flush();
-        // The reader itself replaced the object, which is kept for it.
+        // The reader itself has replaced this object, but can still read it.
         assert_eq!((current.value, another.read(&published, value)), (0, 3));
     });
 }
@@ -277,7 +278,7 @@ fn an_object_may_be_absent(mut reading: impl Participant) {
         assert_eq!(another.read(&published, |object| object.as_ref().map(value)), Some(2));
         writing.replace(&published, None);
         writing.flush();
-        // The object is absent again, but this is another absence than before.
+        // The object is absent again, but this `None` is another one than before.
         assert!(writing.exchange(&published, absent, Some(drops.object(3))).is_err());
         assert!(another.read(&published, Option::is_none));
     });

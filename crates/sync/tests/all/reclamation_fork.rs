@@ -13,10 +13,10 @@ use ascertain_sys::testing::alone;
 use crate::common::child::in_child;
 use crate::common::reclaimed::Drops;
 
-/// A number of objects above the number that may be left waiting.
+/// Number of objects of a test, above the number that may be left waiting.
 const MANY: usize = 3_000;
 
-/// Stops the first thread that passes until the test lets it continue.
+/// A gate that stops the first thread that reaches it, until the test opens the gate.
 #[derive(Clone, Default)]
 struct Gate(Arc<[AtomicBool; 3]>);
 
@@ -84,7 +84,7 @@ fn what_is_left_in_a_child_is_freed_though_a_thread_of_its_parents_was_at_it() {
     });
 }
 
-/// A barrier with fences, the first of which stops at the gate.
+/// A barrier of fences. The first fence stops at the gate.
 #[derive(Clone, Default)]
 struct SlowFences(Gate);
 

@@ -96,7 +96,7 @@ impl Arena {
             let mut read = reader();
             let mut cold = Cold::new();
             let mut poisoned = 0;
-            // The loop takes longer if the writer does not get a CPU at once.
+            // The readers continue until the writer has begun, which may not get a CPU at once.
             let is_reading = |nth: &u64| *nth < reads / readers || !self.is_begun.load(Ordering::Relaxed);
             for nth in (0..).take_while(is_reading) {
                 let delay = Delay(nth % 64 == 0);
@@ -117,7 +117,7 @@ impl Arena {
     }
 }
 
-/// Stores to memory that is in no cache, so that the next store stays in the store buffer for long.
+/// Memory that is in no cache. Stores to it keep the next store in the store buffer for long.
 struct Cold {
     memory: Vec<u8>,
     at: usize,
@@ -137,7 +137,7 @@ impl Cold {
     }
 }
 
-/// `true` if the object is read some time after it was protected.
+/// The delay of a read: `true` if the object is read some time after it was protected.
 #[derive(Clone, Copy)]
 struct Delay(bool);
 
@@ -175,7 +175,7 @@ fn hazard_pointers<B: Barrier>(barrier: B, readers: u64, reads: u64) -> Outcome 
         let mut retired = 0_u64;
         move |object: Option<*mut ()>| {
             if let Some(object) = object {
-                // SAFETY: the object was taken out of the only place that leads to it.
+                // SAFETY: the only pointer that led to the object has been replaced.
                 unsafe { retirer.retire_with(object, poison) };
             }
             retired += 1;
@@ -206,7 +206,7 @@ fn epochs<B: Barrier>(barrier: B, readers: u64, reads: u64) -> Outcome {
         let handle = collector.register();
         move |object: Option<*mut ()>| {
             if let Some(object) = object {
-                // SAFETY: the object was taken out of the only place that leads to it.
+                // SAFETY: the only pointer that led to the object has been replaced.
                 unsafe { handle.retire_with(object, poison) };
             }
             handle.flush();

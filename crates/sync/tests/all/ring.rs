@@ -94,7 +94,7 @@ fn simple<T: Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     ring(capacity)
 }
 
-/// An iterator need not report whether it has any items.
+/// The `size_hint` of an iterator need not show whether the iterator has any items.
 #[test]
 fn a_batch_of_unknown_length_finds_the_room_that_there_is() {
     let (mut producer, mut consumer): (Producer<u32>, Consumer<u32>) = ring(2);
@@ -104,7 +104,8 @@ fn a_batch_of_unknown_length_finds_the_room_that_there_is() {
     assert_eq!(consumer.pop_batch(2).collect::<Vec<_>>(), [1, 3]);
 }
 
-/// The room of all items that were taken is published, also that of items popped in between, and no other room.
+/// The consumer publishes the slots of a forgotten batch later, together with those of the items popped since. It must
+/// publish no other slots.
 #[test]
 fn a_forgotten_batch_is_told_of_later() {
     fn check<C: EventCount>() {
@@ -207,7 +208,7 @@ fn a_batch_that_is_forgotten_pops_nothing_twice() {
     assert_eq!(consumer.try_pop(), Ok(Box::new(2)));
     assert_eq!(consumer.try_pop(), Ok(Box::new(3)));
     assert_eq!(consumer.try_pop(), Err(PopError::Empty));
-    // The producer may never get the room of the two items that the forgotten batch took.
+    // The slots of the two items that the forgotten batch took may never become free for the producer.
     assert!(producer.push_batch((4..8).map(Box::new)) >= 2);
 }
 

@@ -57,7 +57,7 @@ fn no_wake_up_of_two_words_is_lost_where_time_is_a_fence() {
     hand_over::<TwoWord>(1, 2, (1 << 31) - 1);
 }
 
-/// On architectures other than x86-64, and under loom, the addition is atomic.
+/// Under loom, the addition to the word is atomic, as on architectures other than x86-64.
 #[test]
 fn no_wake_up_of_one_word_is_lost() {
     hand_over::<OneWord>(1, 1, 0);

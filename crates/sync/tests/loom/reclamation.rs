@@ -64,14 +64,15 @@ impl Shared {
     }
 }
 
-/// A barrier that gives its guarantee and nothing else, like barriers whose light side has no instructions, also on
-/// machines with fewer orders than x86. Each thread that executes light sides has a word. Of a light side and a heavy
-/// side, the one that comes second on the word has seen what the other's thread did before. Light sides of different
-/// threads are not ordered among themselves. A fence here would hide an ordering that is missing elsewhere.
+/// A barrier that gives only its guarantee, and no other ordering. It stands for barriers whose light side has no
+/// instructions, also on machines that order less than x86 does. Each thread that executes light sides has a word,
+/// which both sides change. The side that changes the word second sees what the thread of the first side did before.
+/// Light sides of different threads are not ordered among themselves. A fence here would hide an ordering that is
+/// missing elsewhere.
 #[derive(Clone)]
 struct Exchange {
     words: Arc<[AtomicU32; 3]>,
-    /// The thread of each word.
+    /// The threads that execute light sides. The index of a thread is also the index of its word.
     threads: Arc<Mutex<Vec<ThreadId>>>,
 }
 
@@ -111,7 +112,7 @@ fn against_a_retirer<B: Barrier>(barrier: B, read: impl FnOnce(Hazard<B>, &Share
         let shared = shared.clone();
         move || read(hazard, &shared)
     });
-    // SAFETY: the object was taken out of the only place that leads to it.
+    // SAFETY: the only pointer that led to the object has been replaced.
     unsafe { retirer.retire_with(shared.replace(), free) };
     retirer.flush();
     reader.join().unwrap();
@@ -146,14 +147,14 @@ fn spawn_reader<B: Barrier>(reading: Handle<B>, shared: &Arc<Shared>) -> thread:
 type Retire<B> = fn(&Arc<Shared>, &Handle<B>);
 
 fn by_a_function<B: Barrier>(shared: &Arc<Shared>, handle: &Handle<B>) {
-    // SAFETY: the object was taken out of the only place that leads to it.
+    // SAFETY: the only pointer that led to the object has been replaced.
     unsafe { handle.retire_with(shared.replace(), free) };
 }
 
 fn by_a_closure<B: Barrier>(shared: &Arc<Shared>, handle: &Handle<B>) {
     shared.replace();
     let shared = shared.clone();
-    // SAFETY: the object was taken out of the only place that leads to it.
+    // SAFETY: the only pointer that led to the object has been replaced.
     handle.pin().defer(move || unsafe { free(shared.object(0).cast()) });
 }
 
@@ -339,7 +340,8 @@ fn a_label_is_no_older_than_what_it_is_put_on() {
     label_model(Exchange::new);
 }
 
-/// The guard is forgotten: the next protection in the same slot releases the object.
+/// A forgotten guard keeps its object in the slot until the next protection. The reads before this protection must
+/// happen before the object is freed.
 #[test]
 fn what_was_read_comes_before_the_next_in_its_slot() {
     loom::model(|| {
@@ -355,8 +357,8 @@ fn what_was_read_comes_before_the_next_in_its_slot() {
     });
 }
 
-/// An object is taken out in an epoch whose heavy side is complete. A reader that is pinned in the next epoch must not
-/// find it any more. Only the epoch ensures that.
+/// An object is taken out in an epoch whose heavy side is already complete. A reader that is pinned in the next epoch
+/// must not find the object any more. Only the acquire and release operations on the epoch ensure that.
 #[test]
 fn with_an_epoch_comes_what_was_taken_out_before_it() {
     loom::model(|| {
@@ -365,7 +367,7 @@ fn with_an_epoch_comes_what_was_taken_out_before_it() {
         let [reading, writing, pinned] = [(); 3].map(|()| collector.register());
         let guard = pinned.pin();
         writing.collect();
-        // The next heavy side is complete, and the epoch waits for the guard.
+        // After this, the next heavy side is complete, and the epoch waits only for the guard.
         writing.collect();
         assert_eq!(collector.epoch(), 1);
         let reader = spawn_reader(reading, &shared);
@@ -377,8 +379,8 @@ fn with_an_epoch_comes_what_was_taken_out_before_it() {
     });
 }
 
-/// A reader is pinned repeatedly: if it is pinned in the present epoch, its earlier reads must happen before objects
-/// are freed.
+/// A reader is pinned twice. If the writer sees only the second pin, in the present epoch, the reads during the first
+/// pin must happen before objects are freed.
 #[test]
 fn what_was_read_comes_before_being_pinned_anew() {
     bounded(|| {
@@ -388,7 +390,7 @@ fn what_was_read_comes_before_being_pinned_anew() {
     });
 }
 
-/// The guard is forgotten: its protection ends with the handle.
+/// The protection of a forgotten guard ends with the handle. The reads must happen before objects are freed.
 #[test]
 fn what_was_read_comes_before_the_end_of_a_handle() {
     loom::model(|| {
@@ -398,8 +400,8 @@ fn what_was_read_comes_before_the_end_of_a_handle() {
     });
 }
 
-/// One reader releases a record and another one takes it: if the second is pinned in the present epoch, the reads of
-/// the first must happen before objects are freed.
+/// One reader releases a record, and a second reader takes it. The writer may see only the second reader's pin, which
+/// is in the present epoch. Even then, the first reader's reads must happen before objects are freed.
 #[test]
 fn what_was_read_comes_before_the_next_in_its_place() {
     loom::model(|| {
@@ -408,8 +410,8 @@ fn what_was_read_comes_before_the_next_in_its_place() {
         let (reading, writing) = (collector.register(), collector.register());
         let reader = spawn_reader(reading, &shared);
         by_a_function(&shared, &writing);
-        // The object gets its label before the record is taken, so that the ordering of the label cannot stand in for
-        // the acquire of taking the record.
+        // The object gets its label before the second reader takes the record. So the ordering of the label cannot
+        // stand in for the acquire with which the record is taken.
         writing.collect();
         let next = collector.register();
         let guard = next.pin();
@@ -419,7 +421,7 @@ fn what_was_read_comes_before_the_next_in_its_place() {
     });
 }
 
-/// A guard that contains its hazard pointer releases the object, and the hazard pointer stays.
+/// The guard releases the object, and its hazard pointer stays. The reads must happen before the object is freed.
 #[test]
 fn what_was_read_comes_before_the_end_of_an_owned_guard() {
     loom::model(|| {
@@ -445,11 +447,12 @@ fn what_is_left_behind_comes_with_what_was_written() {
                 let object = shared.replace();
                 // SAFETY: no pointer leads to the object any more, and no other thread has it.
                 unsafe { (*object.cast::<Object>()).with_mut(|value| *value = 7) };
-                // SAFETY: the object was taken out of the only place that leads to it.
+                // SAFETY: the only pointer that led to the object has been replaced.
                 unsafe { leaving.retire_with(object, free) };
             }
         });
-        // Loom starts with the executions in which the other thread is first, and does not find all of them by itself.
+        // The yield makes loom begin with the executions in which the other thread is first. Without it, loom does not
+        // find all of these.
         thread::yield_now();
         freeing.flush();
         leaver.join().unwrap();

@@ -64,8 +64,8 @@ fn nor_by_two_waiters() {
     say("hand_over::<MultiProducer>(2, 1, 0)", hand_over::<MultiProducer>(2, 1, 0));
 }
 
-/// Runs a sleeper that comes late: it finds a flag that was set for the previous version and that the publication of
-/// this version has yet to clear. Another thread sets the flag again and leaves.
+/// Runs a sleeper that finds a flag from the previous version. The publication that made the current version has not
+/// cleared this flag yet. Meanwhile another thread sets the flag again and leaves.
 macro_rules! come_late {
     ($count:ty) => {
         explore(|| {
@@ -86,8 +86,9 @@ macro_rules! come_late {
     };
 }
 
-/// A sleeper that finds a flag, and later that the flag is gone, must not mistake another sleeper's flag for it. The
-/// producer may overlook that other flag for a second, but the sleeper has already waited part or all of a second.
+/// A sleeper relies on a flag that it found set. If the flag is cleared and another sleeper sets it again, the first
+/// sleeper must not rely on the new flag. The producer may overlook the new flag for a second, but the first sleeper's
+/// second began earlier.
 #[test]
 fn what_was_taken_back_does_not_stand_again() {
     let explored = explore(|| {

@@ -13,7 +13,7 @@ use std::fmt::Display;
 
 use ascertain_sys::testing::left_out;
 
-/// Returns whether the largest programs run too, and notes that this one is left out if not.
+/// Returns whether the largest programs run too. If not, reports that `program` is left out.
 fn is_full_depth(program: impl Display) -> bool {
     let is_full = std::env::var("ASCERTAIN_MODEL_DEPTH").is_ok_and(|depth| depth == "full");
     if !is_full {

@@ -377,8 +377,8 @@ fn two_writers() {
     }));
 }
 
-/// A writer takes its object out by a store, which may still be in its buffer when other threads are two epochs
-/// further. The label must not be older than the store.
+/// A writer takes its object out by a store. This store may still be in the writer's buffer when other threads have
+/// advanced the epoch twice. The label must not be older than the store.
 #[test]
 fn a_label_comes_after_what_was_taken_out() {
     if !is_full_depth("a label that is set while others advance") {
@@ -416,7 +416,8 @@ fn a_label_comes_after_what_was_taken_out() {
     }));
 }
 
-/// The next owner of a slot may protect an object before the previous owner has released its own object.
+/// A slot must be cleared before it is released to its next owner. In the other order, the clearing could erase the
+/// object that the next owner protects.
 #[test]
 fn a_hazard_pointer_lets_go_before_it_gives_its_place_back() {
     assert_right(tso::explore(|| {

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpus::parse_list;
 
-/// The names of Arm's server cores. Each comes after the `CPU implementer` and the `CPU part` by which `/proc/cpuinfo`
-/// identifies it.
+/// Arm's server cores: the `CPU implementer` and the `CPU part` in `/proc/cpuinfo`, and the name of the core.
 const ARM_CORES: [(&str, &str, &str); 6] = [
     ("0x41", "0xd08", "Arm Cortex-A72"),
     ("0x41", "0xd0c", "Arm Neoverse N1"),

@@ -8,7 +8,7 @@ use std::{io, ptr};
 
 use rustix::mm::{self, MapFlags, ProtFlags};
 
-/// Size of the stack for the few calls between creating the process and executing the command, in bytes.
+/// Size in bytes of the stack that a new process uses until it executes the command.
 const STACK_BYTES: usize = 64 * 1024;
 
 /// The data that the launcher needs, at the same address in both processes. The pointers point into the same mapping
@@ -147,12 +147,12 @@ impl Writer {
 /// Minimum size of a mapping that is worth releasing, in bytes. The C library keeps its state in smaller mappings.
 const DISCARD_MIN_BYTES: usize = 256 * 1024;
 
-/// Size in bytes of the areas before and after an address that the launcher needs. These areas are not released. The
-/// size is also the largest page size.
+/// Size in bytes of the areas before and after each address that the launcher needs. These areas are not released. No
+/// page is larger than this size.
 const KEEP_BYTES: usize = 64 * 1024;
 
-/// Returns the large private anonymous mappings in `/proc/self/maps`, which can be released, without the areas around
-/// the two addresses `keep`.
+/// Returns the memory that a launcher can release. These are the large private anonymous mappings in `maps`, the text
+/// of `/proc/self/maps`, without the areas around the two addresses in `keep`.
 pub(super) fn discardable(maps: &str, keep: [usize; 2]) -> Vec<Range<usize>> {
     let keep = keep.map(|address| {
         let page = address / KEEP_BYTES * KEEP_BYTES;

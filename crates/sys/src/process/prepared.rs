@@ -95,7 +95,8 @@ impl Prepared {
     }
 
     /// Requests those counters of [`perf`](crate::perf) that the kernel does not keep for every process. Leaves out
-    /// counters that are not available here. None of them is available if this process has to start the command itself.
+    /// counters that are not available here. If this process has to start the command itself, without the small process
+    /// that usually starts it, none of them is available.
     #[must_use]
     pub fn counting(self) -> Self {
         self.counting_events(&perf::EVENTS)

@@ -14,7 +14,7 @@ use crate::Error;
 /// The path that the C library searches if `PATH` is not set.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// Returns the file for the command's program, searched for in the `PATH` that the command itself gets.
+/// Finds the file of the command's program. Searches the `PATH` that the command itself gets.
 pub(super) fn resolve(command: &Command) -> Result<PathBuf, Error> {
     let program = command.program.as_os_str();
     if program.as_bytes().contains(&b'/') {

@@ -39,8 +39,8 @@ pub(super) unsafe fn serve(control: &Control, request: BorrowedFd<'_>, parent: B
             let _ = poll(&mut events, None);
         }
         if !events[1].revents().is_empty() {
-            // The process that created the launcher has ended. No process would wait for a command that is still
-            // running.
+            // The process that created the launcher has ended. A command that is still running is killed, because no
+            // process would wait for it.
             if let Some(pid) = Pid::from_raw(control.pid.load(Ordering::Acquire)) {
                 let _ = kill_process_group(pid, Signal::KILL);
             }

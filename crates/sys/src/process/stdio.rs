@@ -117,7 +117,8 @@ impl Redirections {
         };
         let stdout = open(&self.stdout)?;
         let stderr = match &stdout {
-            // Two openings of one file would overwrite each other, and only one pipe can be read.
+            // Equal outputs share a descriptor: a file opened twice would overwrite its own data, and only one pipe can
+            // be read.
             Some(stdout) if self.stderr == self.stdout => {
                 Some(stdout.try_clone().map_err(Error::system("could not duplicate the output"))?)
             }
@@ -191,7 +192,8 @@ fn input_in_memory(bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// Releases the memory of the file, and prevents writing by processes that still have it open. Errors are ignored.
+/// Releases the memory of the file, and prevents further writes to it. Some processes may still have the file open.
+/// Errors are ignored.
 fn close_for_descendants(file: &File) {
     let _ = file.set_len(0);
     #[cfg(target_os = "linux")]

@@ -100,8 +100,8 @@ pub fn kill_group(leader: &Child) {
     let _ = kill_process_group(Pid::from_child(leader), Signal::KILL);
 }
 
-/// Returns whether a file or folder belongs to this user and its creator, the process `maker`, does not exist on this
-/// machine. A creator on another machine or in another container may still be running.
+/// Returns whether two conditions hold for a file or folder: it belongs to this user, and the process that made it,
+/// `maker`, does not exist on this machine. A maker on another machine or in another container may still be running.
 ///
 /// # Errors
 /// The error of the system when reading the metadata of the file.

@@ -26,7 +26,7 @@
 //! The data is indexed by `cpu_id`, the CPU. Newer kernels (6.3) also have `mm_cid`, which is dense: it is below the
 //! number of threads if there are fewer threads than CPUs. It would save memory that is never touched anyway. It is
 //! available only if the C library reports a sufficient length of the area (Debian 12's reports 20 bytes; `mm_cid` ends
-//! at 28). The number of the CPU has been there from the start, and its data is in the cache of that CPU.
+//! at 28). `cpu_id` is always available, and the data of that CPU is in the CPU's own cache.
 //!
 //! # Beware
 //!

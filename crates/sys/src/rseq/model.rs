@@ -1,7 +1,7 @@
 //! A model that executes the sequences instruction by instruction, from the same text as the assembly in
 //! [`sequences`](super::sequences). It explores every interleaving of two threads on one CPU and a third one on another
-//! CPU, with every moment at which the kernel can stop a thread. A control test leaves out one step or moves one, and
-//! must find a wrong state.
+//! CPU, with every moment at which the kernel can stop a thread. Each control test omits or moves one step, and the
+//! model must then find a wrong state.
 //!
 //! A thread that is switched away from in the middle of a sequence starts the sequence again. Stores are visible at
 //! once: the two threads share a CPU, and between CPUs the sequences rely on the kernel's fence.
@@ -80,7 +80,7 @@ enum Step {
 impl Thread {
     const NEW: Self = Self { sequence: 0, instruction: 0, registers: [0; 6], compared: Ordering::Equal };
 
-    /// Returns the thread at the beginning of its next sequence. One register has the given value.
+    /// Returns the thread at the beginning of its next sequence, with `value` in the register of this index.
     fn next(self, register: usize, value: u8) -> Self {
         let mut next = Self { sequence: self.sequence + 1, ..Self::NEW };
         next.registers[register] = value;
@@ -154,8 +154,8 @@ impl Thread {
     }
 }
 
-/// The two threads of CPU 0 and the number of the one that runs. `there` is the progress of the thread of CPU 1, and
-/// the item that it holds.
+/// The state of all threads: the two threads of CPU 0, and the index of the one that runs. `there` describes the thread
+/// of CPU 1 by its progress and the item that it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Threads {
     here: [Thread; 2],
@@ -182,8 +182,8 @@ impl Threads {
     }
 }
 
-/// A state of the machine. `here` executes one step of the thread that runs on CPU 0, and `there` one of the thread on
-/// CPU 1. The result is `None` if that thread has nothing left to do.
+/// A state of the machine. The method `here` executes one step of the thread that runs on CPU 0, and the method `there`
+/// one step of the thread on CPU 1. Each returns the next state, or `None` if its thread has ended.
 trait State: Copy + Eq + Hash {
     fn threads(&mut self) -> &mut Threads;
     fn here(self, texts: &[Vec<&str>; 2]) -> Option<Self>;
@@ -282,8 +282,8 @@ impl State for Stealing {
     }
 }
 
-/// Returns the text of a wrong push or pop for a control test. It reads the top of the stack before the limit, the
-/// value that decides whether it may continue.
+/// Returns the text of a push or pop that is wrong on purpose, for a control test. It reads the top of the stack before
+/// the limit. A correct push or pop reads the limit first.
 fn top_first(text: &'static str) -> Vec<&'static str> {
     let mut text: Vec<&str> = text.lines().collect();
     let limit = text.iter().position(|line| line.starts_with("mov {limit}")).expect("the sequence reads a limit");
@@ -310,7 +310,7 @@ struct Revoking {
     memory: Memory,
     /// The thread of CPU 0 that acquired the words last.
     latest: Option<usize>,
-    /// The thread that had acquired the words last when the revocation began.
+    /// The thread that was the latest acquirer when the revocation began.
     revoked: Option<usize>,
     is_wrong: bool,
 }
@@ -331,8 +331,8 @@ impl State for Revoking {
                 thread = thread.next(OWNER, thread.registers[OWNER]);
             }
             Step::Done => {
-                // The commit must be by the latest acquirer. If the words of that acquirer are revoked, the commit must
-                // come before the revocation is complete.
+                // Only the latest acquirer may commit. If a revocation takes the words from this thread, the thread
+                // must commit before the revocation is complete.
                 let is_revoked = self.revoked == Some(running) && self.threads.there.0 == 2;
                 self.is_wrong |= self.latest != Some(running) || is_revoked;
                 thread = Thread { sequence: 2, ..Thread::NEW };

@@ -40,7 +40,8 @@ mod imp {
     const NULL: u32 = 3;
 
     /// Sleeps `sleeps` times. Before each sleep it sets the register GS such that an older kernel restores another base
-    /// when it switches back to this thread. Returns how often that happened, and how many switches the kernel counted.
+    /// when it switches back to this thread. Returns how often the base was another one, and how many switches the
+    /// kernel counted.
     ///
     /// # Errors
     /// [`Unsupported`](io::ErrorKind::Unsupported) if a null selector does not set the base to 0 (AMD before Zen 2).
@@ -152,8 +153,8 @@ mod tests {
 
     use super::*;
 
-    /// The number of events that GS shows depends on the machine. So does the number of switches, because a thread that
-    /// waits for a CPU longer than its sleep does not cause one. The test checks that the functions restore everything.
+    /// The number of events that GS shows depends on the machine. So does the number of switches, because not every
+    /// sleep causes one. The test checks that the functions restore everything.
     #[test]
     fn nothing_is_seen_that_was_not() {
         let tried =

@@ -1,8 +1,9 @@
 //! The data of one CPU, and functions in plain Rust that do the same as the sequences.
 //!
-//! The plain functions are for callers with exclusive access to the data. Without it, updates are lost. Sequences on
-//! two CPUs lose updates too, if they get subslices that begin at different elements and so use the same element.
-//! Memory stays safe in any case: all data is atomic and relaxed, and none of the data is an address.
+//! The plain functions are for callers with exclusive access to the data. Without exclusive access, updates are lost.
+//! Sequences on two CPUs also lose updates if they use the same element: this happens if they get subslices that begin
+//! at different elements. Memory stays safe in any case: all data is atomic and relaxed, and none of the data is an
+//! address.
 //! [`Stacks`](super::Stacks) holds addresses.
 
 use std::mem::size_of;
@@ -45,8 +46,8 @@ impl Count {
     }
 }
 
-/// The words of a CPU, which belong to the thread that acquired them last. The owner is identified by a generation,
-/// which each acquisition increases by one.
+/// The words of a CPU. They belong to the thread that acquired them last. A number, the generation, identifies this
+/// owner: each acquisition increases it by one.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 pub struct OwnedWords {
@@ -56,15 +57,16 @@ pub struct OwnedWords {
 }
 
 impl OwnedWords {
-    /// Acquires the words as [`Area::acquire`](super::Area::acquire) does. Returns the generation of the new owner.
+    /// Makes the caller the owner of these words, as [`Area::acquire`](super::Area::acquire) does. Returns the
+    /// generation that identifies the new owner.
     pub fn acquire(&self) -> u64 {
         let generation = self.generation.load(Relaxed) + 1;
         self.generation.store(generation, Relaxed);
         generation
     }
 
-    /// Stores as [`Area::store`](super::Area::store) does while the thread is on the CPU of the words. Returns `false`
-    /// if the words belong to another owner now.
+    /// Stores `value` in the word with the index `word`, if the words still belong to `owner`. Otherwise returns
+    /// `false`. [`Area::store`](super::Area::store) does the same for a thread that is on the CPU of the words.
     #[must_use]
     pub fn store(&self, owner: u64, word: usize, value: u64) -> bool {
         let is_owner = self.is_owned_by(owner);
@@ -74,8 +76,8 @@ impl OwnedWords {
         is_owner
     }
 
-    /// Returns whether the words still belong to `owner`. If so, no other thread has acquired the words since `owner`
-    /// did, and no caller has [disowned](Self::disown) them.
+    /// Returns whether the words still belong to `owner`. They do if, since `owner` acquired the words, no other thread
+    /// has acquired them and no caller has [disowned](Self::disown) them.
     #[must_use]
     pub fn is_owned_by(&self, owner: u64) -> bool {
         self.generation.load(Relaxed) == owner
@@ -84,9 +86,9 @@ impl OwnedWords {
     /// Takes the words from their owner. May be called on any CPU. A store of the old owner may still be in progress
     /// until a [`fence`](super::fence()).
     ///
-    /// The new generation belongs to no owner. A thread that is acquiring the words at this moment may overwrite it
-    /// with the same generation or an older one. But that generation had no owner before: this function has set every
-    /// generation above that of the last owner.
+    /// The new generation belongs to no owner. If a thread is acquiring the words at this moment, it may overwrite the
+    /// new generation with an equal or smaller one. That generation is still greater than the last owner's, and has not
+    /// been used before.
     pub fn disown(&self) {
         self.generation.fetch_add(1, Relaxed);
     }

@@ -38,7 +38,8 @@ use super::plain::STRIDE_SHIFT;
 /// ```
 #[derive(Debug)]
 pub struct Stacks {
-    /// The stacks, which stay private to this type: a caller with access to some of them could use one for another CPU.
+    /// The stacks, one per CPU. They are private to this type: a caller who has only some of them could use the stack
+    /// of one CPU for another CPU.
     pub(super) of_cpus: Box<[Stack]>,
 }
 
@@ -53,7 +54,7 @@ impl Stacks {
         Self { of_cpus: (0..cpus).map(|_| Stack::new(capacity)).collect() }
     }
 
-    /// Returns the number of CPUs that have a stack: those whose number is below it.
+    /// Returns the number of CPUs that have a stack. These are the CPUs whose number is below the result.
     #[must_use]
     pub fn cpus(&self) -> usize {
         self.of_cpus.len()
@@ -203,8 +204,8 @@ impl Stack {
     pub(super) fn admit(&self, is_admitted: bool) {
         let (first, end) = (self.slot(0), self.slot(self.capacity));
         let (floor, ceiling) = if is_admitted { (first, end) } else { (end, first) };
-        // A sequence that sees these stores also sees what the user of the stack did before. x86 keeps stores in order,
-        // so Release only restricts the compiler.
+        // A sequence that sees these stores also sees what the caller who stopped the stack did before. x86 keeps
+        // stores in order, so Release only restricts the compiler.
         self.floor.store(floor.as_ptr(), Release);
         self.ceiling.store(ceiling.as_ptr(), Release);
     }

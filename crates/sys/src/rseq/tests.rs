@@ -70,8 +70,8 @@ fn a_stack_refuses_before_sequences_under_way_are_ended() {
     }
 }
 
-/// Two threads stop the same stack in turn, as above. Miri can stop a thread at any point, so this test fails there if
-/// one thread admits sequences after the other has stopped them.
+/// Two threads stop the same stack in turn; no sequences run. Miri can stop a thread at any point. So this test fails
+/// under Miri if one thread admits sequences again although the other thread has stopped them.
 #[test]
 fn a_stopped_stack_refuses_until_its_stopper_ends() {
     let stacks = Stacks::new(1, 1);
@@ -167,7 +167,7 @@ mod sequences {
         assert_eq!(area.store(usize::MAX >> 32, &OwnedWords::default(), 0, 0, 1), Outcome::Refused);
     }
 
-    /// The data ends before the CPU that the thread is on.
+    /// The data covers only CPUs below the one that the thread is on.
     #[test]
     fn nor_on_the_first_cpu_that_has_none() {
         let Some(area) = area() else { return };

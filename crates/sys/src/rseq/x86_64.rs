@@ -281,8 +281,8 @@ impl Area {
         }
     }
 
-    /// Acquires the words of the CPU that the thread is on, from whoever had them. Returns that CPU, and the number
-    /// that identifies the thread as their owner. Refused if that CPU has no words.
+    /// Acquires the words of the CPU that the thread is on, from their previous owner. Returns that CPU, and the number
+    /// that identifies the thread as the new owner. Refused if that CPU has no words.
     #[inline]
     pub fn acquire(self, owned: &[OwnedWords]) -> Outcome<(usize, u64)> {
         let (cpu, owner): (usize, u64);
@@ -314,8 +314,9 @@ impl Area {
         }
     }
 
-    /// Stores `value` in one of the words of `cpu`, if `owner`, which [`acquire`](Self::acquire) returned, still owns
-    /// them. Refused if the thread is on another CPU, or the words have another owner.
+    /// Stores `value` in the word with the index `word` among the words of `cpu`. `owner` is the number that
+    /// [`acquire`](Self::acquire) returned. Refused if the thread is on another CPU, or if `owner` no longer owns the
+    /// words.
     ///
     /// # Panics
     /// If there is no such word.

@@ -1,5 +1,5 @@
-//! A child that requests its number before this crate's handler runs. The test is alone in its process, because the C
-//! library calls its handlers there in the order in which they were registered.
+//! A child that requests its generation before this crate's fork handler has run. The test is alone in its process,
+//! because the C library calls handlers in the order in which they were registered in the process.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -28,8 +28,8 @@ fn a_child_keeps_the_number_that_it_was_given_first() {
         if !has_memory_that_is_wiped() {
             return left_out("the kernel has no memory that it wipes in a child (Linux before 4.14)");
         }
-        // SAFETY: the handler does only what any thread of a child may do. It is registered before this crate registers
-        // its own.
+        // SAFETY: the handler does only what any thread of a child may do. It is registered before the handler of this
+        // crate, so the C library calls it first.
         unsafe { libc::pthread_atfork(None, None, Some(request_number)) };
         let parent = generation();
         // SAFETY: the child compares numbers and ends by `_exit`.

@@ -126,7 +126,7 @@ fn a_second_signal_ends_the_process_at_once() {
     helper.command();
     helper.signal("INT");
     helper.appears("stays", |_| true);
-    // A signal right after the first would count as the same request.
+    // If the second signal came sooner, it would count as the same request as the first one.
     std::thread::sleep(Duration::from_millis(300));
     helper.signal("INT");
     assert_eq!(helper.wait().code(), Some(130));

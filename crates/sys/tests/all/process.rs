@@ -80,7 +80,8 @@ fn the_commands_own_path_is_searched() {
     assert!(matches!(Prepared::new(&command), Err(Error::NotFound { .. })));
     command.env = vec![("PATH".into(), directory.path().into())];
     assert_eq!(run(&command).exit, Exit::Code(9));
-    // A program in a folder that may not be searched counts as absent. (Root may search the folder, and finds nothing.)
+    // A program counts as absent if the user may not search its folder. (Root may search the folder, and finds
+    // nothing.)
     let closed = tempfile::tempdir().unwrap();
     fs::set_permissions(closed.path(), Permissions::from_mode(0o000)).unwrap();
     command.env = vec![("PATH".into(), closed.path().into())];
@@ -435,7 +436,7 @@ fn arguments_need_not_be_unicode() {
     assert_eq!(fs::read(path).unwrap(), [b'a', 0xff]);
 }
 
-/// A process migrates if it pins itself to one CPU and then to another. A process that sleeps gives up its CPU, even on
+/// A process that pins itself to one CPU and then to another migrates. A process that sleeps gives up its CPU, even on
 /// a busy machine.
 #[cfg(target_os = "linux")]
 #[test]

@@ -51,7 +51,8 @@ proptest! {
     fn what_is_accepted_means_the_same_to_a_shell(
         parts in proptest::collection::vec(proptest::sample::select(&PARTS[..]), 1..12),
     ) {
-        // A placeholder for the program comes first, because `printf` takes its place in the shell.
+        // The first word is a placeholder for the program, for which `split` has special rules. In the shell, `printf`
+        // is the program.
         let line = format!("program {}", parts.concat());
         if let Ok(words) = split(&line) {
             prop_assert_eq!(words_of_the_shell(&line), words);

@@ -231,8 +231,8 @@ fn unlocked_additions_overwrite_and_locked_ones_do_not() {
 
 #[test]
 fn an_addition_is_one_instruction_to_a_heavy_barrier() {
-    // If the addition of 1 has not reached memory when the barrier ends, its load comes after the barrier. So the
-    // addition of 10 is not lost.
+    // If the addition of 1 has not reached memory when the barrier ends, the addition loads its value after the
+    // barrier. So it sees the 10, and the 10 is not lost.
     let seen = outcomes([
         |[x, _]| {
             x.add_unlocked(1);
@@ -288,8 +288,8 @@ fn a_sleep_may_time_out_and_time_passes_then() {
 
 #[test]
 fn no_store_stays_in_a_buffer_for_a_second() {
-    // The pairs of two values: whether the sleeper sees the store, and whether the store was issued before the sleep
-    // (0) or possibly after it began (1).
+    // Pairs of two values. The first is 1 if the sleeper sees the store. The second is 0 if the store was issued before
+    // the sleep, and 1 if it may have been issued later.
     let seen_after = |timeout| {
         let seen = Arc::new(Mutex::new(BTreeSet::new()));
         let record = seen.clone();

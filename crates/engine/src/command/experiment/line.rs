@@ -345,8 +345,8 @@ pub(super) struct HookLines {
     pub cleanup: Option<CommandLine>,
 }
 
-/// The identity of a set-up: two commands with the same key share one set-up. It has the command lines of set-up and
-/// clean-up, and the environment variables, all with their parameters replaced.
+/// The identity of a set-up: two commands with the same key share one set-up. The key has the command lines of set-up
+/// and clean-up, and the environment variables, all with their parameters replaced.
 pub(super) type SetupKey = ([Option<String>; 2], Vec<(OsString, OsString)>);
 
 impl HookLines {

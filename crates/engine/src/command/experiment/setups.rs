@@ -30,7 +30,7 @@ pub(super) struct Setups {
 #[derive(Default)]
 struct ActiveSetup {
     users: usize,
-    /// The files that the arms' command lines read. Each has the name of a command that reads it.
+    /// The files that the command lines of these arms read, each with the name of a command that reads the file.
     files: HashMap<PathBuf, String>,
 }
 
@@ -42,8 +42,8 @@ pub(super) struct SetupGuard<'s> {
 }
 
 impl Setups {
-    /// Runs the set-up in `hooks` for the command `line`, unless it is already in use by another arm. Dropping the
-    /// returned guard ends this use.
+    /// Runs the set-up in `hooks` for the command `line`, unless another arm already uses this set-up. Dropping the
+    /// returned guard ends this arm's use of the set-up.
     ///
     /// # Errors
     /// If the set-up fails. Its clean-up does not run then. Also if the set-up changes a file of a command

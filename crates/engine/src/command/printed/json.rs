@@ -61,8 +61,8 @@ impl JsonPath {
     }
 }
 
-/// Returns the last JSON object or list that begins at the start of a line. Skips other text. Also skips indented JSON,
-/// because it belongs to a larger value, which is then incomplete or invalid.
+/// Returns the last JSON object or list that begins at the start of a line. Skips other text. Also skips indented JSON.
+/// It belongs to a larger value, which is invalid or incomplete: a valid one would have been read as a whole.
 pub(super) fn last_value(output: &str) -> Option<Value> {
     let (mut last, mut at) = (None, 0);
     while at < output.len() {

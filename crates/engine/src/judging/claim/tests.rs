@@ -124,8 +124,8 @@ fn what_a_rate_takes_depends_on_what_was_seen() {
     assert_eq!(judge.verdict(), (Verdict::Undecided, vec![]), "enough for that, and no answer yet");
 }
 
-/// After few trials, the expected growth is high even if they were unlucky. So the claim gets more trials, before a
-/// claim with slow growth takes all the time.
+/// After few trials, the expected growth is high even if these trials were unfavourable. The claim then gets more
+/// trials before a claim with slow growth takes all the time.
 #[test]
 fn what_few_trials_say_does_not_starve_a_claim() {
     let of = |trials: u64, share: f64| {

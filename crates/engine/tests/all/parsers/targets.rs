@@ -33,7 +33,8 @@ pub fn claims(bytes: &[u8]) {
     }
 }
 
-/// The text of a predicate is parsed as the same predicate, up to the eleven digits that are written.
+/// A printed predicate can be parsed again, and is then the same, except that numbers are only printed to twelve
+/// digits.
 pub fn predicates(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let metrics = Sums::new().spec.metrics;
@@ -52,8 +53,8 @@ pub fn predicates(bytes: &[u8]) {
     }
 }
 
-/// Reading a column gives the same result, whatever the sizes of the pieces that are read, and only finite numbers. The
-/// first byte selects the column.
+/// Checks that reading a column returns only finite numbers. The result must be the same if the input arrives one byte
+/// at a time. The first byte of the input selects the column.
 pub fn columns(bytes: &[u8]) {
     /// Returns one byte at a time, as a pipe may.
     struct Slow<'a>(&'a [u8]);

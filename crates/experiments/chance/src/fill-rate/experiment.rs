@@ -56,13 +56,13 @@ struct Row {
 
 struct Rows(Vec<Row>);
 
-/// A function that draws a fill rate: the share of all places in `bins` bins that are taken when the first bin is full.
-/// Each bin has `capacity` places.
+/// A function that draws a fill rate for `bins` bins of `capacity` places each. The fill rate is the share of all
+/// places that are taken when the first bin is full.
 type Sample = fn(bins: u64, capacity: u64, rng: &mut Xoshiro256PlusPlus) -> f64;
 
 impl Session for Rows {
-    /// Checks the mean fill rate of many draws, because a single draw has no right answer. The expected mean is that of
-    /// thrown balls, with another seed. The rows are so small that throwing is quick.
+    /// Checks the mean fill rate of many draws, because a single draw has no right answer. The expected mean is
+    /// computed by throwing balls, with another seed. The rows of bins are small, so throwing is quick.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         const SAMPLES: u64 = 200;
         let mean = |sample: Sample, seed| {
@@ -93,8 +93,8 @@ impl Session for Rows {
     }
 }
 
-/// Throws balls at random into `bins` bins of `capacity` until one bin is full. Returns the share of all places in the
-/// bins that are then taken. This is the reference method; its time is proportional to the number of balls.
+/// Throws balls at random into `bins` bins of `capacity` places until one bin is full. Returns the share of all places
+/// that are taken by then. This is the reference method; its time is proportional to the number of balls.
 fn thrown(bins: u64, capacity: u64, rng: &mut Xoshiro256PlusPlus) -> f64 {
     let mut held = vec![0_u64; bins as usize];
     let mut balls = 0_u64;

@@ -26,7 +26,7 @@ const TCP: &str = "tcp";
 
 indices! { P99, P50, P90, WORST, SENT, SENT_PER_S, ANSWERED_PER_S, ANSWERED, LOST, TRUNCATED, STRANGE, BEHIND, CPU }
 /// Index of the first metric that is reported separately for each response code. Each code has three such metrics: the
-/// share of queries with this answer, and two quantiles of the time to it.
+/// share of queries with this code, and two quantiles of the time until the answer.
 const BY_CODE: usize = 13;
 
 /// The names of the response codes, in the order of their numeric values. Codes from 6 on, which are about updates, are
@@ -131,7 +131,8 @@ impl Experiment for DnsLoad {
         }
     }
 
-    /// Returns the memory for the arm with the most queries, because only one arm is measured at a time.
+    /// Returns the memory that the arm with the most queries needs. This is enough, because only one arm is measured at
+    /// a time.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
         let of_arm = |arm: &Arm| Some(rate_per_s(arm).ok()? * arm.integer("seconds").ok()? * QUESTION_BYTES);
         arms.iter().filter_map(of_arm).max().unwrap_or(0)

@@ -27,8 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const FIRST_QUESTIONS: u64 = 10;
 /// Smallest share of the required query rate that the client must reach. Below it, the client counts as the bottleneck.
 const LEAST_SENT: f64 = 0.99;
-/// Delay behind the schedule in nanoseconds. If one of a hundred queries is sent this late or later, the client counts
-/// as the bottleneck.
+/// Delay behind the schedule in nanoseconds. If at least one query in a hundred is sent this late, the client counts as
+/// the bottleneck.
 const LATE_NS: f64 = 1e7;
 
 pub struct Load {

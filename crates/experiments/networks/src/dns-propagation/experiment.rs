@@ -260,8 +260,8 @@ impl Experiment for DnsPropagation {
         arm.variant == WATCH
     }
 
-    /// Returns the memory for the arm with the most queries until its time limit, because only one arm is measured at a
-    /// time.
+    /// Returns the memory for all queries of one arm until its time limit. This is the arm with the most queries,
+    /// because only one arm is measured at a time.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
         let of_arm = |arm: &Arm| {
             let (ports, interval) = rhythm(arm).ok()?;

@@ -100,8 +100,8 @@ pub trait Interface: Send + Sync {
     fn zone_request(&self, zone_id: &str) -> ApiRequest;
     /// Returns a request for the zones with this name.
     fn zones_request(&self, name: &Name) -> ApiRequest;
-    /// Returns a request that adds a record to a name without records of this type, or that removes exactly this
-    /// record.
+    /// Returns a request for a change. If `is_added`, it adds the record to a name that has no records of this type.
+    /// Otherwise it removes exactly this record.
     fn change_request(&self, zone_id: &str, record: &Record, is_added: bool) -> ApiRequest;
     /// Returns a request for the status of a change.
     fn status_request(&self, zone_id: &str, change_id: &str) -> ApiRequest;
@@ -127,8 +127,8 @@ pub struct Hosted {
     endpoint: Option<String>,
     limit: Duration,
     pub settling: Duration,
-    /// The end of the latest request for a change whose result is unknown; `None` if there is no such request. At first
-    /// this is the time when the client was created, because an earlier process may have sent such a request.
+    /// The moment at which the latest change request with an unknown result ended; `None` if no result is unknown. At
+    /// first this is the moment when the client was created, because an earlier process may have sent such a request.
     unsure_since: Mutex<Option<Instant>>,
     // Runs in its own thread, so that connections stay open between requests.
     runtime: Runtime,
@@ -289,8 +289,8 @@ impl Hosted {
         }
     }
 
-    /// Returns `false` as long as the provider may still carry out an earlier request for a change whose result is
-    /// unknown.
+    /// Returns `false` as long as the provider may still carry out an earlier change, because the result of the request
+    /// for that change is unknown.
     fn is_settled(&self) -> bool {
         let unsure_since = *self.unsure_since.lock().unwrap_or_else(PoisonError::into_inner);
         unsure_since.is_none_or(|since| since.elapsed() >= self.settling)

@@ -63,12 +63,11 @@ pub struct Replica {
 /// The observations of one address of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
-    /// The smallest number of replicas that can have given the answers, in the order in which they received the change.
-    /// Empty if the server did not answer.
+    /// The replicas in the order in which they received the change: as few as can have given all the answers. Empty if
+    /// the server did not answer.
     pub replicas: Vec<Replica>,
-    /// The time of each query in ns, and whether its answer was new. It is only filled if the answers of one port
-    /// alternated between new and old, under one identity, so that at least two replicas must have given them.
-    /// Otherwise it is empty.
+    /// The moment of each query in ns, and whether its answer was new. Empty unless at least two replicas must have
+    /// given the answers of one port, because these alternated between new and old under one identity.
     pub mixed: Vec<(u64, bool)>,
     /// Number of source ports that got an answer.
     pub ports: usize,
@@ -88,8 +87,8 @@ impl Server {
     }
 }
 
-/// Bounds of three times: when the first answers, half of the answers and all answers were new, which means that they
-/// had the change.
+/// Bounds of three moments: those at which the first answer, half of the answers, and all answers were new. An answer
+/// is new if the replica that gave it had the change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Times {
     pub first: Moment,
@@ -214,10 +213,10 @@ fn first_and_last(mut strand: Vec<Reading>, call_ns: u64) -> [Moment; 2] {
     [since(call_ns, before_ns, first_ns), since(call_ns, strand[last_old].sent_ns, last_ns)]
 }
 
-/// Joins strands, each with the answers of one replica, that may be of the same replica. Their identities must not
-/// differ, and their bounds must overlap. A strand that lost answers at the time of the change has wide bounds, so it
-/// may fit several replicas. Such a strand is added to the first replica that it fits, and leaves that replica's bounds
-/// as they are.
+/// Joins strands that may be from the same replica, because their bounds overlap. A strand is a list of answers of one
+/// replica; all strands here have the same identity. A strand that lost answers at the time of the change has wide
+/// bounds, so it may fit several replicas. It is added to the first replica that it fits, and does not change the
+/// bounds of that replica.
 fn fewest(strands: Vec<Replica>) -> Vec<Replica> {
     let width_ns = |strand: &Replica| strand.had.until_ns().saturating_sub(strand.had.low_ns);
     let mut widths_ns: Vec<u64> = strands.iter().map(width_ns).collect();
@@ -236,8 +235,8 @@ fn fewest(strands: Vec<Replica>) -> Vec<Replica> {
     replicas
 }
 
-/// Joins strands, each with the answers of one replica, if their bounds overlap, so that as few replicas as possible
-/// remain.
+/// Joins strands whose bounds overlap, so that as few replicas as possible remain. A strand is a list of answers of one
+/// replica.
 fn with_common_moments(mut strands: Vec<Replica>) -> Vec<Replica> {
     strands.sort_unstable_by_key(|strand| (strand.had.until_ns(), strand.had.low_ns));
     let mut replicas: Vec<Replica> = Vec::new();
@@ -255,8 +254,8 @@ fn with_common_moments(mut strands: Vec<Replica>) -> Vec<Replica> {
     replicas
 }
 
-/// Returns when the first answers, half of the answers and all answers of the servers were new. All servers have the
-/// same weight. Returns `None` if a server does not answer.
+/// Returns the moments at which the first answer, half of the answers, and all answers of the servers were new. All
+/// servers have the same weight. Returns `None` if a server does not answer.
 pub fn times<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Option<Times> {
     let mut moments = Vec::new();
     for server in servers {
@@ -299,9 +298,9 @@ pub fn steps(gap_ns: u64, end_ns: u64) -> impl Iterator<Item = u64> {
     (1..=end_ns / step_ns).map(move |number| number * step_ns)
 }
 
-/// Returns the share of new answers of a server at `time_ns` after the call. It is the sum, over the replicas, of a
-/// replica's share of the answers times the probability that it has the change. If new and old answers alternate, the
-/// share is counted among the answers within `interval_ns` around the time; `None` if there are no such answers.
+/// Returns the share of a server's answers that were new at `time_ns` after the call. Each replica contributes its
+/// share of the answers, multiplied by the probability that it has the change. If new and old answers alternate, the
+/// share is that of the answers in the interval of length `interval_ns` around the moment; `None` if there are none.
 pub fn share_at(server: &Server, time_ns: u64, call_ns: u64, interval_ns: u64) -> Option<f64> {
     if server.mixed.is_empty() {
         return Some(server.replicas.iter().map(|replica| replica.share * replica.had.share_at(time_ns)).sum());

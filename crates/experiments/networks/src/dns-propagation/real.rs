@@ -34,8 +34,8 @@ fn free_addresses<const N: usize>() -> [SocketAddr; N] {
     })
 }
 
-/// Returns the program with its configuration from `part` on replaced by `by`. Keeps the zone's file only if
-/// `has_zone`; other servers get the zone from a primary.
+/// Returns the program with a changed configuration: the text `by` replaces everything from `part` on. Keeps the zone's
+/// file only if `has_zone`; other servers get the zone from a primary.
 fn changed(mut program: Program, part: &str, by: &str, has_zone: bool) -> Program {
     let conf = &mut program.files[0].1;
     let (before, _) = conf.split_once(part).unwrap_or_else(|| panic!("{part} is not in {conf}"));
@@ -153,8 +153,8 @@ fn knot_is_told_and_holds_its_notify_back() {
     let out = measured(&mut updates_of_all);
     assert_eq!(out.iter().filter(|sample| sample.metric == SERVER).count(), 3);
     assert_eq!(updates_of_all.arms[0].zone.primary(), Some(0));
-    // The other servers learn of the change a second later, and are observed to have it after that. The estimate is the
-    // middle of both times. The remark about the delay is tested in `remarks`.
+    // The other servers get the change about a second later. The estimate is the middle between the bounds, so it is at
+    // least about half a second. The remark about the delay is tested in `remarks`.
     assert!(value(&out, HELD) >= 0.0 && value(&out, ALL) >= 0.49e9, "{} {}", value(&out, HELD), value(&out, ALL));
     assert!(value(&out, DONE) > 0.0);
     // An update without a key is refused.

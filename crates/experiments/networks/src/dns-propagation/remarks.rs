@@ -76,8 +76,8 @@ fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// Returns a remark about the time that passes after the provider reports a change as done, until the last server has
-/// it. Returns `None` if there is a change that the provider did not report as done.
+/// Returns a remark about the time between two events: the provider reports a change as done, and the last server has
+/// the change. Returns `None` if the provider did not report every change as done.
 pub fn done(changes: &[ObservedChange]) -> Option<Remark> {
     let before = |change: &ObservedChange| {
         let done_ns = change.done_ns? as f64;

@@ -76,7 +76,8 @@ fn truth_of(truth: &[ReplicaUpdate], server: usize) -> Vec<u64> {
     moments
 }
 
-/// Returns the delays of eight replicas. Successive delays differ by `least_gap_ms` to 80 ms more.
+/// Returns the delays of eight replicas. The difference between two successive delays is random, from `least_gap_ms` to
+/// `least_gap_ms` + 80 ms.
 fn delays(chance: &mut Xoshiro256PlusPlus, least_gap_ms: u64) -> Vec<Duration> {
     let mut at_ms = chance.random_range(0..100);
     let of_replica = |_| {

@@ -25,7 +25,8 @@ use crate::levels::{given, milliseconds};
 use crate::links::failed;
 use crate::name_servers::{address, addresses};
 
-/// Largest random deviation of the simulated delays from one change to the next, as a share of the delay.
+/// Largest random deviation of a simulated delay, as a share of that delay. Each change of the zone has other
+/// deviations.
 const JITTER: f64 = 0.05;
 
 /// The record that another program changes, and its expected value.
@@ -200,9 +201,9 @@ fn of_one_family(mut servers: Vec<(String, SocketAddr)>) -> Vec<(String, SocketA
     servers
 }
 
-/// Returns the simulation of an arm's zone. With `together`, all servers receive a change at the same times, and the
-/// replicas of each server one after the other. With `apart`, the servers receive a change one after the other. In both
-/// cases, the last one receives it after `slowest_ms`, and the earlier ones at equal distances before that.
+/// Returns the simulation of an arm's zone. With `together`, all servers receive a change at the same time, but the
+/// replicas of each server receive it one after the other. With `apart`, the servers receive it one after the other. In
+/// both cases, the delays grow in equal steps up to `slowest_ms`.
 fn simulation_spec(arm: &Arm, seed: u64) -> Result<SimulationSpec, TargetError> {
     let (servers, replicas) = (arm.integer("servers")?, arm.integer("replicas")?);
     let slowest = milliseconds(arm, "slowest_ms")?;

@@ -1,4 +1,4 @@
-//! Tests of changes of simulated zones, from the session to the metrics.
+//! Tests in which a session changes a simulated zone, measures the change, and reports its metrics.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,7 +36,8 @@ fn arm(variant: &str, levels: &[(&str, u64)]) -> Arm {
 /// Levels that cause few queries, for busy machines.
 const CALM: [(&str, u64); 3] = [("interval_ms", 100), ("ports", 8), ("slowest_ms", 300)];
 
-/// The bounds of each time must hold, however late everything is, because each answer limits the time correctly.
+/// The bounds of each moment must contain the true moment, however slow the machine is. Late answers only widen the
+/// bounds.
 #[test]
 fn what_is_said_holds_of_the_truth() {
     for variant in [TOGETHER, APART] {
@@ -95,8 +96,8 @@ fn each_change_has_its_metrics() {
         assert!(value(FIRST) <= value(HALF) && value(HALF) <= value(ALL));
         assert_eq!(value(ALL) - value(DONE), value(DONE_BEFORE));
         assert_eq!(value(INTERVAL), 100e6);
-        // The slowest replica has the change after 300 ms, and is observed to have it later. The estimate is the middle
-        // of both.
+        // The slowest replica gets the change after 300 ms. The estimate is the middle between the bounds, so it is at
+        // least 150 ms.
         assert!(value(ALL) >= 150e6, "{}", value(ALL));
     }
 }
@@ -118,7 +119,7 @@ pub fn arm_with(variant: &str, levels: &[(&str, &str)]) -> Arm {
     Arm { point, ..arm }
 }
 
-/// Makes the session wait for each answer as long as needed, and end the queries before the change once it has answers.
+/// Makes the session wait for each answer for up to [`PATIENCE`], and keeps the queries before the change short.
 pub fn patient(mut updates: Updates) -> Updates {
     for arm in &mut updates.arms {
         (arm.least_patience, arm.first_look) = (PATIENCE, Duration::ZERO);
@@ -130,7 +131,7 @@ fn measured(arm: &Arm) -> Result<Samples, TargetError> {
     measured_within(arm, PATIENCE)
 }
 
-/// Measures with this time limit for answers.
+/// Measures the arm. `patience` is the time limit for an answer.
 fn measured_within(arm: &Arm, patience: Duration) -> Result<Samples, TargetError> {
     is_available(arm).map_err(failed)?;
     let mut out = Samples::default();
@@ -206,7 +207,7 @@ fn a_zone_of_ones_own_is_changed_and_left_as_it_was() {
         measured(&arm_with(RFC2136, &[("zone", "example."), ("server", &primary), ("addresses", &addresses)])).unwrap();
     assert!(out.iter().all(|sample| sample.status == Status::Ok || sample.metric == UNSURE));
     let of = |metric| out.iter().find(|sample| sample.metric == metric).unwrap().value;
-    // The last server is observed to have the change after 400 ms, and the estimate is in the middle.
+    // The last server gets the change after 400 ms. The estimate is the middle between the bounds, so at least 200 ms.
     assert!(of(ALL) >= 200e6 && of(DONE) > 0.0);
     assert_eq!(of(ALL) - of(DONE), of(DONE_BEFORE));
     wait_until("added and removed, at both servers", || zone.truth().len() >= 4);
@@ -390,7 +391,8 @@ fn what_a_killed_run_has_left_is_taken_away() {
     }
 }
 
-/// Simulates `clean`, which has locked a note that is still empty and removes it as if its run had ended.
+/// Simulates that `clean` runs at a bad moment: it locks a note that is still empty, and removes it as if its run had
+/// ended.
 #[test]
 fn a_note_that_is_taken_away_too_early_is_made_anew() {
     let notes = tempfile::tempdir().unwrap();

@@ -33,7 +33,8 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(500);
 const MOST_PATIENCE: Duration = Duration::from_secs(2);
 /// Time for which servers are queried before anything is changed. It is long enough to notice a rate limit.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
-/// Interval between two queries to a server from which on the interval is not increased further.
+/// Interval between two queries to a server. Shorter intervals are doubled if the server has a rate limit; longer ones
+/// are not.
 const MOST_INTERVAL: Duration = Duration::from_secs(60);
 
 pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
@@ -104,8 +105,8 @@ impl UpdateArm {
         Ok(Self { zone, rhythm, slowed, limit, least_patience, first_look, watch_end_ns, now, changes })
     }
 
-    /// Returns the longest time for querying the servers before the change. The wait for the last answers has the same
-    /// limit. If another program makes the change, both are part of the user's time limit.
+    /// Returns the longest time for the queries before the change. The wait for the last answers has the same limit. If
+    /// another program makes the change, it is a quarter of the user's time limit, which includes both.
     fn most_beside(&self) -> Duration {
         if self.zone.is_watched() { self.limit / 4 } else { Duration::MAX }
     }
@@ -152,8 +153,8 @@ impl UpdateArm {
             }
             ChangedBy::Others(WatchedRecord { name, kind, expected }) => {
                 let expected = expected.clone();
-                // The user gives a text without quotes, although it may consist of several parts, and a name without
-                // its final dot.
+                // The user gives texts without quotes, also if the record has several parts, and names without the
+                // final dot.
                 let values = [expected.clone(), format!("{expected}.")].map(|text| RData::try_from_str(*kind, &text));
                 let is_text = *kind == RecordType::TXT;
                 let is_it = move |said: &RData| {
@@ -205,8 +206,8 @@ impl UpdateArm {
         is_any
     }
 
-    /// Queries the servers until all have the change. If this program makes the change, adds the record before, and
-    /// removes it afterwards.
+    /// Queries the servers until all of them have the change. If this program makes the change, this function adds the
+    /// record when the queries have started, and removes the record at the end.
     fn observe(&self, number: u64, stop: &Stop) -> Result<Observation, TargetError> {
         let Wanted { question, is_new, record } = self.wanted(number)?;
         let sockets = self.sockets()?;

@@ -34,7 +34,7 @@ fn given_urls(arm: &Arm) -> Result<Option<[Url; 2]>, String> {
     match (Url::from_arm(arm, "url")?, Url::from_arm(arm, "speedtest")?) {
         (Some(own), Some(test)) => Ok(Some([own, test])),
         (None, None) => Ok(None),
-        _ => Err("`url` and `speedtest` need each other; give a file to download, and one of a speed test".into()),
+        _ => Err("`url` and `speedtest` must be given together: a file to download, and one of a speed test".into()),
     }
 }
 
@@ -46,8 +46,8 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     }
 }
 
-/// Returns the conditions of both directions of the arm's link: from the client to the server, and back. Downloads take
-/// the way back, so only that is throttled.
+/// Returns the conditions of both directions of the arm's link: from the client to the server, and back. Downloads use
+/// the second direction, so only that direction is throttled.
 pub fn link_conditions(arm: &Arm, link: &Link) -> Result<[Conditions; 2], TargetError> {
     let [to_far, mut to_near] = link.conditions();
     if arm.point.get("link") == Some(&CHEATING.into()) {
@@ -131,7 +131,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Opens the sources of an arm whose downloads last this long.
+    /// Opens the sources of an arm. `lasting` is the duration of the arm's downloads.
     pub fn open(arm: &Arm, lasting: Duration) -> Result<Self, TargetError> {
         let limit = PATIENCE + lasting;
         if let Some([own, test]) = given_urls(arm).map_err(TargetError::Failed)? {

@@ -119,8 +119,8 @@ fn somebodys_files_are_downloaded_or_said_not_to_be() {
         assert!(error.contains(says) && error.contains(named), "{url} {test}: {error}");
     }
     for (url, test, says) in [
-        (&*own, OURS, "need each other"),
-        (OURS, &own, "need each other"),
+        (&*own, OURS, "must be given together"),
+        (OURS, &own, "must be given together"),
         ("example.com", &own, "must begin with http://"),
     ] {
         let why = is_available(&arm(ALONE, &at(url, test))).unwrap_err().to_string();

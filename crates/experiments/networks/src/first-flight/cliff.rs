@@ -62,13 +62,13 @@ pub struct Search {
     /// The sizes that were predicted so far as the largest body that needs one round trip. They are kept so that no
     /// prediction is tested twice.
     expected: Vec<u64>,
-    /// A better prediction of the cliff, the largest body that needs one round trip. It uses the size of the head and
-    /// of the framing in the latest answer, which is nearer to the cliff than the first one. `None` if this size was
-    /// already predicted before.
+    /// A better prediction of the cliff, the largest body that needs one round trip. It uses the head and the framing
+    /// of the latest answer, whose size is nearer to the cliff than that of the first answer. `None` if this prediction
+    /// is not new.
     corrected: Option<u64>,
     fast_bytes: Option<u64>,
-    /// The body sizes that were slow, which means that they needed another round trip, and that are above the largest
-    /// fast size. A size that was slow twice is listed twice.
+    /// The body sizes above the largest fast size that were slow: they needed another round trip. A size that was slow
+    /// twice is listed twice.
     slow_bytes: Vec<u64>,
     requests: u64,
 }
@@ -154,7 +154,8 @@ impl Search {
         (segments * self.window.segment_bytes).saturating_sub(first.shared_bytes + grown)
     }
 
-    /// Queues three body sizes in random order: `bytes`, where the limit is expected, one byte less, and one byte more.
+    /// Queues three body sizes in random order: `bytes - 1`, `bytes` and `bytes + 1`. The cliff is expected at `bytes`.
+    /// Leaves out a size whose result is already known.
     fn expect(&mut self, bytes: u64) {
         self.expected.push(bytes);
         let around = bytes.saturating_sub(1).max(1)..=bytes.saturating_add(1);
@@ -163,8 +164,8 @@ impl Search {
         self.queue.shuffle(&mut self.rng);
     }
 
-    /// Repeats a body size or tries others. Ends when a size is fast, in one round trip, and the size one byte larger
-    /// is slow twice.
+    /// Repeats a body size or tries others. The search ends when it has found two adjacent sizes: the smaller one was
+    /// fast, and the one that is one byte larger was slow twice.
     fn go_on(&mut self) {
         let Some(fast) = self.fast_bytes else { return };
         let slow = self.slow_bytes.iter().copied().min();

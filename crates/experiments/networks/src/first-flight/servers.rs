@@ -72,8 +72,8 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     links::is_available(&link_spec(arm).map_err(Unavailable::other)?)
 }
 
-/// A server of pages: our own or an installed program at the far side of a link, or one at an address that the user
-/// gave.
+/// A server of pages. It is either at the far side of a link (our own server or an installed program), or at an address
+/// that the user gave.
 pub enum PageServer {
     Own(Server),
     Installed(RunningProgram),

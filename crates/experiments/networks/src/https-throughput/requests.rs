@@ -18,10 +18,11 @@ use crate::links::{attended, failed};
 
 /// Additional time for which the client waits for answers, after twice the duration of the schedule.
 const GRACE: Duration = Duration::from_secs(1);
-/// Share of the rate. If fewer answers per second arrive, the trial counts as overloaded, except as [`BEHIND`]
-/// describes.
+/// Share of the required rate. If fewer answers per second arrive, the trial counts as overloaded. [`BEHIND`] describes
+/// an exception.
 const KEPT_UP: f64 = 0.95;
-/// Time after the end of the schedule. If the last answer arrives by then, the trial does not count as overloaded.
+/// Duration after the end of the schedule. If the last answer arrives within it, the trial does not count as
+/// overloaded.
 const BEHIND: Duration = Duration::from_millis(100);
 
 /// The schedule that decides when each small request is due.

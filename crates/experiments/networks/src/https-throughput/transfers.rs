@@ -184,7 +184,8 @@ fn check_kernel(before: io::Result<u64>, after: io::Result<u64>, streams: usize)
 }
 
 impl Session for Transfers {
-    /// Checks one download: its answers, its cipher suite, and that the kernel encrypts if the variant says so.
+    /// Checks one download: its answers, its cipher suite and, if the variant requires it, that the kernel encrypts the
+    /// data.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         let (arm, stop) = (&mut self.arms[arm], &self.stop);
         let mut verify = || {

@@ -140,8 +140,8 @@ impl Experiment for LinkThroughput {
         &SPEC
     }
 
-    /// Returns both variants in both directions. Also returns arms with links whose credit, the number of bytes at the
-    /// full rate, runs out.
+    /// Returns both variants in both directions. Also returns arms whose link has a credit that runs out. A credit is a
+    /// number of bytes that pass at the full rate.
     fn table_arms(&self) -> Vec<Arm> {
         let point = SPEC.default_point();
         let arm = |variant: &str, point| Arm { variant: variant.into(), point };

@@ -16,8 +16,8 @@ const RUNS: u64 = 1_000;
 const BUCKETS: u64 = 200;
 
 /// Simulates downloads by `streams` senders. `others` has the start and the end of unrelated traffic. Returns the bytes
-/// of IP packets that arrived in each interval. Also returns the time at which the receiver sees that the credit, the
-/// bytes at the full rate, has run out; `None` if it does not.
+/// of IP packets that arrived in each interval. The second value is the moment at which the receiver sees that the
+/// link's credit (a number of bytes at the full rate) has run out; `None` if it sees no such moment.
 fn curve(
     conditions: &Conditions,
     rtt_ns: u64,

@@ -30,8 +30,8 @@ const LEAST_BYTES: u64 = HEADER_BYTES + 16;
 
 const DATAGRAMS: &str = "datagrams";
 const STREAM: &str = "stream";
-/// The level of `rate_mbit_s` for streams that are only cut into segments. A link with a rate sends each segment as its
-/// own frame; this rate is so high that no segment waits.
+/// The level of `rate_mbit_s` at which a link cuts streams into segments but does not slow them. A link with a rate
+/// sends each segment as its own frame, and this rate is so high that no segment waits.
 const CUT_MBIT_S: u64 = 100_000;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {

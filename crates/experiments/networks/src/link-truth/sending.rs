@@ -23,7 +23,7 @@ const STREAM_PORT: u16 = 5200;
 const INTERVAL_MS: u64 = 10;
 /// Time between two checks of `stop` during long waits.
 const LOOK: Duration = Duration::from_millis(50);
-/// Time without an arriving datagram, in addition to the link's delay, after which the trial fails. The time is long,
+/// Duration after which a trial fails if no datagram arrives, in addition to the link's delay. The duration is long,
 /// because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Time between two of the datagrams that mark the end of a trial. They are repeated until one arrives.

@@ -75,7 +75,7 @@ impl Experiment for Cbrt {
 const NUMBERS: usize = 2_048;
 /// Number of roots that [`spread_ns`] times together, because a single root takes less time than the clock can resolve.
 const GROUP: usize = 64;
-/// Number of times that the 64 roots of a group are computed within one timing, because once is too short for the
+/// Number of times that one timing computes the 64 roots of a group. Computing them once would be too short for the
 /// clock.
 const ROUNDS: usize = 16;
 

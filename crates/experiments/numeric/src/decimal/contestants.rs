@@ -11,7 +11,7 @@ use ascertain_numeric::decimal::{VARIANTS, append_column, historical, write};
 
 use super::compiled;
 
-/// A function that writes the values as text, either as a column or each over the previous one. It returns the total
+/// A function that writes the values as text: as a column, or each text over the previous one. It returns the total
 /// number of bytes without delimiters.
 pub type Each = Box<dyn FnMut(&[u64]) -> usize>;
 /// A function that appends the text of each value and a line feed. It is not timed; the appended texts are only
@@ -150,15 +150,15 @@ fn line(text: &[u8], lines: &mut Vec<u8>) {
     lines.push(b'\n');
 }
 
-/// Number of bytes that a speed limit stores for each text, whatever the text's length. It is the length of the longest
+/// Number of bytes that [`stored`] stores for each text, however long the text is. This is the length of the longest
 /// text.
 const LONGEST: usize = 20;
-/// Number of bytes that a speed limit stores for each text with its delimiter: enough for the longest text, in whole
-/// words.
+/// Number of bytes that [`stored_in_column`] stores for each text with its delimiter. The longest text fits, and the
+/// number is a multiple of the word size.
 const LONGEST_LINE: usize = 24;
 
-/// Texts that are made before the measurement. A speed limit only stores them, so a method that also computes the texts
-/// cannot be faster.
+/// Texts that are made before the measurement. The contestants that show speed limits only store them. A method that
+/// also computes the texts cannot be faster than these contestants.
 struct Ready {
     /// The texts, each followed by a delimiter. Padding at the end lets the last store read beyond its text.
     lines: String,
@@ -194,15 +194,15 @@ fn of_ready(each: Each) -> Contestant {
     Contestant { each, lines: Some(lines), code_bytes: None }
 }
 
-/// Creates a contestant that only stores texts made in advance, each over the previous one. It shows the speed limit of
-/// all methods that write to the front of a buffer.
+/// Creates a contestant that stores texts made in advance, each over the previous one, and computes nothing. It shows
+/// the speed limit of all methods that write to the front of a buffer.
 fn stored() -> Contestant {
     let (mut ready, mut buffer) = (ready(), [0; LONGEST]);
     of_ready(Box::new(move |values| store(&ready(values), &mut buffer) - values.len()))
 }
 
-/// Creates a contestant that only stores texts made in advance, one after the other. It shows the speed limit of a
-/// column.
+/// Creates a contestant that stores texts made in advance, one after the other, and computes nothing. It shows the
+/// speed limit of all methods that write a column.
 fn stored_in_column() -> Contestant {
     let (mut ready, mut column) = (ready(), Vec::new());
     of_ready(Box::new(move |values| {

@@ -131,7 +131,7 @@ fn value(distribution: &str, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
 
 /// Number of numbers that each arm writes, as in the publication.
 const NUMBERS: usize = 10_000;
-/// Smallest number of numbers with the same digit count for which this digit count is timed separately.
+/// Minimum size of a group of numbers with the same digit count. Smaller groups are not timed separately.
 const LEAST_OF_A_LENGTH: usize = 100;
 /// Number of times that the numbers of each digit count are timed. The shortest time counts, because interruptions only
 /// add time.

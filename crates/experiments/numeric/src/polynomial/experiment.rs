@@ -199,8 +199,8 @@ impl SliceFill {
     }
 }
 
-/// Returns the greatest relative error of all values, or NaN if a value is NaN. The values are at least 3.3, so nothing
-/// cancels.
+/// Returns the greatest relative error of all values, or NaN if a value is NaN. All terms are positive, so no
+/// cancellation makes the exact values inaccurate.
 fn greatest_error(values: &[f64]) -> f64 {
     let exact = |i: usize| {
         let x = i as f64;
@@ -212,8 +212,8 @@ fn greatest_error(values: &[f64]) -> f64 {
 }
 
 impl Session for FillSession {
-    /// Checks the greatest error. The running sums round at every step; a millionth is far above their error, and far
-    /// below that of a wrong step.
+    /// Checks that the greatest relative error is at most a millionth. The rounding of the running sums causes far
+    /// smaller errors, and a wrong step causes far larger ones.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         let fill = &self.0[arm];
         let error = fill.greatest_error();

@@ -78,8 +78,8 @@ impl Experiment for Barrier {
         &SPEC
     }
 
-    /// Returns arms for the figures in the publication, on an idle and on a loaded machine. Also returns arms for what
-    /// barriers cost the rest of the machine.
+    /// Returns arms for the figures in the publication, on an idle and on a loaded machine. Also returns arms that show
+    /// how much barriers slow the rest of the machine.
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |name: &str, load: &str| Arm { variant: name.into(), point: Point::default().with("load", load) };
         let timed = VARIANTS.iter().flat_map(|(name, _)| [arm(name, IDLE), arm(name, BUSY)]);
@@ -112,7 +112,7 @@ fn load_of(arm: &Arm) -> Option<&'static str> {
 const PAUSE_MAX_NS: u64 = 4_000_000;
 /// Time between the beginnings of two barriers at `load=spaced`.
 const SPACE_NS: u64 = 1_000_000;
-/// Duration of a measurement at `load=spaced`, or longer if the busy threads have done no round by then.
+/// Shortest duration of a measurement at `load=spaced`. It lasts longer until the busy threads have done a round.
 const WINDOW_NS: u64 = 20_000_000;
 /// Time after which a measurement at `load=spaced` fails. If other programs keep the machine busy, the busy threads may
 /// get no CPU for a while.

@@ -20,9 +20,9 @@ pub const WAIT_MAX: Duration = Duration::from_secs(10);
 /// The first pause between two checks whether the barrier has passed. Later pauses are a tenth of the time since the
 /// start, so the measured time is at most a tenth too long.
 const PAUSE_MIN_NS: u64 = 20_000;
-/// Time after which a method that waits for timer interrupts requests a heartbeat. A CPU without an interrupt for so
-/// long has no timer interrupts, or is offline. After the same time, the daemon of the publication looked at
-/// /proc/stat.
+/// Duration after which a method that waits for timer interrupts requests a heartbeat. A CPU that has had no interrupt
+/// for that long has no timer interrupts, or is offline. The daemon in the publication reads /proc/stat after the same
+/// duration.
 const PATIENCE_NS: u64 = 10_000_000;
 
 /// A method of waiting until every CPU has passed a barrier, ready for use.
@@ -57,8 +57,8 @@ pub fn program_is_counted() -> Result<(), String> {
     tried().and_then(|is_counted| is_counted)
 }
 
-/// Checks, once per process, whether there is a daemon: the outer error is the reason if not. The inner error is the
-/// reason why the run time of its BPF program cannot be counted.
+/// Tries to connect to a daemon, once per process. The outer error is the reason why there is no daemon. The inner
+/// error is the reason why the run time of the daemon's BPF program cannot be counted.
 fn tried() -> Result<Result<(), String>, String> {
     static TRIED: LazyLock<Result<Result<(), String>, String>> = LazyLock::new(|| {
         let daemon = Connection::new().map_err(|error| error.to_string())?;

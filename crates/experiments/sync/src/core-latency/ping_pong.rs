@@ -81,8 +81,8 @@ struct MessagePath<'a> {
 }
 
 impl MessagePath<'_> {
-    /// Sends the messages and measures their time. Returns the one-way latencies in nanoseconds, in the shortest and in
-    /// the median window, and the number of round trips.
+    /// Sends the messages and measures their time. Returns two one-way latencies in nanoseconds, from the shortest
+    /// window and from the median window. Also returns the number of round trips.
     fn ping(&self) -> ([f64; 2], u64) {
         let start_ns = clock::now_ns();
         let mut windows_ns = Vec::with_capacity(WINDOWS);
@@ -121,8 +121,8 @@ impl MessagePath<'_> {
         match self.means {
             // If `from` and `to` are the same word, waiting and handing over are a single step.
             Means::CompareAndSwap if is_one_word => wait(|| exchange(number)),
-            // The word `to` still has this side's last number, which is one less than the other side's. Before the
-            // first message it is zero.
+            // The word `to` still contains the number of this side's last message. It is `awaited - 1`, or zero before
+            // the first message.
             Means::CompareAndSwap => {
                 let last = awaited.saturating_sub(1);
                 wait(|| exchange(awaited))

@@ -81,8 +81,8 @@ impl Experiment for EventCount {
     }
 }
 
-/// Longest additional time for which a sleeper waits, after it has fallen asleep. The seed of the trial decides the
-/// length, so that a polling waiter is not always at the same step of its loop.
+/// Maximum of a random duration that a sleeper keeps sleeping before it is woken. The seed of the trial decides the
+/// duration, so that a polling waiter is not always at the same step of its loop.
 const ASLEEP_MAX_NS: u64 = 4_000_000;
 
 struct Publisher {

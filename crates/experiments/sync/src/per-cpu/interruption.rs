@@ -26,7 +26,7 @@ pub fn restarts_are_available() -> Result<(), Unavailable> {
 }
 
 /// Returns how many restartable sequences are aborted per time slice, for threads that run nothing else. The kernel
-/// aborts a sequence in which it interrupts the thread.
+/// aborts a sequence if it interrupts the thread in the middle of the sequence.
 pub fn restarts(threads: usize) -> Result<f64, TargetError> {
     let failed = |reason: &dyn ToString| TargetError::Failed(reason.to_string());
     let area = Area::find().map_err(|reason| failed(&reason))?;
@@ -91,8 +91,8 @@ pub fn seen_by_null_gs() -> Result<ShownShares, TargetError> {
 }
 
 /// Returns how many interrupts changed GS, per timer tick during the thread's own CPU time. The kernel counts the ticks
-/// of a CPU for all threads. The thread's ticks are assumed to be proportional to its share of the time. Other
-/// interrupts, for wake-ups or changed mappings, are not counted, because they concern the threads that caused them.
+/// of a CPU for all threads. The thread's ticks are assumed to be proportional to its share of the time. Interrupts for
+/// wake-ups or changed mappings do not count as ticks.
 fn share_of_interrupts(cpu: usize) -> io::Result<Option<f64>> {
     let Some(before) = ticks(cpu) else { return Ok(None) };
     let (start_ns, start_cpu_ns) = (clock::now_ns(), clock::thread_cpu_ns());

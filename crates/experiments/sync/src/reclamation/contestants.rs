@@ -57,14 +57,14 @@ pub trait Readers {
     /// Reads each object once, and returns the sum of the indices that they hold.
     fn read_all(&mut self) -> usize;
 
-    /// Makes as many reads as there are objects. Each reads the object to which the previous one leads. Returns the
-    /// index to which the last object leads, or `None` if objects cannot be read without `unsafe`.
+    /// Makes as many reads as there are objects. Each read is of the object to which the previous object leads. Returns
+    /// the index to which the last object leads, or `None` if objects cannot be read without `unsafe`.
     fn chain(&mut self) -> Option<usize> {
         None
     }
 
-    /// Returns the part of the method that replaces and frees objects. Returns `None` if it cannot be observed when
-    /// objects are freed.
+    /// Returns the part of the method that replaces and frees objects. Returns `None` if nothing shows when the method
+    /// frees an object.
     fn reclaimer(&mut self) -> Option<&mut dyn Reclaimer> {
         None
     }

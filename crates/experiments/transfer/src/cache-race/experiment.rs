@@ -92,7 +92,7 @@ fn factors() -> Vec<Factor> {
         ),
         Factor::one_of(
             "order",
-            "for a file or firefox: drawn (each trial has random sequences of requests) or recorded (all in their order)",
+            "for a file or firefox: drawn (a new random sample in each trial) or recorded (all requests in order)",
             [DRAWN, RECORDED],
         ),
         Factor::integer(

@@ -44,8 +44,8 @@ impl Clock for FineClock {
     }
 }
 
-/// A cache on a disk and its origin, a server. Arms share them if they have the same levels of all factors that
-/// determine them.
+/// A cache on a disk, and the server that is its origin. Two arms share them if all factors that determine the cache
+/// and the origin have the same levels in both arms.
 pub struct CachedOrigin {
     pub disk: Disk,
     pub origin: Rc<Origin>,

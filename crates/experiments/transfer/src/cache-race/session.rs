@@ -45,9 +45,7 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     let is_recorded = arm.point.get("record").is_some_and(|path| *path != OURS.into());
     if text(arm, "trace") != LIVE {
         return match &*arm.variant {
-            THROTTLED => {
-                no("a trace does not show how fast the cache would have been with fewer reads at the same time")
-            }
+            THROTTLED => no("a trace does not show how fast the cache would have been with fewer simultaneous reads"),
             // If the file is not a trace, this is reported when the file is read.
             _ => Ok(()),
         };

@@ -234,7 +234,7 @@ fn what_cannot_be_is_unavailable_and_says_why() {
         let error = is_available(&arm(variant, levels)).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     };
-    says(THROTTLED, &[("trace", STALLS.into())], "fewer reads at the same time");
+    says(THROTTLED, &[("trace", STALLS.into())], "fewer simultaneous reads");
     says(ALWAYS, &[("record", "x".into())], "only `never`");
     says(NEVER, &[("folder", "/nowhere".into())], "/nowhere");
     // The file system in `/dev/shm` is in memory, so it can't drop files from memory.

@@ -154,7 +154,8 @@ impl Experiment for Transfer {
     }
 
     /// Returns the arms of the default table: each variant for each file size, with several block sizes. The largest
-    /// file is not sent as a single stream: this would take most of the time, at the same rate as the second file.
+    /// file is not sent as a single stream. That would take most of the time, and would only show the same rate as the
+    /// second file.
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |variant: &str, size, block| {
             let point = SPEC.default_point().with("size", size);

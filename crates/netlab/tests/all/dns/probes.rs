@@ -189,7 +189,7 @@ fn each_flow_asks_each_server_once_an_interval() {
     assert_eq!(of_interval.len(), 15);
 }
 
-/// Returns whether an answer is possible if the replicas had the change from the times in `truth` on.
+/// Returns whether an answer is possible if the replicas received the change at the times in `truth`.
 fn is_true(asked: &Probe, truth: &[ReplicaUpdate]) -> bool {
     let of_server = || truth.iter().filter(|had| had.server == asked.server);
     match &asked.answer {

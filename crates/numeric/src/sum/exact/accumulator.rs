@@ -29,12 +29,12 @@ pub fn exact<T: Element>(xs: &[T]) -> f64 {
 /// An exact sum under construction.
 ///
 /// Numbers are added one at a time or as slices, and sums of parts are merged. [`round`](Exact::round) returns the
-/// `f64` nearest to the true sum. The result has the same bits in any order and any split, over threads and machines
-/// ([`to_bytes`](Exact::to_bytes)). See [`exact`] for special values.
+/// `f64` nearest to the true sum. The result has the same bits whatever the order of the numbers, and however they are
+/// split over threads or machines ([`to_bytes`](Exact::to_bytes) transports a sum). See [`exact`] for special values.
 ///
-/// An `Exact` takes 568 bytes. A slice is added in blocks. If the exponents of a block are close enough together, its
-/// sum is exact in one, two or three `f64`. Only these are added to a fixed-point integer that is wide enough for all
-/// doubles (Kulisch's long accumulator, here of 2,176 bits and more).
+/// An `Exact` takes 568 bytes. A slice is added in blocks. If the exponents of a block's numbers are close enough
+/// together, the block's sum is exact in one, two or three `f64`. Only these are added to a fixed-point integer that is
+/// wide enough for all doubles (Kulisch's long accumulator, here of 2,176 bits and more).
 ///
 /// ```
 /// use ascertain_numeric::sum::Exact;

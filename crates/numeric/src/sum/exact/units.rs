@@ -11,7 +11,7 @@ pub const FIRST_UNIT: i32 = -48;
 /// this unit, 2^127, is still a finite `f32`.
 const LEAST_UNIT: i32 = -127;
 
-/// Number of bits that numbers may have above the unit: a signed 64-bit integer has 63 bits besides its sign.
+/// Largest number of bits of a number that is counted in units: a signed 64-bit integer has 63 bits besides its sign.
 const BITS: i32 = 63;
 
 /// Number of bits that stay free above the greatest number of a block when a unit is chosen for it. The unit then also
@@ -42,9 +42,9 @@ impl UnitSum {
 
     /// Returns the sum, provided that the numbers fit.
     ///
-    /// `low` lacks a multiple of 2^64, and `about` shows which one. `about` is the sum of at most 4,096 numbers below
-    /// 2^63 in 32 chains of 128 additions. Each addition has an error of at most 2^−24 of its chain. The total error is
-    /// at most 128·2^−24·2^75 = 2^58, and slightly more for adding the chains.
+    /// `low` is the sum modulo 2^64, and `about` shows which multiple of 2^64 is missing. `about` is the sum of at most
+    /// 4,096 numbers below 2^63 in 32 chains of 128 additions. Each addition has an error of at most 2^−24 of its
+    /// chain. The total error is at most 128·2^−24·2^75 = 2^58, and slightly more for adding the chains.
     pub fn total(&self) -> i128 {
         const WRAP: f64 = (1_u128 << 64) as f64;
         let wraps = standard::round((self.about - self.low as f64) / WRAP) as i128;

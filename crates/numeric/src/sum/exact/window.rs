@@ -87,8 +87,13 @@ pub unsafe fn add_blocks<V: Vector<Part = V>, T: Element, const N: usize>(sum: &
     }
 }
 
-/// Adds a block in the first of three ways that fits its exponents: as integers in `unit`, which fitted the previous
-/// block; as integers in another unit; or as doubles. Then stores in `unit` the unit to try for the next block.
+/// Adds a block in the first of three ways that is possible for its exponents:
+///
+/// 1. as integers in `unit`, which fitted the previous block;
+/// 2. as integers in another unit;
+/// 3. as doubles.
+///
+/// Then stores in `unit` the unit to try for the next block.
 #[inline(always)]
 unsafe fn add_block<V: Vector<Part = V>, T: Element, const N: usize>(
     sum: &mut Exact,

@@ -224,10 +224,10 @@ impl<V: Vector> Accumulator<V> for NeumaierSum<V> {
 /// Babuška's method: it sums the rounding errors of the additions separately and adds them at the end. It needs as many
 /// operations as Kahan's method, but the next addition waits for one of them instead of four.
 ///
-/// If a term is larger than the sum so far, the error is known only to u times the term. The error of the result is at
-/// most u·|Σx| + (u + O(n·u²))·Σ|x|. Within blocks, `f32` is added without compensation, as in
-/// [`BlockTwoSum`](super::BlockTwoSum), which adds 5u·Σ|x|. Babuška 1969, "Numerical stability in mathematical
-/// analysis".
+/// If a term is larger than the sum so far, the error of the addition is known only to u times the term. The error of
+/// the result is at most u·|Σx| + (u + O(n·u²))·Σ|x|. For `f32`, numbers are added in blocks without compensation, as
+/// in [`BlockTwoSum`](super::BlockTwoSum). This adds 5u·Σ|x| to the error. Babuška 1969, "Numerical stability in
+/// mathematical analysis".
 pub struct Babuska;
 
 impl<V: Vector> Method<V> for Babuska {

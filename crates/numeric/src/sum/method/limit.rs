@@ -9,8 +9,8 @@ use crate::sum::element::Element;
 use crate::sum::vector::{Fma, Words};
 
 /// The speed limit of sums: loads each register and does `K` operations with it, alternately on the adders and on the
-/// multipliers. Only the last operation waits for an earlier register. The speed is therefore limited by the operations
-/// that the CPU starts per cycle, or by the loads. The result is always 0, not a sum.
+/// multipliers. Of these operations, only the last one waits for an earlier register. The speed is therefore limited by
+/// the operations that the CPU starts per cycle, or by the loads. The result is always 0, not a sum.
 pub struct Limit<const K: usize>;
 
 impl<V: Fma, const K: usize> Method<V> for Limit<K> {

@@ -70,9 +70,9 @@ const BLOCK: usize = 128;
 /// Number of levels of the balanced tree of sums: more than any slice can fill.
 const LEVELS: usize = usize::BITS as usize - BLOCK.ilog2() as usize;
 
-/// Sums each block one addition after the other, and the sums of the blocks in a balanced tree. For n numbers the error
-/// is at most (128 + log₂(n))·u·Σ|x|, where u = 2⁻⁵³, and usually near √log(n)·u·Σ|x|. Higham 1993, "The accuracy of
-/// floating point summation".
+/// Sums the numbers of a block one after the other, and adds the sums of the blocks in a balanced tree. For n numbers
+/// the error is at most (128 + log₂(n))·u·Σ|x|, where u = 2⁻⁵³, and usually near √log(n)·u·Σ|x|. Higham 1993, "The
+/// accuracy of floating point summation".
 pub struct Pairwise;
 
 impl<V: Vector> Method<V> for Pairwise {

@@ -7,23 +7,23 @@ use crate::sum::accumulate::{Accumulator, accumulate, accumulate_few, accumulate
 use crate::sum::element::Element;
 use crate::sum::vector::Vector;
 
-/// Size in bytes of the pieces in which a slice is processed. A piece is read once for each CPU register of a vector,
-/// and stays in the nearest cache meanwhile. It is a quarter of the smallest L1 cache of a CPU with vectors.
+/// Size in bytes of the pieces in which a slice is processed, a quarter of the smallest L1 cache among CPUs with
+/// vectors. A piece is read once for each CPU register of a vector, and stays in the L1 cache meanwhile.
 const NEAR_BYTES: usize = 8 << 10;
 
 /// Number of registers in the largest block, which is added up without compensation.
 const MOST: usize = 32;
 
-/// Sums the exact errors of all additions separately, as [`Neumaier`](super::Neumaier) does. The errors are computed
-/// with Knuth's six operations instead of a comparison, and only once per block of registers.
+/// Sums the exact errors of all additions separately, as [`Neumaier`](super::Neumaier) does. Each error is computed
+/// with Knuth's six operations, without a comparison. For `f32`, it is computed only once per block of registers.
 ///
-/// The registers of a block are added without compensation, in a tree. For `f32` this costs almost no accuracy: its 24
-/// bits leave 29 of the 53 of an `f64` for numbers of different sizes and for carries. A block of `f32` is [`MOST`] =
-/// 2⁵ registers, so the error is at most u·|Σx| + 5u·Σ|x| + (n·u)²·Σ|x|. The middle term is 0 if, in each lane of a
-/// block, no number is 2^24 times another. A block of `f64` is one register, and there is no middle term.
+/// A block of `f32` has [`MOST`] = 2⁵ registers, which are added to each other without compensation, in a tree. This
+/// costs almost no accuracy, because an `f64` has 29 more bits than an `f32`. The error is at most u·|Σx| + 5u·Σ|x| +
+/// (n·u)²·Σ|x|. The middle term is 0 if no number is 2^24 times another number in the same lane of a block. A block of
+/// `f64` has one register, so its error has no middle term.
 ///
-/// The method exists only for registers of eight lanes, which are several registers on CPUs with shorter ones. With the
-/// same number of accumulators, every machine makes the same additions in the same order.
+/// The method exists only for registers of eight lanes. On CPUs with shorter registers, each consists of several CPU
+/// registers. So every machine makes the same additions in the same order if the number of accumulators is the same.
 pub struct BlockTwoSum;
 
 impl<V: Vector> Method<V> for BlockTwoSum {
@@ -34,8 +34,8 @@ impl<V: Vector> Method<V> for BlockTwoSum {
     }
 }
 
-/// Adds up as [`accumulate`] does, but pushes sums of blocks instead of single registers. The slice is loaded from its
-/// beginning, so that its address does not decide which numbers form a block.
+/// Adds up as [`accumulate`] does, but first adds the registers of each block to each other, and pushes only their sum.
+/// The slice is loaded from its beginning, so that its address does not decide which numbers form a block.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -118,9 +118,8 @@ impl<V: Vector, S> Pair<V, S> {
 
 impl<V: Vector, S: Subtract<V::Part>> Pair<V, S> {
     /// Adds one number to each lane of a part, as [`two_sum`] does. A part is one of the CPU registers of `V`, and
-    /// `part` is its index. Each call makes seven additions and subtractions. The accumulators of even `turn` make
-    /// three of them on the execution units that `S` selects, the others four. Both kinds of unit then have the same
-    /// work.
+    /// `part` is its index. Each call makes seven additions and subtractions. If `turn` is even, three of them use the
+    /// execution units that `S` selects; otherwise four do. Both kinds of unit then have the same work.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
@@ -161,8 +160,8 @@ impl<V: Vector, S: Subtract<V::Part>> Accumulator<V> for Pair<V, S> {
         }
     }
 
-    /// Processes the slice in pieces that stay in the nearest cache, and each piece once for each part of a register.
-    /// The sums and corrections of all parts together would need more registers than the CPU has.
+    /// Processes the slice in pieces that stay in the L1 cache. Each piece is read once for each part of a register,
+    /// because the sums and corrections of all parts together would need more registers than the CPU has.
     #[inline(always)]
     unsafe fn push_rounds<T: Element, const N: usize>(accumulators: &mut [Self; N], rounds: &[T]) {
         let width = N * V::LANES;

@@ -26,7 +26,7 @@ fn bound<T>(name: &str, xs: &[f64]) -> f64 {
     }
 }
 
-/// Checks all functions for `xs`, given both as elements and widened.
+/// Checks that the error of every function for `xs` is within its bound.
 fn check_bounds<T: Element>(xs: &[T]) -> Result<(), TestCaseError> {
     let mut widened: Vec<f64> = xs.iter().map(|&x| x.into()).collect();
     for (name, accumulators, function) in functions::<T>().into_iter().chain([plain()]) {
@@ -190,8 +190,8 @@ fn corrections_are_merged_in_the_same_order_too() {
     bits_equal(&xs, &chains).unwrap();
 }
 
-/// Tests the error bound of a block in the worst case: its numbers lose their low bits in the block, and no later step
-/// could recover these.
+/// Tests the error bound of a block in the worst case: numbers lose their low bits in the block, and no later step can
+/// recover these bits.
 #[test]
 fn blocks_of_singles_lose_no_more_than_their_bound() {
     let large = 2.0_f32.powi(100);

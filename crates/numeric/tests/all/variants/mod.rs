@@ -34,7 +34,7 @@ fn is_compensated(name: &str) -> bool {
     matches!(method(name), "kahan" | "neumaier" | "babuska" | "block-twosum" | "exact")
 }
 
-/// Reports the variants that this machine cannot run, which no other test covers.
+/// Reports the variants that this machine cannot run. No other test reports them.
 #[test]
 fn sums_that_this_cpu_has_not() {
     let lacking = f64::VARIANTS.iter().filter_map(|variant| Some((variant.name, variant.is_available().err()?)));

@@ -40,7 +40,8 @@ fn values_that_were_cut_off_are_where_they_were() {
     let (_, top, label) = rules(trials)[0];
     assert_eq!((label, top), ("hollow: stopped (23)", 20e6));
     assert!(dots(trials)[2].iter().all(|point| point[1] == top));
-    // The ratio to a stopped value is beyond the ratio to the observed value, and the dot is drawn at the latter.
+    // Of a stopped value, only a lower bound is known. The dot is at the ratio to this bound; the true ratio is beyond
+    // the dot.
     let ratios = &with_id(&pictures, "censored-steady-ratios").plot;
     assert!(!ratios.title.contains("not drawn"), "{}", ratios.title);
     let highest = dots(ratios)[0].iter().map(|point| point[1]).fold(0.0, f64::max);
@@ -312,8 +313,8 @@ fn curves_that_end_alike() {
     assert_eq!(pictures_of(|_, _, _| (0..9).map(|at| keyed("", at, 1.0)).collect()).len(), 0);
 }
 
-/// The rows of metrics by key have their own median and interval, even if they are computed from the rows of a killed
-/// run.
+/// Metrics by key have a row with its own median and interval for each key. This is also so if the summaries are
+/// computed from the recorded values of a killed run.
 #[test]
 fn what_is_told_by_key_has_a_row_for_each() {
     let mut shape = Shape::of_functions("keys", &["a", "b"], 21, |trial, arm, _| {
@@ -348,7 +349,8 @@ fn what_is_told_by_key_has_a_row_for_each() {
     }
 }
 
-/// All trials count in the median until the last one ends. Otherwise the longest trials alone would determine its end.
+/// Each trial counts in the median until the last trial ends. Otherwise the longest trials alone would determine the
+/// end of the curve.
 #[test]
 fn a_share_stays_where_its_trial_ended() {
     let mut shape = Shape::of_functions("shares", &["a"], 9, |trial, _, _| {
@@ -364,7 +366,7 @@ fn a_share_stays_where_its_trial_ended() {
     assert_eq!(line.len(), 21);
 }
 
-/// A trial that is observed less often than others also counts at the times between its observations.
+/// A trial that is observed less often than others counts at the times between its observations, too.
 #[test]
 fn a_share_stays_until_its_trial_looks_again() {
     let mut shape = Shape::of_functions("shares", &["a"], 9, |trial, _, _| {

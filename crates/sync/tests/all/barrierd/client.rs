@@ -62,14 +62,15 @@ fn idle_and_offline_cpus_pass() {
     assert!(client.has_passed(timestamp, None));
     fake.map.word(map::line(others[0]) + map::IS_IDLE).store(0, SeqCst);
     assert!(!client.has_passed(timestamp, None));
-    // The CPU was seen offline before the timestamp, as far as the client can know; then after it.
+    // A CPU that was last seen offline at the virtual time of the timestamp may have come online before the timestamp.
+    // A later virtual time lets it pass.
     fake.page.word(page::offline(others[0])).store(fake.map.word(map::VIRTUAL_TIME).load(SeqCst), SeqCst);
     assert!(!client.has_passed(timestamp, None));
     let later = fake.map.word(map::VIRTUAL_TIME).fetch_add(1, SeqCst) + 1;
     fake.page.word(page::offline(others[0])).store(later, SeqCst);
     assert!(client.has_passed(timestamp, None));
-    // The CPU is absent from the start, until it records something. No thread takes a timestamp on the last CPU, which
-    // does not exist.
+    // A CPU that is absent from the start passes until it records something. This is the last CPU, which does not
+    // exist, so no thread takes a timestamp on it.
     let absent = fake.cpus - 1;
     fake.page.word(page::offline(absent)).store(file::ABSENT, SeqCst);
     fake.map.word(map::line(absent) + map::IS_IDLE).store(0, SeqCst);
@@ -103,7 +104,8 @@ fn a_cpu_that_is_not_there_never_passes() {
         let late = client.wait(timestamp, Some(&[cpu]), soon()).unwrap_err();
         assert!(matches!(late, Error::Late { .. }) && late.to_string().contains("never passes"), "{late}");
     }
-    // Such a wait may be late. If there is only one CPU, it is the one that took the timestamp, and has passed.
+    // A wait for CPUs that exist may be late too. On a machine with one CPU, the timestamp was taken on that CPU, which
+    // counts as passed.
     let late = client.wait(client.timestamp(), Some(&[fake.cpus - 1, 0]), soon()).err();
     let late = late.map(|error| error.to_string());
     assert!(late.as_ref().map_or(fake.cpus == 1, |said| said.contains("not interrupted in time")), "{late:?}");
@@ -149,7 +151,7 @@ fn the_barrier_waits_for_the_interrupts() {
     ticket.wait();
 }
 
-/// There is no fallback barrier here either: only the interrupts end the wait.
+/// The filter makes the fallback unavailable, so only interrupts can end the wait.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_daemon_that_says_nothing_is_no_barrier() {
@@ -168,8 +170,8 @@ fn a_daemon_that_says_nothing_is_no_barrier() {
                 barrier.heavy();
                 assert!(is_interrupted.load(SeqCst));
             });
-            // The heavy side has begun when it requests a heartbeat. The client waits less than this time for the
-            // daemon.
+            // The heavy side has begun when it requests a heartbeat. The sleep is longer than the time for which the
+            // client waits for the daemon.
             socket::receive(&socket).unwrap().unwrap();
             thread::sleep(Duration::from_millis(300));
             is_interrupted.store(true, SeqCst);
@@ -280,7 +282,7 @@ fn a_daemon_that_is_stopped_makes_the_wait_late() {
         matches!(error, Error::Late { .. }) && error.to_string().contains("check that barrierd is running"),
         "{error}"
     );
-    // A request does not block either if no process reads the requests.
+    // A request does not block, even if no process reads the requests.
     (0..100_000).for_each(|_| client.request_heartbeat().unwrap());
 }
 
@@ -308,7 +310,7 @@ fn one_who_says_nothing_or_hangs_up() {
     let fake = Fake::new();
     let silent = Client::open(path(&fake.folder)).unwrap_err();
     assert!(matches!(silent, Error::NotADaemon { .. }), "{silent}");
-    // The connection of the client that gave up comes first.
+    // The first connection in the queue is that of the client that gave up.
     drop(fake.listener.accept().unwrap());
     let (hung_up, ()) = in_time(|| {
         thread::scope(|scope| {
@@ -330,7 +332,7 @@ fn other_versions_and_other_numbers() {
     let error = fake.refused(&descriptors);
     assert!(matches!(error, Error::OtherVersion { version: 2, .. }), "{error}");
     fake.page.half(page::VERSION).store(1, SeqCst);
-    // The file in /sys has the number of possible CPUs of this machine.
+    // The client compares the number with that in a file in /sys. Without this file, only zero is certainly too few.
     let too_few = if cpus::possible().is_ok() { fake.cpus - 1 } else { 0 };
     for cpus in [0, too_few, file::CPUS_MAX, file::CPUS_MAX + 1, u32::MAX] {
         fake.page.half(page::CPUS).store(cpus, SeqCst);

@@ -1,5 +1,5 @@
-//! Tests that a wait ends only when each CPU was interrupted, also in a container, which may replace files of the
-//! kernel. Some threads have their own mounts. These tests need root, and a kernel that loads programs.
+//! Tests that a wait ends only when each CPU was interrupted, even in a container that replaces files of the kernel. A
+//! thread with its own mounts replaces such files. These tests need root, and a kernel that loads BPF programs.
 
 use std::ffi::CString;
 use std::io;
@@ -64,7 +64,7 @@ fn no_wait_ends_before_a_busy_cpu_was_interrupted() {
     });
 }
 
-/// In containers with lxcfs, the file lists fewer CPUs than the container's threads run on.
+/// In containers with lxcfs, the file of online CPUs lists fewer CPUs than the container's threads run on.
 #[test]
 fn a_cpu_that_a_file_calls_offline_is_waited_for() {
     alone_on_the_machine(|| {
@@ -78,7 +78,7 @@ fn a_cpu_that_a_file_calls_offline_is_waited_for() {
     });
 }
 
-/// A CPU that the list leaves out would have no record.
+/// A CPU that is missing from the list would have no record, so no wait would include it.
 #[test]
 fn a_list_that_leaves_out_a_cpu_is_an_error() {
     alone_on_the_machine(|| {

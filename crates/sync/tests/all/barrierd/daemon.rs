@@ -62,7 +62,8 @@ fn every_wait_ends_while_all_cpus_are_busy() {
             for _ in 0..50 {
                 client.wait(client.timestamp(), None, deadline()).unwrap();
             }
-            // The CPUs' own timer interrupts may have ended these waits. A CPU that does not exist has no timer.
+            // Timer interrupts may have ended these waits before any heartbeat. So this waits for a CPU that does not
+            // exist, which no timer interrupts.
             while client.status().beats == 0 {
                 let soon = Instant::now() + 40 * PERIOD;
                 assert!(matches!(client.wait(client.timestamp(), Some(&[u32::MAX]), soon), Err(Error::Late { .. })));

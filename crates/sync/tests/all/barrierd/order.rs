@@ -1,4 +1,4 @@
-//! Tests with this machine's store buffers that a timestamp comes after the writes of the thread that takes it.
+//! Tests that a timestamp comes after the writes of the thread that takes it, despite this machine's store buffers.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, compiler_fence};
@@ -13,22 +13,22 @@ use crate::common::store_buffers::must_show;
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Number of stores that delay the store of the turn. There are more than in `missed_rounds`, because a timestamp takes
-/// longer than a load.
+/// Number of other stores that a thread makes before it stores the number of its turn. They delay that store. There are
+/// more of them than in `missed_rounds`, because taking a timestamp takes longer than a load.
 const QUEUED: usize = 40;
 const ROUNDS: usize = 10_000;
-/// Maximum number of times that this thread yields its CPU because the other thread has none. If other programs keep
-/// the CPUs busy, each yield takes milliseconds, and the test is satisfied with fewer rounds.
+/// Maximum number of times that this thread yields its CPU because the other thread has no CPU. If other programs keep
+/// the CPUs busy, each yield takes milliseconds, and the test accepts fewer rounds.
 const YIELDS: usize = 100;
 /// Number of times this thread checks for the other thread's next turn before it yields its CPU.
 const LOOKS: usize = 10_000;
 
-/// Returns the number of rounds with a timestamp that would pass too early.
+/// Returns the number of rounds in which a timestamp would pass too early.
 ///
-/// A thread repeatedly writes its turn and takes a timestamp. In each round the caller records an interrupt, as the
-/// kernel's program does, and reads the current turn. A timestamp passes too early if it is from before that interrupt,
-/// but its turn is not seen after it. As in `missed_rounds`, stores that wait for their lines delay the store of the
-/// turn.
+/// A thread repeatedly stores the number of its turn and takes a timestamp. In each round the caller records an
+/// interrupt, as the kernel's program does, and then reads the number of the turn. A timestamp from before the
+/// interrupt passes too early if its turn is later than the one that the caller read. As in `missed_rounds`, other
+/// stores wait for their cache lines and delay the store of the turn.
 fn rounds_with_an_early_timestamp<T: Copy + PartialEq + Send>(
     fake: &Fake,
     cpu: u32,
@@ -40,7 +40,7 @@ fn rounds_with_an_early_timestamp<T: Copy + PartialEq + Send>(
     let is_over = AtomicBool::new(false);
     let (taken, seen) = thread::scope(|scope| {
         let taker = scope.spawn(|| {
-            // For each timestamp, the last turn that got it.
+            // For each timestamp, the last turn in which the thread took it.
             let mut taken: Vec<(T, u64)> = Vec::new();
             for now in 1.. {
                 queued.iter().for_each(|line| line.0.store(now, Relaxed));
@@ -100,8 +100,9 @@ fn no_timestamp_is_taken_before_what_was_written_is_seen() {
     }
 }
 
-/// The control: a timestamp without its fence. A few or thousands of rounds fail, depending on the placement of the
-/// threads and their lines. In four of ten runs in which other programs kept both CPUs busy, none failed.
+/// The control: a timestamp without its fence. The number of failing rounds, from a few to thousands, depends on the
+/// CPUs and the cache lines that the threads use. If other programs keep both CPUs busy, there may be none: that
+/// happened in four of ten runs.
 #[test]
 fn without_a_fence_a_timestamp_is_taken_too_early() {
     let _machine = whole_machine();

@@ -7,7 +7,7 @@ use ascertain_sys::testing::alone;
 
 use crate::common::daemon::daemon;
 
-/// Counts the BPF programs at this event that this process holds.
+/// Returns the number of BPF programs that are attached to this event by descriptors of this process.
 fn programs_at(event: &str) -> usize {
     let infos = fs::read_dir("/proc/self/fdinfo").unwrap().flatten();
     let texts = infos.filter_map(|info| fs::read_to_string(info.path()).ok());

@@ -59,7 +59,7 @@ fn folder_for_all() -> Option<TempDir> {
     is_opened_to_others(folder.path()).then_some(folder)
 }
 
-/// Returns `false` if other users cannot enter the folder for temporary files.
+/// Opens the folder to all users. Returns `false` if other users cannot enter the folder for temporary files above it.
 fn is_opened_to_others(folder: &Path) -> bool {
     fs::set_permissions(folder, Permissions::from_mode(0o777)).unwrap();
     let is_entered = as_other(|| fs::metadata(folder.join(".")).is_ok());
@@ -75,14 +75,14 @@ fn a_stranger_is_not_trusted() {
         let Some(folder) = folder_for_all() else { return };
         let _listener = as_other(|| UnixListener::bind(path(&folder)).unwrap());
         assert!(matches!(Client::open(path(&folder)), Err(Error::Stranger { uid: OTHER, .. })));
-        // The same user is not a stranger; here the error is that the client does not understand the daemon.
+        // To its own user, the process is not a stranger. The error is that it does not use the daemon's protocol.
         let of_oneself = as_other(|| Client::open(path(&folder)));
         assert!(matches!(of_oneself, Err(Error::NotADaemon { .. })), "{of_oneself:?}");
     });
 }
 
-/// In a user namespace that has no IDs for them, all users have the same ID: the caller itself, and the user of the
-/// process that listens.
+/// In a user namespace that maps no IDs, all users have the same ID. So the caller and the process that listens seem to
+/// be the same user.
 #[test]
 fn whoever_has_no_number_here_is_not_trusted() {
     alone(|| {
@@ -137,7 +137,7 @@ fn everybody_trusts_root() {
     });
 }
 
-/// The error must not advise to start a daemon, because that would not help.
+/// The error must not advise the user to start a daemon, because that would not help.
 #[test]
 fn who_may_not_enter_the_folder_is_told_so() {
     alone(|| {
@@ -186,7 +186,7 @@ fn who_drops_all_but_one_privilege_has_one() {
         if !is_root() {
             return;
         }
-        // The root user of a container may lack it.
+        // In a container, even root may lack the capability.
         let keep: &[Capability] = if permitted() & BPF == 0 { &[] } else { &[Capability::Bpf] };
         let kept = permitted() & BPF;
         in_child(|| {

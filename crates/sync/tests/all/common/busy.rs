@@ -7,7 +7,7 @@ use std::thread;
 use super::cpus::{NOT_PINNED, cpus, pin};
 use ascertain_sys::testing::left_out;
 
-/// The value that ends the exchange, instead of a question or an answer.
+/// The value that ends the exchange of questions and answers between the two threads.
 const OVER: u64 = u64::MAX;
 
 /// Returns the number of all interrupts of a CPU; `None` if the kernel does not report the number.
@@ -19,13 +19,13 @@ fn interrupts(cpu: usize) -> Option<u64> {
     Some(rows.lines().filter_map(|row| row.split_whitespace().nth(1 + column)?.parse::<u64>().ok()).sum())
 }
 
-/// Returns the number of rounds in which `heavy` ended although another CPU, which always ran a program, was not
-/// interrupted. Such a `heavy` is not a heavy side by the kernel or by barrierd. Returns `None`, with a message, if
-/// this machine cannot show such an error.
+/// Returns the number of rounds in which `heavy` ended although another CPU was not interrupted. That CPU runs a
+/// program all the time, so a heavy side by the kernel or by barrierd must have no such round. Returns `None`, and
+/// reports the check as left out, if this machine cannot show such an error.
 ///
-/// The thread on the other CPU answers before `heavy` and after it, and makes no system call. So if no interrupt was
-/// counted from before the first answer until after the second one, only that thread ran there. An interrupt for
-/// another reason makes `heavy` look right in that round only, so use many rounds.
+/// The thread on the other CPU answers before `heavy` and after it, and makes no system call. If no interrupt was
+/// counted between the two answers, only that thread ran there. An interrupt for another reason hides an error in its
+/// round, so use many rounds.
 pub fn rounds_without_an_interrupt(rounds: usize, mut heavy: impl FnMut() + Send) -> Option<usize> {
     let &[here, .., there] = cpus() else {
         left_out("there is only one CPU");
@@ -46,7 +46,8 @@ pub fn rounds_without_an_interrupt(rounds: usize, mut heavy: impl FnMut() + Send
             is_pinned
         });
         let rounds = scope.spawn(|| {
-            // With pinning, more rounds are significant. It does no harm if this thread gets onto the other CPU.
+            // A pinned thread stays away from the other CPU, so that more rounds can show an error. Without pinning,
+            // the test is still correct.
             pin(here);
             let mut question = 0;
             let mut is_there = || {

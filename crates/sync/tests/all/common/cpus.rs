@@ -9,8 +9,8 @@ use ascertain_sys::testing::{left_out, or_left_out};
 /// The reason for leaving out a test whose threads cannot be pinned.
 pub const NOT_PINNED: &str = "a filter of system calls prevents pinning threads to a CPU";
 
-/// Returns the methods that this program can use. ThreadSanitizer does not see the effects of sequences, and would
-/// report that boxes move between threads without synchronization.
+/// Returns the methods that this program can use. Leaves out restartable sequences under ThreadSanitizer: it does not
+/// see their effects, and would report that boxes move between threads without synchronization.
 pub fn available() -> impl Iterator<Item = Method> {
     BEST_FIRST.into_iter().filter(|&method| {
         let can_be_tested = method == Method::Sharded || !imp::is_under_thread_sanitizer();

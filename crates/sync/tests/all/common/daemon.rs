@@ -14,7 +14,7 @@ pub fn daemon() -> Option<Daemon> {
     daemon_or_error().map(Result::unwrap)
 }
 
-/// Returns a daemon as [`daemon`] does, or an error that is not about this machine or user.
+/// Returns a daemon or its error. Returns `None`, with a message, if the error is about this machine or user.
 pub fn daemon_or_error() -> Option<Result<Daemon, Error>> {
     match Daemon::new(PERIOD) {
         Err(error) if error.is_unavailable() => {

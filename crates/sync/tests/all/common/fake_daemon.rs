@@ -123,8 +123,8 @@ pub fn at_last() -> Instant {
     Instant::now() + PATIENCE
 }
 
-/// Returns the CPUs other than that of the timestamp, and a timestamp. A timestamp counts its own CPU as passed, and
-/// another thread may take it on any CPU, so tests name the other CPUs.
+/// Takes a timestamp, and returns the other CPUs and the timestamp. The CPU of the timestamp counts as passed, and the
+/// thread may run on any CPU, so tests name the other CPUs.
 pub fn other_cpus(fake: &Fake, client: &Client) -> (Vec<u32>, Timestamp) {
     loop {
         let (before, timestamp, after) = (cpus::current(), client.timestamp(), cpus::current());

@@ -1,5 +1,5 @@
 //! Helpers that several test modules use.
-#![allow(dead_code, unused_macros)] // builds without some of the modules use a part
+#![allow(dead_code, unused_macros)] // builds without some of the test modules use only some helpers
 
 pub mod busy;
 pub mod child;

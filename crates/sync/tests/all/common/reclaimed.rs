@@ -36,13 +36,13 @@ impl Drop for Counted {
     }
 }
 
-/// Runs the body of a test in the process of all tests.
+/// Runs the body of a test directly, in the process that runs all tests.
 pub fn in_place(body: impl FnOnce()) {
     body();
 }
 
-/// Defines a test for each barrier. The test's name is that of a function with a barrier. Under Miri there are only
-/// fences. The second argument is the function that runs the body of each test, such as
+/// Defines a test with each barrier: it calls the function of the given name, which takes a barrier and also names the
+/// test. Under Miri there are only fences. The second argument is the function that runs the body of each test, such as
 /// [`alone`](ascertain_sys::testing::alone).
 #[macro_export]
 macro_rules! with_each_barrier {

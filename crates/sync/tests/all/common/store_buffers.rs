@@ -1,4 +1,4 @@
-//! Controls: errors without a barrier, when two threads run at the same time.
+//! Controls: without a barrier, errors must occur when two threads run at the same time.
 
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use std::thread;
@@ -18,8 +18,8 @@ pub fn must_show(tries: usize, mut is_shown: impl FnMut() -> bool) {
     }
 }
 
-/// Runs two sides that each write their round, call `between`, and read the round of the other side. Returns the first
-/// round in which both missed the other's write.
+/// Runs two sides that each write the number of their round, call `between`, and read the number of the other side.
+/// Returns the first round in which both missed the other's write.
 pub fn first_missed(between: impl Fn() + Sync) -> Option<u64> {
     const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };
     let [one, other] = [const { AtomicU64::new(0) }; 2];
@@ -35,7 +35,8 @@ pub fn first_missed(between: impl Fn() + Sync) -> Option<u64> {
         let theirs = scope.spawn(|| side(&other, &one));
         (side(&one, &other), theirs.join().unwrap())
     });
-    // If this side missed the other's round `seen + 1`, the other side saw this side's write in it.
+    // This side did not see the other side's write of round `seen + 1`. If the other side has not seen this side's
+    // write of `round` in that round, both missed a write.
     let is_missed = |&(round, seen): &(u64, u64)| theirs.get(seen as usize).is_some_and(|&theirs| theirs < round);
     (1..).zip(ours).find(is_missed).map(|(round, _)| round)
 }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Returns whether a launcher starts commands. If not, reports the test as left out. There is no launcher on kernels
-/// before Linux 5.3 and under some filters of system calls. The memory of a command then includes ours, and the command
-/// inherits more properties of this process.
+/// Returns whether commands are started by a launcher. If not, reports the test as left out. There is no launcher on
+/// kernels before Linux 5.3 and under some filters of system calls. This process then starts commands itself. So its
+/// memory counts as memory of the commands, and they inherit more of its properties.
 pub fn has_launcher() -> bool {
     #[cfg(target_os = "linux")]
     let is_there = rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty()).is_ok();
@@ -24,8 +24,8 @@ pub fn folder() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// Creates an executable file. Another process writes it, because a file that this process has open for writing cannot
-/// be executed. Even a command that another test is about to start would have it open.
+/// Creates an executable file. Another process writes it: a file that any process has open for writing cannot be
+/// executed. If this process wrote it, commands that other tests are starting would have it open for a moment.
 pub fn program(directory: &Path, name: &str, text: &str) -> PathBuf {
     let path = directory.join(name);
     let write = "printf %s \"$2\" > \"$1\" && chmod 755 \"$1\"";

@@ -1,4 +1,4 @@
-//! Replays the memory of daemons that a fuzzer starts from, or has found.
+//! Replays the contents of a daemon's memory that a fuzzer starts from, or that it has found.
 
 mod target;
 

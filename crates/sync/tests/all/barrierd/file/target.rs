@@ -10,12 +10,12 @@ use ascertain_sys::mapping::SharedMemory;
 
 use super::fake_daemon::Fake;
 
-/// A client either refuses the memory with a reason, or reads it: it must not fail, wait, or treat a CPU out of range
-/// as one of its own.
+/// Checks that a client either refuses the memory with a reason, or reads it. It must not fail or wait, and a CPU out
+/// of range must never pass.
 ///
-/// The memory is that of a daemon that has just started, with changes. The first two bytes of the input are the numbers
-/// of words that are missing at the ends of the page and the map. Each following ten bytes are the index of a word (odd
-/// for the map) and its new value.
+/// The memory is that of a daemon that has just started, with changes. The first two bytes of the input are numbers of
+/// words: the page and the map each lack that many words at their end. Each following ten bytes are one change: two
+/// bytes for the place of a word, then its new value. An even place is in the page, and an odd one is in the map.
 pub fn barrierd_file(bytes: &[u8]) {
     thread_local!(static FAKE: Fake = Fake::new());
     FAKE.with(|fake| read(fake, bytes));
