@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _ in 0..TIMES {
         let from_cache = async {
             let seen = &mut Attempt::default();
-            let missing = || Failure { kind: Kind::Missing, message: "it is not in the cache".into() };
+            let missing = || Failure::new(Kind::Missing, "it is not in the cache");
             let kept = cache.head("object", seen).await?.ok_or_else(missing)?;
             cache.get(&kept, 0..kept.bytes, seen).await
         };

@@ -126,6 +126,17 @@ pub enum Omission {
 }
 
 impl Error {
+    /// Returns whether the same error would occur for every object of the store, for example because the credentials
+    /// are wrong, the bucket does not exist or the account is disabled. A command then need not try its other files.
+    #[must_use]
+    pub fn concerns_whole_store(&self) -> bool {
+        match self {
+            Self::Store(failure) => failure.concerns_whole_store,
+            Self::NoCredentials(_) => true,
+            _ => false,
+        }
+    }
+
     /// Returns a closure for `map_err` that wraps an I/O error with the operation and the path of a file.
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::File { action, path: path.to_path_buf(), source }

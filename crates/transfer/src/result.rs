@@ -221,7 +221,7 @@ mod tests {
         let fresh = Attempt { began: at(0), connected: at(10), secured: at(30), header: at(80), ..Attempt::default() };
         let fresh = Attempt { last_byte: at(100), ..fresh };
         let kept = Attempt { connected: None, secured: None, ..fresh.clone() };
-        let failure = |kind| Failure { kind, message: String::new() };
+        let failure = |kind| Failure::new(kind, "");
         let mut retries = RetryCounts::default();
         retries.add(&failure(Kind::Transient(None)), Some(&Attempt { status: Some(503), ..kept.clone() }));
         retries.add(&failure(Kind::Transient(None)), None);

@@ -1,21 +1,27 @@
 //! The interface of a store. Each function sends its request once. The caller repeats requests that may be repeated.
 
 mod address;
+mod aws;
 mod azure;
 mod body;
 mod client;
 mod connections;
+mod credential_process;
 mod credentials;
 mod dialect;
 mod google_tokens;
 mod http;
 mod keys;
 mod local;
+mod no_proxy;
 mod open;
 mod profile;
 mod refusal;
+mod renewal;
 mod s3;
 mod service;
+mod sso;
+mod sts;
 
 use std::fmt;
 use std::ops::Range;
@@ -274,11 +280,15 @@ pub struct Failure {
     pub kind: Kind,
     /// A description of the problem and the object, and how to solve the problem.
     pub message: String,
+    /// `true` if the same problem affects every object of the store: wrong credentials, a missing bucket, a disabled
+    /// account. Requests for other objects would fail too.
+    pub concerns_whole_store: bool,
 }
 
 impl Failure {
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+    /// Creates a failure that concerns one object only.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), concerns_whole_store: false }
     }
 
     pub(crate) fn fatal(message: impl Into<String>) -> Self {
@@ -289,8 +299,14 @@ impl Failure {
         Self::new(Kind::Transient(None), message)
     }
 
+    /// Creates a failure for credentials that are missing or can't be used.
     pub(crate) fn denied(message: impl Into<String>) -> Self {
-        Self::new(Kind::Denied, message)
+        Self::new(Kind::Denied, message).of_whole_store()
+    }
+
+    /// Marks a failure that would repeat with every object of the store.
+    pub(crate) fn of_whole_store(self) -> Self {
+        Self { concerns_whole_store: true, ..self }
     }
 
     /// Adds the object or address of the request to the front of the message.

@@ -332,7 +332,7 @@ impl<'a> ObjectUpload<'a> {
         let journal = scheduler.journal;
         match committed {
             Ok(meta) => journal.remove().map(|()| meta),
-            Err(Error::Store(Failure { kind: Kind::Missing, message })) if is_resumed => {
+            Err(Error::Store(Failure { kind: Kind::Missing, message, .. })) if is_resumed => {
                 Err(Error::CantResume(format!("{message}: the store may have removed the upload")))
             }
             Err(error) => {

@@ -174,7 +174,7 @@ impl Store for Container {
         }
         list += "</BlockList>";
         let (query, headers) = (&[("comp", "blocklist")], headers_for(options));
-        let call = Call { method: Method::PUT, name, query, headers, body: list.into(), once: true, ..Call::default() };
+        let call = Call { method: Method::PUT, name, query, headers, body: list.into(), once: true };
         Ok(self.create(call, attempt).await?.meta(name, bytes))
     }
 

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -57,8 +57,6 @@ pub struct Call<'a> {
     pub body: Bytes,
     /// `true` if the request must not be repeated. If its answer is lost, the failure is [`Kind::Unanswered`].
     pub once: bool,
-    /// `true` to return answers of every status; `false` to turn every status except success into a failure.
-    pub any_status: bool,
 }
 
 /// An HTTP client for a bucket or container.
@@ -70,6 +68,16 @@ pub struct Client {
     /// Headers that every request has.
     headers: Headers,
     credentials: Option<&'static str>,
+    /// The configured region of S3; `None` for other stores.
+    region: Option<String>,
+    /// The region that the store has named instead. It applies to all later requests.
+    moved: OnceLock<Moved>,
+}
+
+/// The actual region of a bucket, and the bucket's address there.
+struct Moved {
+    region: String,
+    base: String,
 }
 
 impl Client {
@@ -84,7 +92,30 @@ impl Client {
     ) -> Result<Self> {
         let base = Address::parse(base)?.trimmed().to_string();
         let credentials = (!matches!(keys, Keys::Anonymous)).then_some(credentials);
-        Ok(Self { transport, keys, base, shown, headers, credentials })
+        Ok(Self { transport, keys, base, shown, headers, credentials, region: None, moved: OnceLock::new() })
+    }
+
+    /// Sets the region of S3. If the store names another region, the client uses that one from then on.
+    pub fn in_region(self, region: String) -> Self {
+        Self { region: Some(region), ..self }
+    }
+
+    /// Returns the address of the bucket.
+    fn base(&self) -> &str {
+        self.moved.get().map_or(&self.base, |moved| &moved.base)
+    }
+
+    /// Uses `region` for all later requests. Returns `false` if this would change nothing. The host stays in its
+    /// domain: only the name of the region in it is replaced.
+    fn follow(&self, region: &str) -> bool {
+        let Some(configured) = self.region.as_ref().filter(|configured| *configured != region) else { return false };
+        let base = in_region(&self.base, configured, region);
+        if base == self.base && matches!(self.keys, Keys::Anonymous) {
+            return false;
+        }
+        // If another request has followed the same redirect meanwhile, there is nothing to set.
+        let _ = self.moved.set(Moved { region: region.into(), base });
+        true
     }
 
     /// Returns the address of an object for messages. If the name is empty, returns the address of the bucket.
@@ -99,18 +130,41 @@ impl Client {
 
     /// Opens connections for requests that are about to be sent in parallel.
     pub async fn connect(&self, connections: usize) {
-        if let Ok(uri) = self.base.parse() {
+        if let Ok(uri) = self.base().parse() {
             self.transport.0.prepare(&uri, connections).await;
         }
     }
 
-    /// Signs and sends a request. Turns every status except success into a failure, unless `call.any_status` is set.
+    /// Signs and sends a request. Turns every status except success into a failure.
     pub async fn send(&self, call: Call<'_>, attempt: &mut Attempt) -> Result<Response> {
-        let (subject, any_status) = (self.address(call.name), call.any_status);
-        let info = RequestInfo { method: call.method.clone(), subject, credentials: self.credentials, once: call.once };
+        let (response, text) = self.send_any(&call, attempt).await?;
+        if response.status.is_success() { Ok(response) } else { Err(refusal::failure(&response, &text)) }
+    }
+
+    /// Signs and sends a request, and repeats it once if the store names another region for the bucket. Returns answers
+    /// of every status. If the answer has an error status, its body has been read and is returned as text.
+    async fn send_any(&self, call: &Call<'_>, attempt: &mut Attempt) -> Result<(Response, String)> {
+        let was_moved = self.moved.get().is_some();
+        let (response, text) = self.send_once(call, attempt).await?;
+        // A redirect means that the store has not carried out the request.
+        let region = refusal::other_region(&response, &text).filter(|_| !was_moved);
+        if region.is_some_and(|region| self.follow(region)) {
+            return self.send_once(call, attempt).await;
+        }
+        Ok((response, text))
+    }
+
+    async fn send_once(&self, call: &Call<'_>, attempt: &mut Attempt) -> Result<(Response, String)> {
+        let (method, subject) = (call.method.clone(), self.address(call.name));
+        let info = RequestInfo { method, subject, credentials: self.credentials, once: call.once };
         let request = self.sign(call).await.map_err(|failure| failure.about(&info.subject))?;
-        let response = self.transport.send(request, info, attempt).await?;
-        if response.status.is_success() || any_status { Ok(response) } else { Err(response.refusal(attempt).await) }
+        let mut response = self.transport.send(request, info, attempt).await?;
+        let mut text = String::new();
+        if !response.status.is_success() {
+            // If the body can't be read, the explanation uses only the status.
+            text = response.text(attempt).await.unwrap_or_default();
+        }
+        Ok((response, text))
     }
 
     /// Sends a request whose answer carries no object. Returns the head of the answer, and its body as text.
@@ -149,8 +203,8 @@ impl Client {
         quick_xml::de::from_str(text).map_err(|_| self.failure(name, Kind::Fatal, NO_STORE))
     }
 
-    async fn sign(&self, call: Call<'_>) -> Result<Request<Bytes>> {
-        let mut address = self.base.clone();
+    async fn sign(&self, call: &Call<'_>) -> Result<Request<Bytes>> {
+        let mut address = self.base().to_string();
         if !call.name.is_empty() {
             address = format!("{address}/{}", encoded_name(call.name)?);
         }
@@ -168,9 +222,9 @@ impl Client {
             // The header is set before signing, because Azure's signature includes it.
             request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(call.body.len()));
         }
-        *request.method_mut() = call.method;
-        self.keys.sign(&mut request).await?;
-        Ok(request.map(|_| call.body))
+        *request.method_mut() = call.method.clone();
+        self.keys.sign(&mut request, self.moved.get().map(|moved| &*moved.region)).await?;
+        Ok(request.map(|_| call.body.clone()))
     }
 
     /// Removes the object `name`, or the upload that `query` names. Succeeds if it is already missing.
@@ -189,24 +243,29 @@ impl Client {
         mut headers: Headers,
         attempt: &mut Attempt,
     ) -> Result<Option<(Response, ObjectMeta)>> {
-        let call = Call { method: Method::HEAD, name, headers: headers.clone(), any_status: true, ..Call::default() };
-        let mut response = self.send(call, attempt).await?;
+        let was_moved = self.moved.get().is_some();
+        let call = Call { method: Method::HEAD, name, headers: headers.clone(), ..Call::default() };
+        let (mut response, _) = self.send_any(&call, attempt).await?;
+        let mut text = String::new();
+        // An answer to HEAD has no body. A GET request asks for the reason, which may be the bucket's region.
+        if response.status == 400 {
+            headers.push(("range", "bytes=0-0".into()));
+            if let Ok((_, answered)) = self.send_any(&Call { name, headers, ..Call::default() }, attempt).await {
+                text = answered;
+            }
+            if !was_moved && self.moved.get().is_some() {
+                response = self.send_once(&call, attempt).await?.0;
+            }
+        }
         // The body is empty, but must be read to its end before the connection can be reused.
-        response.bytes(MAX_ANSWER_BYTES, attempt).await?;
-        if response.status == 404 && response.header("x-ms-error-code") != Some("ContainerNotFound") {
+        if response.status.is_success() {
+            response.bytes(MAX_ANSWER_BYTES, attempt).await?;
+        }
+        let code = refusal::code(&response, "");
+        if response.status == 404 && !code.is_some_and(|code| ["ContainerNotFound", "NoSuchBucket"].contains(&code)) {
             return Ok(None);
         }
         if !response.status.is_success() {
-            let mut text = String::new();
-            // An answer to HEAD has no body. It may therefore not name the bucket's region, so a GET request asks for
-            // it.
-            if response.status == 400 && response.header("x-amz-bucket-region").is_none() {
-                headers.push(("range", "bytes=0-0".into()));
-                let call = Call { name, headers, any_status: true, ..Call::default() };
-                if let Ok(mut response) = self.send(call, attempt).await {
-                    text = response.text(attempt).await.unwrap_or_default();
-                }
-            }
             return Err(refusal::failure(&response, &text));
         }
         if response.header(ETAG.as_str()).is_none() {
@@ -251,6 +310,23 @@ impl Client {
         };
         Err(self.failure(&of.name, Kind::Corrupted, problem))
     }
+}
+
+/// Replaces the name of the region in the host of an address. Does not change hosts without it.
+fn in_region(base: &str, from: &str, to: &str) -> String {
+    let Some((scheme, rest)) = base.split_once("://") else { return base.into() };
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (host, path) = rest.split_at(end);
+    let mut labels: Vec<String> = host.split('.').map(String::from).collect();
+    // The name of the bucket, in front of the host, may be the same.
+    match labels.iter().rposition(|label| label == from || label.strip_prefix("s3-") == Some(from)) {
+        Some(at) => labels[at] = labels[at].replace(from, to),
+        None if host == "s3.amazonaws.com" || host.ends_with(".s3.amazonaws.com") => {
+            labels.insert(labels.len() - 2, to.into());
+        }
+        None => {}
+    }
+    format!("{scheme}://{}{path}", labels.join("."))
 }
 
 impl fmt::Debug for Client {
@@ -480,5 +556,26 @@ impl HttpConnector for Transport {
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transport").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_region;
+
+    #[test]
+    fn another_region_changes_only_its_name_in_the_host() {
+        for (base, expected) in [
+            ("https://box.s3.old-1.amazonaws.com", "https://box.s3.new-2.amazonaws.com"),
+            ("https://s3.old-1.amazonaws.com/box", "https://s3.new-2.amazonaws.com/box"),
+            ("https://s3-old-1.amazonaws.com/box", "https://s3-new-2.amazonaws.com/box"),
+            ("https://old-1.s3.old-1.example.com:90/old-1", "https://old-1.s3.new-2.example.com:90/old-1"),
+            ("https://s3.amazonaws.com/box", "https://s3.new-2.amazonaws.com/box"),
+            ("https://box.s3.amazonaws.com", "https://box.s3.new-2.amazonaws.com"),
+            ("http://127.0.0.1:9000/old-1", "http://127.0.0.1:9000/old-1"),
+            ("http://evils3.amazonaws.com/box", "http://evils3.amazonaws.com/box"),
+        ] {
+            assert_eq!(in_region(base, "old-1", "new-2"), expected);
+        }
     }
 }

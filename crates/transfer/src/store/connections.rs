@@ -27,6 +27,7 @@ use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use super::Result;
 use super::body::SlicedBody;
+use super::no_proxy::is_exempt;
 use super::open::{Environment, Options, Sockets};
 use super::refusal::shown;
 use crate::{Attempt, Failure};
@@ -137,11 +138,16 @@ impl Connections {
             &["http_proxy", "all_proxy", "ALL_PROXY"]
         };
         let Some(address) = self.environment.first(names) else { return Ok(None) };
-        if self.environment.first(&["no_proxy", "NO_PROXY"]).is_some_and(|list| is_exempt(&endpoint.host, list)) {
+        if self
+            .environment
+            .first(&["no_proxy", "NO_PROXY"])
+            .is_some_and(|list| is_exempt(&endpoint.host, endpoint.port, list))
+        {
             return Ok(None);
         }
         Proxy::parse(address).map(Some).ok_or_else(|| {
-            Failure::fatal(format!("the proxy in `{}` is not supported; expected http://HOST:PORT", names[0]))
+            let words = format!("the proxy in `{}` is not supported; expected http://HOST:PORT", names[0]);
+            Failure::fatal(words).of_whole_store()
         })
     }
 
@@ -314,15 +320,6 @@ pub fn basic(user_info: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// Returns whether a list of hosts without a proxy contains this host. Examples of lists:
-/// `localhost,.internal,10.0.0.1` and `*`.
-fn is_exempt(host: &str, list: &str) -> bool {
-    let (host, list) = (host.to_ascii_lowercase(), list.to_ascii_lowercase());
-    list.split(',').map(|entry| entry.trim().trim_start_matches('.')).filter(|entry| !entry.is_empty()).any(|entry| {
-        entry == "*" || host.strip_suffix(entry).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    })
-}
-
 fn roots(environment: &Environment) -> Result<RootCertStore> {
     let file = environment.first(&["SSL_CERT_FILE", "AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"]);
     let folder = environment.first(&["SSL_CERT_DIR"]);
@@ -345,7 +342,7 @@ fn unreachable(host: &str, port: u16, error: &io::Error) -> Failure {
     // The standard library has no error kind for an unknown host, so the text is searched.
     if ["not known", "no address", "nodename"].iter().any(|answer| words.contains(answer)) {
         let hint = "check the address, and the region or the account in it";
-        return Failure::fatal(format!("there is no host {host}; {hint}"));
+        return Failure::fatal(format!("there is no host {host}; {hint}")).of_whole_store();
     }
     Failure::transient(format!("no connection to {host}:{port}: {words}"))
 }
@@ -355,7 +352,7 @@ fn insecure(host: &str, error: &io::Error) -> Failure {
         return Failure::transient(format!("the connection to {host} ended during the TLS handshake: {error}"));
     };
     use rustls::CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
-    match tls {
+    let failure = match tls {
         rustls::Error::InvalidCertificate(
             Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. },
         ) => Failure::fatal(format!(
@@ -370,7 +367,8 @@ fn insecure(host: &str, error: &io::Error) -> Failure {
             Failure::fatal(format!("{host} does not use TLS on this port; try http:// or another port"))
         }
         other => Failure::fatal(format!("TLS with {host}: {other}")),
-    }
+    };
+    failure.of_whole_store()
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
-//! Finds credentials, in the same order as other tools: explicit options, the environment, shared files, token
+//! Finds credentials for Azure and Google, in the same order as other tools: explicit options, the environment, shared files, token
 //! services. A cloud's machines get tokens from a metadata address. This address is used only if the options permit it,
 //! because on other machines any host may answer there.
 
 use std::sync::Arc;
 
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential};
 use object_store::azure::{AzureAccessKey, AzureCredential, MicrosoftAzureBuilder, split_sas};
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::{RetryConfig, StaticCredentialProvider};
@@ -13,95 +12,11 @@ use super::Result;
 use super::client::Transport;
 use super::keys::{Keys, no_token};
 use super::open::{Environment, Options};
-use super::profile::Profile;
 use crate::Failure;
 
 /// Returns a configuration that disables retries in `object_store`, because our caller repeats failed requests.
-fn no_retries() -> RetryConfig {
+pub fn no_retries() -> RetryConfig {
     RetryConfig { max_retries: 0, ..RetryConfig::default() }
-}
-
-/// Finds the credentials for AWS. `service` is the name of the service in signatures, for example `s3`.
-pub fn aws(
-    options: &Options,
-    profile: &Profile,
-    service: &'static str,
-    region: &str,
-    transport: &Transport,
-) -> Result<Keys> {
-    if options.anonymous {
-        return Ok(Keys::Anonymous);
-    }
-    let environment = &options.environment;
-    let region = region.to_string();
-    let fixed = |key_id: &str, secret_key: &str, token: Option<&str>| {
-        let credential =
-            AwsCredential { key_id: key_id.into(), secret_key: secret_key.into(), token: token.map(Into::into) };
-        Keys::Aws { credentials: Arc::new(StaticCredentialProvider::new(credential)), service, region: region.clone() }
-    };
-    let set = (environment.first(&["AWS_ACCESS_KEY_ID"]), environment.first(&["AWS_SECRET_ACCESS_KEY"]));
-    match set {
-        // If the options name a profile, the profile has priority over the environment.
-        _ if options.profile.is_some() => {}
-        (Some(id), Some(secret)) => return Ok(fixed(id, secret, environment.first(&["AWS_SESSION_TOKEN"]))),
-        (None, None) => {}
-        _ => return Err(Failure::denied("only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set")),
-    }
-    if let (Some(id), Some(secret)) = (profile.get("aws_access_key_id"), profile.get("aws_secret_access_key")) {
-        return Ok(fixed(id, secret, profile.get("aws_session_token")));
-    }
-    let environment = if options.profile.is_some() { &Environment::default() } else { environment };
-    let other = ["sso_session", "sso_start_url", "credential_process", "role_arn"];
-    let builder = if let Some(builder) = aws_tokens(environment)? {
-        builder
-    } else if let Some(key) = other.into_iter().find(|key| profile.get(key).is_some()) {
-        let way = format!("eval \"$(aws configure export-credentials --profile {} --format env)\"", profile.name());
-        return Err(Failure::denied(format!(
-            "the profile {} uses {key}, which is not supported; run {way}",
-            profile.name()
-        )));
-    } else if options.metadata {
-        AmazonS3Builder::new()
-    } else {
-        return Err(Failure::denied(
-            "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of \
-             ~/.aws/credentials",
-        ));
-    };
-    let store = builder
-        .with_bucket_name("any")
-        .with_region(&region)
-        .with_retry(no_retries())
-        .with_http_connector(transport.clone())
-        .build()
-        .map_err(|error| no_token(&error))?;
-    Ok(Keys::Aws { credentials: store.credentials().clone(), service, region })
-}
-
-/// Returns the token service that the environment names. It issues tokens for a web identity, or for the container in
-/// which this process runs. `None` if the environment names none.
-fn aws_tokens(environment: &Environment) -> Result<Option<AmazonS3Builder>> {
-    use AmazonS3ConfigKey as Key;
-    const WAYS: [&[(&str, Key)]; 3] = [
-        &[("AWS_WEB_IDENTITY_TOKEN_FILE", Key::WebIdentityTokenFile), ("AWS_ROLE_ARN", Key::RoleArn)],
-        &[("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", Key::ContainerCredentialsRelativeUri)],
-        &[
-            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", Key::ContainerCredentialsFullUri),
-            ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", Key::ContainerAuthorizationTokenFile),
-        ],
-    ];
-    let Some(way) = WAYS.into_iter().find(|way| environment.first(&[way[0].0]).is_some()) else { return Ok(None) };
-    let mut builder = AmazonS3Builder::new();
-    if let Some(name) = environment.first(&["AWS_ROLE_SESSION_NAME"]) {
-        builder = builder.with_config(Key::RoleSessionName, name);
-    }
-    for (name, key) in way {
-        let value = environment.first(&[name]);
-        let value =
-            value.ok_or_else(|| Failure::denied(format!("{} is set, but {name} is not; set both", way[0].0)))?;
-        builder = builder.with_config(*key, value);
-    }
-    Ok(Some(builder))
 }
 
 /// An Azure storage account: its endpoint and credentials.

@@ -29,14 +29,15 @@ pub enum Keys {
 }
 
 impl Keys {
-    /// Signs a request. The request must not be changed afterwards.
-    pub async fn sign(&self, request: &mut HttpRequest) -> Result<()> {
+    /// Signs a request. The request must not be changed afterwards. `region` replaces the configured region of AWS.
+    pub async fn sign(&self, request: &mut HttpRequest, region: Option<&str>) -> Result<()> {
         match self {
             Self::Anonymous => {}
-            Self::Aws { credentials, service, region } => {
+            Self::Aws { credentials, service, region: own } => {
                 let credential = credentials.get_credential().await.map_err(|error| no_token(&error))?;
                 let texts = [Some(&credential.key_id), Some(&credential.secret_key), credential.token.as_ref()];
                 visible(texts.into_iter().flatten())?;
+                let region = region.unwrap_or(own);
                 // For S3, the signed headers already contain a checksum of the body. To hash the body again for the
                 // signature would cost more than all other work of an upload.
                 let authorizer = AwsAuthorizer::new(&credential, service, region).with_sign_payload(*service != "s3");

@@ -13,6 +13,7 @@ use percent_encoding::percent_decode_str;
 
 use super::Result;
 use super::address::{Address, shown};
+use super::aws;
 use super::azure::{Container, VERSION};
 use super::client::{Client, Transport};
 use super::credentials::{self, AzureHints};
@@ -223,13 +224,8 @@ fn account(base: &str) -> Option<(&str, &str)> {
     (CLOUDS.contains(&rest) && !account.is_empty()).then_some((account, path))
 }
 
-/// Returns the AWS region that the options, the environment or the profile name; `us-east-1` by default.
-pub fn aws_region<'a>(options: &'a Options, profile: &'a Profile) -> &'a str {
-    let named = options.environment.first(&["AWS_REGION", "AWS_DEFAULT_REGION"]);
-    options.region.as_deref().or(named).or_else(|| profile.get("region")).unwrap_or("us-east-1")
-}
-
-fn parse_endpoint(text: &str) -> Result<Address> {
+/// Parses the endpoint of a store or service.
+pub fn parse_endpoint(text: &str) -> Result<Address> {
     let form = "http[s]://HOST[:PORT][/PATH]";
     Address::parse(text)
         .map_err(|_| Failure::fatal(format!("the endpoint `{}` is not of the form {form}", shown(text))))
@@ -238,23 +234,24 @@ fn parse_endpoint(text: &str) -> Result<Address> {
 fn s3(bucket: &str, options: &Options, transport: Transport) -> Result<Bucket> {
     let environment = &options.environment;
     let profile = Profile::read(options.profile.as_deref(), environment)?;
-    let region = aws_region(options, &profile).to_string();
-    let endpoint = options.endpoint_url.as_deref();
-    let endpoint = endpoint.or_else(|| environment.first(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]));
-    let endpoint = endpoint.or_else(|| profile.get("endpoint_url")).map(parse_endpoint).transpose()?;
-    let style = profile.get("addressing_style");
+    let region = aws::region(options, &profile).to_string();
+    let endpoint = options.endpoint_url.as_deref().or_else(|| aws::endpoint(environment, &profile, "s3"));
+    let endpoint = endpoint.map(parse_endpoint).transpose()?;
+    let style = profile.get("s3.addressing_style");
     let (endpoint, virtual_hosted) = match endpoint {
         Some(endpoint) => (endpoint.trimmed().to_string(), options.virtual_hosted || style == Some("virtual")),
         // AWS's certificate does not cover a host name that contains a bucket name with a dot.
-        None => (format!("https://s3.{region}.amazonaws.com"), !bucket.contains('.') && style != Some("path")),
+        None => {
+            (format!("https://s3.{region}.{}", aws::domain(&region)), !bucket.contains('.') && style != Some("path"))
+        }
     };
     let base = match virtual_hosted {
         true => endpoint.replacen("://", &format!("://{bucket}."), 1),
         false => format!("{endpoint}/{bucket}"),
     };
-    let keys = credentials::aws(options, &profile, "s3", &region, &transport)?;
+    let keys = aws::keys(options, &profile, "s3", &region, &transport)?;
     let location = StoreLocation {
-        region: Some(region),
+        region: Some(region.clone()),
         profile: options.profile.clone(),
         virtual_hosted,
         ..location(endpoint, options)
@@ -267,6 +264,7 @@ fn s3(bucket: &str, options: &Options, transport: Transport) -> Result<Bucket> {
     let payer = options.requester_pays.then(|| ("x-amz-request-payer", "requester".into()));
     let headers = payer.into_iter().collect();
     let client = Client::new(transport, &base, format!("s3://{bucket}"), headers, (keys, words))?;
+    let client = client.in_region(region);
     Ok(Bucket::new(client, dialect, location))
 }
 

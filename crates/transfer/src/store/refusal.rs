@@ -24,20 +24,94 @@ struct Refusal<'a> {
 
 /// Returns the failure that explains an answer with an error status. `body` is the text of the answer.
 pub fn failure(response: &Response, body: &str) -> Failure {
-    let code = response.header("x-ms-error-code").or_else(|| element(body, "Code")).filter(|code| is_plain(code));
     let region = response.header("x-amz-bucket-region").or_else(|| element(body, "Region"));
-    let code = code.unwrap_or_default();
+    let code = code(response, body).unwrap_or_default();
     let refusal = Refusal { response, code, region: region.filter(|region| is_plain(region)) };
     let (kind, words) = refusal.meaning();
     let space = if code.is_empty() { "" } else { " " };
     let message = format!("{words} ({}{space}{code})", response.status.as_u16());
-    Failure::new(kind, message).about(&response.request.subject)
+    let failure = Failure::new(kind, message).about(&response.request.subject);
+    if refusal.concerns_whole_store() { failure.of_whole_store() } else { failure }
 }
+
+/// Returns the error code of an answer. The answer to HEAD has no body, but Azure and MinIO also send the code in a
+/// header.
+pub fn code<'a>(response: &'a Response, body: &'a str) -> Option<&'a str> {
+    let header = response.header("x-ms-error-code").or_else(|| response.header("x-minio-error-code"));
+    header.or_else(|| element(body, "Code")).filter(|code| is_plain(code))
+}
+
+/// Returns the region that a redirect of S3 names: in a header, or in the body as a region or an endpoint. `None` for
+/// other answers.
+pub fn other_region<'a>(response: &'a Response, body: &'a str) -> Option<&'a str> {
+    let is_redirect = match (response.status.as_u16(), code(response, body)) {
+        (301 | 302 | 307 | 308, _) => true,
+        // The answer to HEAD has no code.
+        (400, code) => code.is_none_or(|code| WRONG_REGION.contains(&code)),
+        _ => false,
+    };
+    let named = response.header("x-amz-bucket-region").or_else(|| element(body, "Region"));
+    let named = named.or_else(|| region_in(element(body, "Endpoint")?));
+    named.filter(|region| is_redirect && is_plain(region))
+}
+
+/// Error codes with the status 400 if the signature is for another region than that of the bucket.
+const WRONG_REGION: [&str; 2] = ["AuthorizationHeaderMalformed", "IllegalLocationConstraintException"];
+
+/// Returns the region in the host of an endpoint: `BUCKET.s3.eu-west-1.amazonaws.com`, `s3-eu-west-1.amazonaws.com`.
+fn region_in(endpoint: &str) -> Option<&str> {
+    let host = endpoint.rsplit("://").next()?.split(['/', ':']).next()?;
+    let (_, after) = host.rsplit_once("s3").filter(|(before, _)| before.is_empty() || before.ends_with('.'))?;
+    let mut labels = after.strip_prefix(['.', '-'])?.split('.').filter(|label| *label != "dualstack");
+    match labels.next()? {
+        "amazonaws" | "external-1" => Some("us-east-1"),
+        region => Some(region),
+    }
+}
+
+/// Error codes of accounts, projects and buckets that their provider has disabled.
+const DISABLED: [&str; 7] = [
+    "AccountProblem",
+    "AccountIsDisabled",
+    "AllAccessDisabled",
+    "ContainerDisabled",
+    "NotSignedUp",
+    "UserProjectAccountProblem",
+    "UserProjectMissing",
+];
 
 /// The explanation if a store's answer contains no error code.
 const UNSAID: &str = "the store gives no reason; check for an expired token, a wrong region or a wrong endpoint";
 
 impl Refusal<'_> {
+    /// Returns whether requests for other objects would be refused for the same reason. A lack of permissions does not
+    /// count, because permissions may differ between objects.
+    fn concerns_whole_store(&self) -> bool {
+        match self.code {
+            "NoSuchBucket" | "ContainerNotFound" | "ContainerBeingDeleted" | "InvalidBucketName"
+            // The credentials are wrong, incomplete or no longer valid.
+            | "InvalidAccessKeyId" | "SignatureDoesNotMatch" | "AuthenticationFailed" | "AuthenticationRequired"
+            | "InvalidAuthenticationInfo" | "NoAuthenticationInformation" | "InvalidSecurity"
+            | "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired"
+            | "RequestTimeTooSkewed" | "RequestExpired"
+            // The rules of an Azure account, or a SAS, do not permit this network, protocol or service.
+            | "AuthorizationFailure" | "AuthorizationSourceIPMismatch" | "AuthorizationProtocolMismatch"
+            | "AuthorizationServiceMismatch" => true,
+            code if DISABLED.contains(&code) => true,
+            _ => self.response.status == StatusCode::UNAUTHORIZED || self.is_elsewhere(),
+        }
+    }
+
+    /// Returns whether the bucket is at another address or in another region.
+    fn is_elsewhere(&self) -> bool {
+        let is_named = matches!(self.code, "PermanentRedirect" | "TemporaryRedirect" | "IncorrectEndpoint");
+        let is_unnamed = self.code.is_empty() && self.response.status == StatusCode::BAD_REQUEST;
+        is_named
+            || WRONG_REGION.contains(&self.code)
+            || self.response.status.is_redirection()
+            || (is_unnamed && self.region.is_some())
+    }
+
     fn meaning(&self) -> (Kind, String) {
         match self.code {
             "NoSuchBucket" | "ContainerNotFound" | "ContainerBeingDeleted" => (
@@ -62,9 +136,10 @@ impl Refusal<'_> {
                 Kind::Denied,
                 self.with_clock(format!("set this machine's clock, which shows {}", shown(SystemTime::now()))),
             ),
-            "PermanentRedirect" | "TemporaryRedirect" | "AuthorizationHeaderMalformed" | "IncorrectEndpoint" => {
-                (Kind::Fatal, self.elsewhere())
+            code if DISABLED.contains(&code) => {
+                (Kind::Denied, "the account or bucket is disabled; check its state and its billing".into())
             }
+            _ if self.is_elsewhere() => (Kind::Fatal, self.elsewhere()),
             "XMinioStorageFull"
             | "InsufficientStorage"
             | "QuotaExceeded"
@@ -99,8 +174,6 @@ impl Refusal<'_> {
             }
             412 => (Kind::Changed, "an object of this name exists already".into()),
             416 => (Kind::Changed, "the object has become shorter".into()),
-            301..=308 => (Kind::Fatal, self.elsewhere()),
-            400 if self.region.is_some() => (Kind::Fatal, self.elsewhere()),
             // An answer to HEAD can't contain an error code. If credentials were sent, they may have expired, or the
             // region or endpoint is wrong. If none were sent, only a wrong region or endpoint is possible.
             400 if self.response.request.method == Method::HEAD => match self.response.request.credentials {
@@ -208,4 +281,27 @@ fn is_plain(code: &str) -> bool {
     let digits = code.bytes().filter(u8::is_ascii_digit).count();
     let fits = code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     fits && digits <= 3 && (1..=40).contains(&code.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::region_in;
+
+    #[test]
+    fn an_endpoint_names_its_region() {
+        for (endpoint, region) in [
+            ("box.s3.eu-west-1.amazonaws.com", Some("eu-west-1")),
+            ("my.s3.box.s3.eu-west-1.amazonaws.com", Some("eu-west-1")),
+            ("s3-us-west-2.amazonaws.com", Some("us-west-2")),
+            ("https://box.s3.dualstack.eu-west-1.amazonaws.com:443/x", Some("eu-west-1")),
+            ("s3.amazonaws.com", Some("us-east-1")),
+            ("box.s3-external-1.amazonaws.com", Some("us-east-1")),
+            ("example.com", None),
+            ("xs3.example.com", None),
+            ("s3", None),
+            ("", None),
+        ] {
+            assert_eq!(region_in(endpoint), region, "{endpoint}");
+        }
+    }
 }

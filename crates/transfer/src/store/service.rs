@@ -9,11 +9,12 @@ use hyper::{Method, Request, Uri};
 
 use super::Result;
 use super::address::{Address, encoded_query};
+use super::aws;
 use super::client::{RequestInfo, Transport};
-use super::credentials::{self, google_token};
+use super::credentials::google_token;
 use super::google_tokens::{CredentialsFile, Tokens};
 use super::keys::Keys;
-use super::open::{Options, aws_region};
+use super::open::Options;
 use super::profile::Profile;
 use super::refusal::{clock, retry_after};
 use crate::{Attempt, BoxFuture, Failure};
@@ -45,23 +46,23 @@ pub struct Reply {
 
 impl Service {
     /// Opens a service of AWS that has one endpoint for all regions, such as Route 53. `name` is the name of the
-    /// service in signatures and addresses, for example `route53`. `variable` is the environment variable that can set
-    /// the endpoint, for example `AWS_ENDPOINT_URL_ROUTE_53`.
+    /// service in signatures and addresses, for example `route53`. `id` is its identifier in profiles and, in upper case,
+    /// in the environment variable that can set the endpoint, for example `route_53`.
     ///
     /// # Errors
     /// Returns [`Kind::Denied`](crate::Kind::Denied) if credentials are missing or can't be used.
-    pub fn aws_global(name: &'static str, variable: &str, options: &Options) -> Result<Self> {
+    pub fn aws_global(name: &'static str, id: &str, options: &Options) -> Result<Self> {
         let transport = Transport::new(options)?;
         let profile = Profile::read(options.profile.as_deref(), &options.environment)?;
-        let (region, domain) = match aws_region(options, &profile) {
-            region if region.starts_with("cn-") => ("cn-northwest-1", "amazonaws.com.cn"),
+        let (region, domain) = match aws::region(options, &profile) {
+            region if region.starts_with("cn-") => ("cn-northwest-1", aws::domain(region)),
             region if region.starts_with("us-gov-") => ("us-gov-west-1", "us-gov.amazonaws.com"),
             _ => ("us-east-1", "amazonaws.com"),
         };
-        let named = options.environment.first(&[variable, "AWS_ENDPOINT_URL"]);
-        let endpoint = options.endpoint_url.as_deref().or(named).or_else(|| profile.get("endpoint_url"));
+        let named = aws::endpoint(&options.environment, &profile, id);
+        let endpoint = options.endpoint_url.as_deref().or(named);
         let endpoint = endpoint.map_or_else(|| format!("https://{name}.{domain}"), String::from);
-        let keys = credentials::aws(options, &profile, name, region, &transport)?;
+        let keys = aws::keys(options, &profile, name, region, &transport)?;
         let base = Address::parse(&endpoint)?.trimmed().into();
         Ok(Self { transport, keys, base, tokens: None, project: None, payer: None })
     }
@@ -135,7 +136,7 @@ impl Service {
         if let Some(payer) = &self.payer {
             request.headers_mut().insert("x-goog-user-project", payer.clone());
         }
-        self.keys.sign(&mut request).await?;
+        self.keys.sign(&mut request, None).await?;
         let secrets = secrets(request.headers());
         let request = request.map(|body| body.as_bytes().cloned().unwrap_or_default());
         let mut attempt = Attempt::default();

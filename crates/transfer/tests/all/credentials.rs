@@ -11,7 +11,7 @@ use object_store::azure::MicrosoftAzureBuilder;
 use object_store::client::{HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService};
 use object_store::signer::Signer;
 
-fn environment(variables: &[(&str, &str)]) -> Environment {
+pub fn environment(variables: &[(&str, &str)]) -> Environment {
     variables.iter().copied().collect()
 }
 
@@ -24,7 +24,7 @@ fn asked(url: &str, options: Options) -> String {
 }
 
 /// Returns the target of a request if no endpoint is configured. A proxy records this target.
-fn place(url: &str, options: Options, variables: &[(&str, &str)]) -> String {
+pub fn place(url: &str, options: Options, variables: &[(&str, &str)]) -> String {
     let proxy = Web::start(|_, _| answer("502 Bad Gateway", "", b""));
     let at = format!("http://{}", proxy.address);
     let more = [("https_proxy", &*at), ("http_proxy", &*at)];
@@ -96,7 +96,7 @@ fn a_profile_that_is_asked_for_goes_before_the_environment() {
 
     let options = Options { environment: environment(&[home]), profile: Some("sso".into()), ..Options::default() };
     let failure = open("s3://bucket/name", &options).unwrap_err();
-    assert!(failure.to_string().contains("sso_session") && failure.to_string().contains("aws configure"), "{failure}");
+    assert!(failure.to_string().contains("sso_region is missing in the profile sso and [sso-session x]"), "{failure}");
 }
 
 #[test]

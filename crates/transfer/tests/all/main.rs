@@ -2,6 +2,8 @@
 #![allow(missing_docs)]
 
 #[cfg(feature = "stores")]
+mod aws;
+#[cfg(feature = "stores")]
 mod broken;
 #[cfg(feature = "stores")]
 mod common;
@@ -22,6 +24,8 @@ mod parsers;
 mod race;
 #[cfg(feature = "stores")]
 mod refusals;
+#[cfg(feature = "stores")]
+mod regions;
 #[cfg(feature = "stores")]
 mod round_trips;
 #[cfg(feature = "stores")]

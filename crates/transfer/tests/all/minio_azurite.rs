@@ -54,11 +54,17 @@ async fn suite(found: &Location, checks_whole: bool) {
     assert_eq!(store.head("half", &mut seen).await.unwrap(), None);
 }
 
-/// Checks that a wrong key leads to a failure of the kind `Denied`.
-async fn denied(found: &Location) {
+/// Checks that a wrong key, or a missing bucket, leads to a failure of this kind, which concerns the whole store.
+async fn fails(found: &Location, kind: Kind) {
     let mut seen = Attempt::default();
     let failure = found.store.put("x", block("x"), &PutOptions::default(), &mut seen).await.unwrap_err();
-    assert_eq!(failure.kind, Kind::Denied, "{failure}");
+    assert!(failure.kind == kind && failure.concerns_whole_store, "{failure}");
+    let failure = found.store.list("", &mut seen).await.unwrap_err();
+    assert!(failure.kind == kind && failure.concerns_whole_store, "{failure}");
+    match found.store.head("x", &mut seen).await {
+        Err(failure) => assert!(failure.kind == kind && failure.concerns_whole_store, "{failure}"),
+        Ok(_) => panic!("{kind:?}: the answer to HEAD contains no code"),
+    }
 }
 
 fn options(url: String, variables: [(&str, &str); 2]) -> Options {
@@ -103,7 +109,19 @@ fn minio_does_it() {
     run(suite(&open("s3://bucket/", &options(url.clone(), keys("minioadmin"))).unwrap(), true));
     let old = Options { environment: old(keys("minioadmin")), ..options(url.clone(), keys("")) };
     run(suite(&open("s3://old/", &old).unwrap(), false));
-    run(denied(&open("s3://bucket/", &options(url, keys("another"))).unwrap()));
+    run(fails(&open("s3://bucket/", &options(url.clone(), keys("another"))).unwrap(), Kind::Denied));
+    // MinIO is its own STS, and checks the signature of the request for a role.
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join(".aws")).unwrap();
+    let source = "aws_access_key_id = minioadmin\naws_secret_access_key = minioadmin\n";
+    let profile = format!("[default]\nrole_arn = arn:minio:iam:::role/x\nsource_profile = default\n{source}");
+    std::fs::write(folder.path().join(".aws/credentials"), profile).unwrap();
+    let home = folder.path().to_str().unwrap();
+    let variables = [("HOME", home), ("AWS_ENDPOINT_URL_STS", &url)];
+    let found = open("s3://bucket/", &options(url.clone(), variables)).unwrap();
+    let (mut seen, once) = (Attempt::default(), PutOptions::default());
+    run(found.store.put("with a role", block("x"), &once, &mut seen)).unwrap();
+    run(fails(&open("s3://missing/", &options(url, keys("minioadmin"))).unwrap(), Kind::Missing));
 }
 
 #[test]
@@ -113,5 +131,6 @@ fn azurite_does_it() {
     let url = format!("http://{}/devstoreaccount1", running.address());
     let keys = |secret| [("AZURE_STORAGE_ACCOUNT", "devstoreaccount1"), ("AZURE_STORAGE_KEY", secret)];
     run(suite(&open("az://bucket/", &options(url.clone(), keys(AZURITE_KEY))).unwrap(), false));
-    run(denied(&open("az://bucket/", &options(url, keys("YW5vdGhlcg=="))).unwrap()));
+    run(fails(&open("az://bucket/", &options(url.clone(), keys("YW5vdGhlcg=="))).unwrap(), Kind::Denied));
+    run(fails(&open("az://missing/", &options(url, keys(AZURITE_KEY))).unwrap(), Kind::Missing));
 }

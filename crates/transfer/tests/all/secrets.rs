@@ -176,6 +176,85 @@ fn no_secret_is_in_what_anybody_reads() {
     written.search(&heads);
 }
 
+/// Starts a service whose answers repeat the head and the body of the request.
+fn repeating(status: &'static str) -> Web {
+    Web::start(move |head, body| {
+        let told = format!("{head}{}", String::from_utf8_lossy(body));
+        let body = format!("<Error><Code>{told}</Code><Message>{told}</Message></Error>");
+        answer(status, "", body.as_bytes())
+    })
+}
+
+#[test]
+fn no_secret_of_a_role_a_program_or_a_login_is_in_what_anybody_reads() {
+    let [key, token, identity, sig, access, refresh, client, issued, printed] = PLANTED;
+    let folder = tempfile::tempdir().unwrap();
+    let aws = folder.path().join(".aws");
+    std::fs::create_dir_all(aws.join("sso/cache")).unwrap();
+    let identity_file = folder.path().join("identity");
+    std::fs::write(&identity_file, identity).unwrap();
+    let program = |exit: u8| format!("echo {printed} \"\\\"SecretAccessKey\\\": {printed}\"; exit {exit}");
+    let config = format!(
+        "[profile role]\nrole_arn = arn:role\nsource_profile = base\n[profile web]\nrole_arn = arn:web\n\
+         web_identity_token_file = {}\n[profile program]\ncredential_process = {}\n\
+         [profile failing]\ncredential_process = {}\n\
+         [profile sso]\nsso_session = my-sso\nsso_account_id = 1\nsso_role_name = r\n\
+         [sso-session my-sso]\nsso_region = eu-west-1\nsso_start_url = https://x\n",
+        identity_file.display(),
+        program(0),
+        program(1),
+    );
+    std::fs::write(aws.join("config"), config).unwrap();
+    let base = format!("[base]\naws_access_key_id = id\naws_secret_access_key = {key}\naws_session_token = {token}\n");
+    std::fs::write(aws.join("credentials"), base).unwrap();
+    let log_in = |until: &str| {
+        let login = format!(
+            "{{\"accessToken\": \"{access}\", \"expiresAt\": \"{until}\", \"refreshToken\": \"{refresh}\", \
+             \"clientId\": \"c\", \"clientSecret\": \"{client}\", \"registrationExpiresAt\": \"2999-01-01T00:00:00Z\"}}"
+        );
+        std::fs::write(aws.join("sso/cache/0ad374308c5a4e22f723adf10145eafad7c4031c.json"), login).unwrap();
+    };
+    let credentials = format!(
+        "<R><AssumeRoleResult><Credentials><AccessKeyId>id</AccessKeyId><SecretAccessKey>{sig}</SecretAccessKey>\
+         <SessionToken>{issued}</SessionToken><Expiration>2999-01-01T00:00:00Z</Expiration></Credentials>\
+         </AssumeRoleResult></R>"
+    );
+    let issuing = Web::start(move |_, _| answer("200 OK", "", credentials.as_bytes()));
+    let (mut written, mut heads) = (Output::default(), Vec::new());
+    for (status, of_service) in STATUSES.into_iter().zip(STATUSES).chain([("403 Forbidden", "200 OK")]) {
+        let (store, service) = (parrot(status), repeating(of_service));
+        for (profile, at, until) in [
+            ("role", &service, ""),
+            ("role", &issuing, ""),
+            ("web", &service, ""),
+            ("program", &service, ""),
+            ("failing", &service, ""),
+            ("sso", &service, "2999-01-01T00:00:00Z"),
+            ("sso", &service, "2000-01-01T00:00:00Z"),
+        ] {
+            log_in(until);
+            let at = at.url("");
+            let environment = [
+                ("HOME", folder.path().to_str().unwrap()),
+                ("AWS_PROFILE", profile),
+                ("AWS_ENDPOINT_URL", &at),
+                ("SSL_CERT_FILE", one_certificate()),
+            ];
+            let environment: Environment = environment.into_iter().collect();
+            let options = Options { environment, endpoint_url: Some(store.url("")), ..Options::default() };
+            let found = open("s3://bucket/name", &options).unwrap();
+            provoke(&found, &mut written);
+        }
+        heads.extend(store.heads());
+        heads.extend(service.heads());
+    }
+    let sent = heads.concat();
+    for secret in [token, access, issued] {
+        assert!(sent.contains(secret), "{secret}");
+    }
+    written.search(&heads);
+}
+
 /// The `Debug` texts of all reported progress.
 type Log = Arc<Mutex<Vec<String>>>;
 

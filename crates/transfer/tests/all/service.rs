@@ -13,7 +13,7 @@ fn options(variables: &[(&str, &str)]) -> Options {
 }
 
 fn aws(options: &Options) -> Result<Service, Failure> {
-    Service::aws_global("route53", "AWS_ENDPOINT_URL_ROUTE_53", options)
+    Service::aws_global("route53", "route_53", options)
 }
 
 fn get(service: &Service) -> Result<Reply, Failure> {

@@ -75,7 +75,7 @@ struct Error {
 
 /// Creates a client for a zone at Route 53, with credentials from the environment.
 pub fn open(options: &ProviderOptions) -> Result<Hosted, String> {
-    let service = Service::aws_global("route53", "AWS_ENDPOINT_URL_ROUTE_53", &options.service_options());
+    let service = Service::aws_global("route53", "route_53", &options.service_options());
     Hosted::new(service.map_err(|failure| failure.message)?, Box::new(Route53), options)
 }
 

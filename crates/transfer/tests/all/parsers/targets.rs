@@ -207,7 +207,7 @@ pub fn answers(bytes: &[u8]) {
                 _ => store.commit(&upload, &["1 AAAA".into()], 0, &options, &mut seen).await.map(drop),
             }
         });
-        if let Err(Failure { kind, message }) = refused {
+        if let Err(Failure { kind, message, .. }) = refused {
             assert!(message.len() < 1000 && message.contains("://bucket"), "{kind:?}: {message}");
         }
     });

@@ -195,7 +195,7 @@ impl Memory {
             *times - 1
         };
         let fault = (self.script.lock().unwrap())(call, times);
-        let failed = |kind| Err(Failure { kind, message: format!("{call:?} failed as the script says") });
+        let failed = |kind| Err(Failure::new(kind, format!("{call:?} failed as the script says")));
         if fault == Some(Fault::Hangs) {
             std::future::pending::<()>().await;
         }
@@ -214,7 +214,7 @@ impl Memory {
 }
 
 fn failure<T>(kind: Kind, message: &str) -> Result<T, Failure> {
-    Err(Failure { kind, message: message.into() })
+    Err(Failure::new(kind, message))
 }
 
 fn changed(bytes: Bytes, is_changed: bool) -> Bytes {
