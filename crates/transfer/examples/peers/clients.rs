@@ -4,10 +4,12 @@ use std::error::Error;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
-use ascertain_sys::process::{Command, Output, Prepared};
+use ascertain_sys::process::{Command, Exit, Output, Prepared};
 
 use crate::BUCKET;
+use crate::proxy::HAS_SEEN_CRT;
 use crate::rows::{Direction, Place, Row};
 
 /// Name of the bare loader, a client that only sends or receives bytes. It appears in the table, and is the first
@@ -32,8 +34,8 @@ pub struct Client {
     /// Path or name of the program.
     program: String,
     pub version: String,
-    /// Version of [`AWS_2`], if this is awscli and its CRT engages.
-    crt: Option<String>,
+    /// `true` if this is awscli, and [`AWS_2`] uses the CRT.
+    has_crt: bool,
 }
 
 /// One transfer: the server, and the places of the files.
@@ -52,11 +54,11 @@ pub struct Job<'a> {
 }
 
 /// Returns the available clients among `names`, and for each unavailable one its name and the reason. `folder` and
-/// `server` serve for a transfer that shows whether awscli's CRT engages.
-pub fn all(names: &[&str], ours: &str, folder: &Path, server: SocketAddr) -> (Vec<Client>, Vec<String>) {
+/// `proxy` serve for a transfer that shows whether awscli's CRT engages.
+pub fn all(names: &[&str], ours: &str, folder: &Path, proxy: SocketAddr) -> (Vec<Client>, Vec<String>) {
     let (mut clients, mut missing) = (Vec::new(), Vec::new());
     for name in NAMES.into_iter().filter(|name| names.contains(name)) {
-        match Client::find(name, ours, folder, server) {
+        match Client::find(name, ours, folder, proxy) {
             Ok(client) => clients.push(client),
             Err(error) => missing.push(format!("{name}: unavailable: {error}")),
         }
@@ -65,8 +67,8 @@ pub fn all(names: &[&str], ours: &str, folder: &Path, server: SocketAddr) -> (Ve
 }
 
 impl Client {
-    fn find(name: &'static str, ours: &str, folder: &Path, server: SocketAddr) -> Result<Self, Box<dyn Error>> {
-        let client = |program: &str, version: String| Client { name, program: program.into(), version, crt: None };
+    fn find(name: &'static str, ours: &str, folder: &Path, proxy: SocketAddr) -> Result<Self, Box<dyn Error>> {
+        let client = |program: &str, version: String| Client { name, program: program.into(), version, has_crt: false };
         match name {
             "ascertain" => Ok(client(ours, version(ours, "--version")?)),
             "s5cmd" => Ok(client("s5cmd", version("s5cmd", "version")?)),
@@ -77,10 +79,10 @@ impl Client {
                 let Ok(second) = version(AWS_2, "--version") else {
                     return Ok(Client { version: format!("{}; {AWS_2} is not installed", found.version), ..found });
                 };
-                let is_engaged = crt_engages(folder, server)?;
+                let is_engaged = crt_engages(folder, proxy)?;
                 let engaged = if is_engaged { "the CRT engages" } else { "the CRT does not engage, so it is not used" };
                 let version = format!("{}; and {second}: {engaged}", found.version);
-                Ok(Client { version, crt: is_engaged.then_some(second), ..found })
+                Ok(Client { version, has_crt: is_engaged, ..found })
             }
             _ => {
                 let own = std::env::current_exe()?.display().to_string();
@@ -135,7 +137,7 @@ impl Client {
             (_, false, ..) => &["8 16777216", "32 16777216"],
         };
         let mut settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-        if self.crt.is_some() {
+        if self.has_crt {
             // The CRT chooses the number of connections from the bandwidth.
             settings.push(format!(
                 "{CRT} target_bandwidth=1GB/s{}",
@@ -235,20 +237,16 @@ impl Client {
     }
 }
 
-/// Transfers a file with [`AWS_2`], and returns whether its log shows that the CRT transferred it.
-fn crt_engages(folder: &Path, server: SocketAddr) -> Result<bool, Box<dyn Error>> {
-    let row = Row { way: Direction::Put, files: &crate::rows::MEGABYTES_60, place: Place::Loopback };
+/// Transfers a file with [`AWS_2`] over the proxy, and returns whether the CRT transferred it.
+fn crt_engages(folder: &Path, proxy: SocketAddr) -> Result<bool, Box<dyn Error>> {
+    let row = Row { way: Direction::Put, files: &crate::rows::MEGABYTES_60, place: Place::Capped };
     let source = folder.join("crt");
     fs::create_dir_all(&source)?;
     fs::write(source.join("00000"), "a small file")?;
-    let client = Client { name: "awscli", program: String::new(), version: String::new(), crt: None };
-    let job = Job { row: &row, server, folder, source: &source, key: "crt", got: PathBuf::new() };
-    let mut command = client.command(CRT, &job)?;
-    command.args.push("--debug".into());
-    let prepared = Prepared::new(&command)?;
-    let usage = prepared.run(Some(crate::LIMIT))?;
-    let log = prepared.captured_output();
-    Ok(usage.exit == ascertain_sys::process::Exit::Code(0) && String::from_utf8_lossy(&log).contains("s3transfer.crt"))
+    let client = Client { name: "awscli", program: String::new(), version: String::new(), has_crt: false };
+    let job = Job { row: &row, server: proxy, folder, source: &source, key: "crt", got: PathBuf::new() };
+    let usage = Prepared::new(&client.command(CRT, &job)?)?.run(Some(crate::LIMIT))?;
+    Ok(usage.exit == Exit::Code(0) && HAS_SEEN_CRT.load(Ordering::Relaxed))
 }
 
 /// Returns the first line of a program's version output.

@@ -79,7 +79,6 @@ struct Arm {
 
 /// A row with its measurements.
 struct MeasuredRow {
-    row: &'static Row,
     title: String,
     arms: Vec<Arm>,
 }
@@ -113,7 +112,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let arguments = Arguments::parse(rest)?;
     let bench = Bench::new(ours, arguments.is_tiny)?;
-    let (clients, missing) = clients::all(&arguments.clients, ours, bench.folder.path(), bench.server.address());
+    let (clients, missing) = clients::all(&arguments.clients, ours, bench.folder.path(), bench.proxy);
     let seed = ascertain_sys::clock::unix_ns();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut measured = Vec::new();
@@ -203,7 +202,7 @@ impl Bench {
         eprintln!();
         fs::remove_dir_all(&source.folder)?;
         self.remove_objects()?;
-        Ok(MeasuredRow { row, title: row.title(&self.disk), arms })
+        Ok(MeasuredRow { title: row.title(&self.disk), arms })
     }
 
     /// Tries each setting of a client once. The contents are compared after the first one.
@@ -286,7 +285,7 @@ impl Bench {
     fn run_ours(&self, verb: &str, source: &Path, key: &str, got: &Path) -> Result<(), Box<dyn Error>> {
         let folder = rows::ROWS.iter().find(|row| row.way.verb() == verb && !row.files.is_single());
         let row = folder.ok_or("no row has a folder")?;
-        let (clients, _) = clients::all(&["ascertain"], &self.ours, self.folder.path(), self.server.address());
+        let (clients, _) = clients::all(&["ascertain"], &self.ours, self.folder.path(), self.proxy);
         let client = clients.first().ok_or("our own client is missing")?;
         let (folder, server) = (self.folder.path(), self.server.address());
         run(&client.command("default", &Job { row, server, folder, source, key, got: got.into() })?).map(drop)

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,12 @@ const BYTES_PER_S: f64 = 3e6;
 const STEP_BYTES: usize = 16 << 10;
 /// The longest delay of a thread that the next steps may make up for.
 const CATCH_UP: Duration = Duration::from_millis(10);
+
+/// The name by which AWS's Common Runtime (CRT) identifies itself in a request.
+const CRT: &[u8] = b"CRTS3NativeClient";
+
+/// `true` if the first request on any connection so far came from the CRT.
+pub static HAS_SEEN_CRT: AtomicBool = AtomicBool::new(false);
 
 /// Starts a proxy in front of `server`, and returns its address. The proxy runs until the process ends.
 pub fn start(server: SocketAddr) -> io::Result<SocketAddr> {
@@ -41,12 +48,16 @@ fn serve(client: TcpStream, server: SocketAddr) -> io::Result<()> {
 
 /// Copies bytes at the limited bandwidth until `from` ends.
 fn copy(mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
-    let (mut block, mut due) = ([0; STEP_BYTES], Instant::now());
+    let (mut block, mut due, mut is_first) = ([0; STEP_BYTES], Instant::now(), true);
     loop {
         let bytes = from.read(&mut block)?;
         if bytes == 0 {
             return Ok(());
         }
+        if is_first && block[..bytes].windows(CRT.len()).any(|found| found == CRT) {
+            HAS_SEEN_CRT.store(true, Ordering::Relaxed);
+        }
+        is_first = false;
         let now = Instant::now();
         // An idle connection does not save up bandwidth.
         due = due.max(now.checked_sub(CATCH_UP).unwrap_or(now)) + Duration::from_secs_f64(bytes as f64 / BYTES_PER_S);

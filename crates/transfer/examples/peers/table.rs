@@ -30,6 +30,8 @@ const CLIENT: Figure = |took| took.client_s;
 const SERVER_SHARE: Figure = |took| took.server_s / (took.wall_s * cpus() as f64);
 /// The share that the client and the server use of the CPU time that other processes left to them.
 const BOTH_SHARE: Figure = |took| (took.client_s + took.server_s) / took.free_s;
+/// The share that other processes used of the machine's CPU time.
+const OTHERS_SHARE: Figure = |took| 1.0 - took.free_s / (took.wall_s * cpus() as f64);
 
 /// A median, with an interval if there are enough rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,15 +56,21 @@ pub fn page(rows: &[MeasuredRow], clients: &[Client], missing: &[String], seed: 
     let rounds = rows.iter().flat_map(|row| row.arms.iter().map(|arm| arm.took.len())).max().unwrap_or(0);
     let memory = if server_folder.starts_with("/dev/shm") { "memory" } else { "a file system" };
     let cells = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let all: Vec<Measurement> = rows.iter().flat_map(|row| &row.arms).flat_map(|arm| arm.took.clone()).collect();
+    let intervals = match margin(rounds) {
+        Some(_) => format!("each end of an interval is wrong at most once in {:.0}", 1.0 / ERROR),
+        None => "too few rounds for intervals".into(),
+    };
     let mut text = format!(
         "Measured on {} on {} CPUs ({}) with Linux {}, over loopback to MinIO, with the files in {memory}.\n\
-         Medians of {rounds} rounds in random order (seed {seed}); each end of an interval is wrong at most once in \
-         {:.0}.\n\nWall time in seconds, and in parentheses the CPU time of the client in seconds:\n\n",
+         Medians of {rounds} rounds in random order (seed {seed}); {intervals}.\n\
+         Other processes used {:.0} % of the CPUs (median of all commands).\n\n\
+         Wall time in seconds, and the CPU time of the client in seconds:\n\n",
         today(),
         cpus(),
         processor(),
         fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
-        1.0 / ERROR,
+        Median::of(all.iter().map(OTHERS_SHARE).collect()).value * 100.0,
     );
     let names = || clients.iter().map(|client| client.name.to_string());
     text += &cells([String::new()].into_iter().chain(names()).collect());
@@ -70,7 +78,7 @@ pub fn page(rows: &[MeasuredRow], clients: &[Client], missing: &[String], seed: 
     for row in rows {
         let times = row.arms.iter().map(|arm| match &arm.failure {
             Some(_) => "failed".into(),
-            None => format!("{} ({})", arm.median(WALL).show(2), seconds(arm.median(CLIENT).value)),
+            None => format!("{}, CPU {:.2}", arm.median(WALL).show(2), arm.median(CLIENT).value),
         });
         text += &cells([row.title.clone()].into_iter().chain(times).collect());
     }
@@ -102,7 +110,7 @@ pub fn page(rows: &[MeasuredRow], clients: &[Client], missing: &[String], seed: 
     );
     for row in rows {
         for arm in row.arms.iter().filter(|arm| arm.client.name != "ascertain" && !arm.tried.is_empty()) {
-            let shown = |at: usize| format!("`{}` {}", arm.tried[at].0, seconds(arm.tried[at].1));
+            let shown = |at: usize| format!("`{}` {:.2}", arm.tried[at].0, arm.tried[at].1);
             let others = (0..arm.tried.len()).filter(|at| *at != arm.setting).map(shown).collect::<Vec<_>>().join(", ");
             text += &cells(vec![row.title.clone(), arm.client.name.into(), shown(arm.setting), others]);
         }
@@ -196,7 +204,7 @@ impl Median {
         let value = self.value;
         match self.interval {
             Some((low, high)) => format!("{value:.digits$} ({low:.digits$} to {high:.digits$})"),
-            None => format!("{value:.digits$} (too few rounds)"),
+            None => format!("{value:.digits$}"),
         }
     }
 }
@@ -210,10 +218,6 @@ fn margin(count: usize) -> Option<usize> {
         below <= ERROR
     });
     beyond.count().checked_sub(1)
-}
-
-fn seconds(value: f64) -> String {
-    format!("{value:.2}")
 }
 
 fn cpus() -> usize {
