@@ -250,7 +250,7 @@ fn crt_engages(folder: &Path, proxy: SocketAddr) -> Result<bool, Box<dyn Error>>
 }
 
 /// Returns the first line of a program's version output.
-fn version(program: &str, argument: &str) -> Result<String, Box<dyn Error>> {
+pub fn version(program: &str, argument: &str) -> Result<String, Box<dyn Error>> {
     let command = Command { stdout: Output::Memory, ..Command::new(program, &[argument]) };
     let prepared = Prepared::new(&command)?;
     prepared.run(None)?;

@@ -38,7 +38,7 @@ pub struct Files {
     tiny: (u64, u64),
 }
 
-/// Where a row transfers its files.
+/// The place to which a row transfers its files, and the path to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The folder for temporary files, over loopback.

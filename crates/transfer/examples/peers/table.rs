@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ascertain_stats::{log_binomial, median_sorted};
 
-use crate::clients::{Client, LOADER};
+use crate::clients::{Client, LOADER, version};
 use crate::{Arm, MeasuredRow, Measurement};
 
 /// Probability for each end of an interval that the true median is beyond it.
@@ -26,6 +26,7 @@ type Figure = fn(&Measurement) -> f64;
 
 const WALL: Figure = |took| took.wall_s;
 const CLIENT: Figure = |took| took.client_s;
+const SERVER: Figure = |took| took.server_s;
 /// The server's share of the machine's CPU time during the command.
 const SERVER_SHARE: Figure = |took| took.server_s / (took.wall_s * cpus() as f64);
 /// The share that the client and the server use of the CPU time that other processes left to them.
@@ -82,16 +83,16 @@ pub fn page(rows: &[MeasuredRow], clients: &[Client], missing: &[String], seed: 
         });
         text += &cells([row.title.clone()].into_iter().chain(times).collect());
     }
-    text += "\nRatios of our times to those of the fastest peer, in the same rounds. The server's share is the part of \
-             the machine's\nCPU time that the server uses during our command. The next column adds our client, and \
-             counts only the CPU time that\nother processes leave:\n\n";
+    text += "\nRatios of our times to those of the fastest peer, in the same rounds. The CPU time of the server is \
+             that during our\ncommand, in seconds and as a share of the machine's. The next column adds our client, \
+             and counts only the CPU time that\nother processes leave:\n\n";
     let heads = [
         "",
         "fastest peer",
         "wall time",
         "CPU time",
         "wall time, ours to the bare loader's",
-        "server's share",
+        "server's CPU time",
         "server and client",
         "goal",
     ];
@@ -120,6 +121,8 @@ pub fn page(rows: &[MeasuredRow], clients: &[Client], missing: &[String], seed: 
         let _ = writeln!(text, "- {}: {}", client.name, client.version);
     }
     let failures = rows.iter().flat_map(|row| row.arms.iter().filter_map(|arm| arm.failure.as_ref()));
+    let server = version("minio", "--version").unwrap_or_else(|error| format!("unknown version: {error}"));
+    let _ = writeln!(text, "- MinIO: {server}");
     for line in missing.iter().chain(failures) {
         let _ = writeln!(text, "- {}", line.lines().next().unwrap_or_default());
     }
@@ -163,7 +166,7 @@ impl MeasuredRow {
             comparison.wall.show(2),
             comparison.cpu.show(2),
             limit,
-            format!("{:.0} %", ours.median(SERVER_SHARE).value * 100.0),
+            format!("{:.2} s, {:.0} %", ours.median(SERVER).value, ours.median(SERVER_SHARE).value * 100.0),
             format!("{:.0} %", both_share * 100.0),
             comparison.goal(),
         ]
