@@ -25,17 +25,24 @@ const BENCHES: &[Bench] = &[
     ("permutation", "reshuffles of two samples of 10,000 values, compared with SciPy", permutation::bench),
     (
         "transfer",
-        "`put` and `get` of 1 GB, compared with awscli and rclone, in eight minutes or the given number of seconds",
-        transfer::bench,
+        "`put` and `get` of large, small and mixed files, compared with s5cmd, rclone and awscli (over an hour)",
+        || transfer::bench(&options()),
     ),
     ("size", "the release binary's size", packages::size),
     ("build", "a cold release build, and what each dependency adds; a cold build of a bench", build),
     ("first", "from a clone to the first answer, with nothing downloaded or built before", first),
 ];
 
-/// Runs the benches that `words` name, or all of them. Numbers after a name are arguments of that bench.
+/// Returns the options of a bench: the first argument that begins with `--`, and all later ones.
+fn options() -> Vec<String> {
+    std::env::args().skip_while(|word| !word.starts_with("--")).collect()
+}
+
+/// Runs the benches that `words` name, or all of them. Only the bench `transfer` accepts options after its name.
 pub fn run(words: &[String]) -> anyhow::Result<()> {
-    let names: Vec<&String> = words.iter().filter(|word| word.parse::<u64>().is_err()).collect();
+    let end = words.iter().position(|word| word.starts_with("--")).unwrap_or(words.len());
+    let names: Vec<&String> = words[..end].iter().collect();
+    ensure!(end == words.len() || names == ["transfer"], "only `cargo xtask bench transfer` accepts options");
     if let Some(unknown) = names.iter().find(|name| BENCHES.iter().all(|(known, ..)| known != **name)) {
         let known: Vec<&str> = BENCHES.iter().map(|(name, ..)| *name).collect();
         bail!("unknown bench `{unknown}`; known are {}", known.join(", "));

