@@ -58,7 +58,7 @@ pub struct Settings {
     /// Average wait before the first retry of a request. The waits before later retries are longer.
     pub back_off: Duration,
     /// Time limit for each answer. A store in the cloud also has [`Options::timeout`](crate::Options::timeout), which
-    /// limits the time without progress. Whole requests may take twice this time, plus one second for every 16 KiB of a
+    /// limits the time without progress. A whole request may take 25 s longer, and one more second for every 16 KiB of a
     /// part.
     pub timeout: Duration,
     /// Seed of the random numbers: they vary the waits before retries, and determine the intervals of forecasts.

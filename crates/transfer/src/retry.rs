@@ -22,10 +22,9 @@ use crate::store::{Attempt, Failure, Kind};
 /// Upper limit on the average wait before a retry. The actual wait varies randomly between 0.5 and 1.5 times the
 /// average.
 const MAX_WAIT: Duration = Duration::from_secs(20);
-/// Factor by which the time limit of a whole request exceeds the timeout. The timeout applies to each time without
-/// progress. A request may have several of these: it opens a connection, gets a token, and waits for the answer. The
-/// store detects them itself, and its message is better. This limit is for stores that do not detect them.
-const WHOLE: u32 = 2;
+/// Time by which the time limit of a whole request exceeds the timeout. A store in the cloud detects silence itself, with
+/// a better message, but only from the moment when the connection is open.
+const OPENING: Duration = Duration::from_secs(25);
 /// Factor by which the time limit is longer for a request that must not simply be repeated, such as a commit.
 const FINAL: u32 = 5;
 /// Lowest rate of a connection in bytes per second that does not count as a failure. Time limits are long enough for
@@ -137,7 +136,8 @@ impl RetryPolicy {
         F: Future<Output = (Result<T, Failure>, Attempt)>,
     {
         let is_final = silent == Kind::Unanswered;
-        let limit = self.timeout.saturating_mul(WHOLE * if is_final { FINAL } else { 1 })
+        let limit = self.timeout.saturating_mul(if is_final { FINAL } else { 1 })
+            + OPENING
             + Duration::from_secs(bytes / MIN_BYTES_PER_S);
         let mut retries = RetryCounts::default();
         let mut ongoing = Ongoing { since: Instant::now(), has_failed: false, is_repeated: !is_final };

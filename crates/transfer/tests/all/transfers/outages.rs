@@ -42,12 +42,12 @@ fn a_store_that_comes_back_in_time_gets_the_file() {
 /// While other requests succeed, there is no outage. The failing request is repeated until they are done, and longer.
 #[test]
 fn any_success_ends_an_outage() {
-    let (_folder, path, content) = file(1_000_000);
-    let slow = Path { bytes_per_s: 2000.0, round_trip: Duration::from_millis(10) };
+    let (_folder, path, content) = file(3_000_000);
+    let slow = Path { bytes_per_s: 10_000.0, round_trip: Duration::from_millis(10) };
     let limits = ascertain_transfer::Limits { max_part_bytes: 50_000, ..ANY };
     let store = Memory { path: Some(slow), ..Memory::new(limits) };
-    fail_for(&store, 5 * MINUTE, |call| call == Call::Part(1));
-    let settings = Settings { retry_for: MINUTE, ..settings() };
+    fail_for(&store, 4 * MINUTE, |call| call == Call::Part(1));
+    let settings = Settings { retry_for: MINUTE, max_concurrency: 4, ..settings() };
     simulate(manager(settings).put_file(&path, &store.place("a"))).unwrap();
     assert_eq!(store.bytes("a").unwrap(), content);
 }
