@@ -40,11 +40,11 @@ fn limits_of_retries_are_options() {
         assert!(got.stderr.contains(&address.to_string()), "{options:?}: {}", got.stderr);
     }
     for (options, message) in [
-        (["--timeout", "5"], "30s"),
+        (["--timeout", "5"], "not in a suitable unit"),
         (["--timeout", "soon"], "soon"),
-        (["--retry-for", "10"], "30s"),
+        (["--retry-for", "10"], "not in a suitable unit"),
         (["--retry-for", "10 MB"], "10 MB"),
-        (["--retries", "-1"], "--retries"),
+        (["--retries", "many"], "--retries"),
     ] {
         let got = get(nowhere(), &options);
         assert!(got.code == Some(2) && got.stderr.contains(message), "{options:?}: {}", got.stderr);
@@ -60,7 +60,6 @@ fn a_single_failure_is_json_too() {
     let url = format!("http://user:PLANTED@{}/x?sig=PLANTED", nowhere());
     for (arguments, code, path, error) in [
         (&["get", &url, "folder", "--retries", "0"][..], 5, "folder/x", "tried once"),
-        (&["get", "a", "a"], 2, "a", "the same file"),
         (&["put", "missing", "b"], 2, "missing", "can't read missing"),
         (&["put", "a", "folder/new/deep", "--memory", "1"], 2, "a", "memory"),
     ] {
@@ -88,7 +87,7 @@ fn stopped(state: &Path, arguments: &[&str]) -> Ran {
         entries.flatten().filter_map(|entry| fs::read_to_string(entry.path()).ok()).any(is_unfinished)
     };
     wait_until("a part is complete", has_part);
-    send_signal(&child, "INT");
+    send_signal(&child, "-INT");
     ran(child.wait_with_output().unwrap())
 }
 
@@ -107,7 +106,7 @@ fn a_stop_says_whether_the_same_command_resumes() {
     let child = stopped.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = || fs::read_dir(state.path().join("store")).unwrap().count() > 1;
     wait_until("the upload has begun", begun);
-    send_signal(&child, "INT");
+    send_signal(&child, "-INT");
     let stopped = ran(child.wait_with_output().unwrap());
     assert_eq!((stopped.code, stopped.stderr.trim_end()), (Some(130), "interrupted"));
 }
@@ -143,7 +142,7 @@ fn fill_and_resume(small: &Path) {
     stopped(state.path(), &["get", "a", target]);
     // The rest of the file has no room, but a journal records the first parts.
     let filler = small.join("filler");
-    fs::write(&filler, vec![1; 10_000_000]).unwrap_err();
+    fs::write(&filler, vec![1; 20_000_000]).unwrap_err();
     let hint = "; free some space, then run the same command again to resume";
     let full = ascertain(state.path(), &["get", "a", target]);
     assert!(full.code == Some(2) && full.stderr.trim_end().ends_with(hint), "{:?} {}", full.code, full.stderr);
