@@ -4,21 +4,20 @@
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use ascertain::Ending;
 use ascertain::transfer::{
-    Direction, Environment, Error, Filter, Kind, Links, Observer, Omission, Options, Progress, Resume, STANDARD,
-    Selection, Settings, Stop, TransferRequest, TransferStatus, run,
+    Direction, Environment, Error, Filter, InterruptedTransfer, Kind, Links, Observer, Omission, Options, Outage,
+    Progress, Resume, STANDARD, Selection, Settings, Stop, TransferRequest, TransferResult, TransferStatus,
+    interrupted_transfers, run,
 };
 use ascertain_engine::evidence;
 use ascertain_engine::unit::{Unit, parse_quantity};
 use ascertain_report::progress::Line;
-use ascertain_report::transfer::{TransferReport, sentence, share};
+use ascertain_report::transfer::{TransferReport, outage_sentence, sentence, share};
 use ascertain_sys::interrupt;
 
 use crate::options::{Display, Format, Word, duration, one_of};
@@ -67,6 +66,15 @@ pub struct TransferOptions {
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "20ms",
           value_parser = duration, help_heading = "Transfer")]
     gentle: Option<Duration>,
+    /// Maximum number of retries of one request [default: no limit but the time]
+    #[arg(long, value_name = "N", help_heading = "Transfer")]
+    retries: Option<u64>,
+    /// Time for which failed requests are retried while no request succeeds, such as `10m`
+    #[arg(long, value_name = "TIME", default_value = "2min", value_parser = duration, help_heading = "Transfer")]
+    retry_for: Duration,
+    /// Time without progress after which a request fails (5 times as long while the store assembles an object)
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration, help_heading = "Transfer")]
+    timeout: Duration,
     /// Start interrupted transfers from the beginning, even if they can be resumed
     #[arg(long, conflicts_with = "resume", help_heading = "Transfer")]
     fresh: bool,
@@ -157,6 +165,9 @@ impl TransferOptions {
                 journals: (!self.no_journal).then(journals),
                 notes: Some(journals()),
                 resume: if self.fresh { Resume::Never } else { self.resume },
+                retries: self.retries.unwrap_or(u64::MAX),
+                retry_for: self.retry_for,
+                timeout: self.timeout,
                 seed: crate::options::seed(None),
                 ..Settings::default()
             },
@@ -169,6 +180,7 @@ impl TransferOptions {
                 anonymous: self.anonymous,
                 metadata: self.metadata,
                 requester_pays: self.requester_pays,
+                timeout: Some(self.timeout),
                 ..Options::default()
             },
         }
@@ -186,14 +198,13 @@ pub fn transfer(request: &TransferRequest, options: &TransferOptions) -> anyhow:
         bail!("--format json can't share standard output with the object; name a file for the object");
     }
     interrupt::install().context("can't handle Ctrl-C")?;
-    let has_started = Arc::new(AtomicBool::new(false));
-    let observer = ProgressLine { line: Line::new(!display.quiet), has_started: Arc::clone(&has_started) };
+    let observer = ProgressLine { line: Line::new(!display.quiet), latest: Mutex::default() };
     let began = Instant::now();
     let results = match run(request, Box::new(observer), Stop::default()) {
         Ok(results) => results,
-        Err(error) => return explain_failure(request, error, has_started.load(Relaxed)),
+        Err(error) => return explain_failure(request, options, error, began.elapsed()),
     };
-    let (mut stopped, mut is_failed) = (0, false);
+    let (mut stopped, mut is_failed, mut is_full) = (0, false, false);
     for result in &results {
         match &result.status {
             TransferStatus::Failed(Error::Stopped) => stopped += 1,
@@ -202,6 +213,7 @@ pub fn transfer(request: &TransferRequest, options: &TransferOptions) -> anyhow:
                 let names_it = reason.starts_with(&result.address);
                 let address = if names_it { String::new() } else { format!("{}: ", result.address) };
                 output::note(&format!("error: {address}{reason}"));
+                is_full |= self::is_full(error);
             }
             _ => {
                 if let Some(reason) = &result.restart_reason {
@@ -212,10 +224,13 @@ pub fn transfer(request: &TransferRequest, options: &TransferOptions) -> anyhow:
         }
         is_failed = true;
     }
+    // Without one of these options, the same command would also transfer again the files that are already complete.
+    let and = if options.skip_unchanged || options.no_clobber { "" } else { " with --skip-unchanged" };
+    if is_full {
+        output::note(&format!("there is no room left; free some space, then run the same command{and} to resume"));
+    }
     if stopped > 0 {
         let of = results.len();
-        // Without one of these options, the same command would also transfer again the files that are already complete.
-        let and = if options.skip_unchanged || options.no_clobber { "" } else { " with --skip-unchanged" };
         output::note(&format!(
             "interrupted: {stopped} of {of} files not transferred; run the same command{and} to resume"
         ));
@@ -239,28 +254,67 @@ pub fn transfer(request: &TransferRequest, options: &TransferOptions) -> anyhow:
 }
 
 /// Prints why nothing was transferred, and how to resume the transfer if that is possible.
-fn explain_failure(request: &TransferRequest, error: Error, has_started: bool) -> anyhow::Result<Ending> {
-    let is_resumable = has_started && request.settings.journals.is_some() && request.destination != STANDARD;
-    let resume = if is_resumable { "; run the same command again to resume" } else { "" };
-    match error {
-        Error::Stopped => {
-            output::note(&format!("interrupted{resume}"));
-            Ok(Ending::Interrupted)
-        }
+fn explain_failure(
+    request: &TransferRequest,
+    options: &TransferOptions,
+    error: Error,
+    elapsed: Duration,
+) -> anyhow::Result<Ending> {
+    let (message, is_full) = (with_option(&error), is_full(&error));
+    let ending = match &error {
+        Error::Stopped => Some(Ending::Interrupted),
         // The reader has closed the pipe, which is not an error.
         Error::File { source, .. } if request.destination == STANDARD && source.kind() == ErrorKind::BrokenPipe => {
-            Ok(Ending::Done)
+            return Ok(Ending::Done);
         }
         Error::Store(_) | Error::Corrupted(..) | Error::SourceChanged { .. } | Error::CantResume(..) => {
-            // A transfer can't be resumed if the object has been deleted or has changed.
-            let is_gone = |kind| matches!(kind, Kind::Missing | Kind::Changed);
-            let is_kept = matches!(&error, Error::Store(failure) if !is_gone(failure.kind));
-            output::note(&format!("error: {}{}", with_option(&error), if is_kept { resume } else { "" }));
-            Ok(Ending::TargetFailed)
+            Some(Ending::TargetFailed)
         }
-        // The message already contains its cause.
-        _ => bail!("{}", with_option(&error)),
+        _ => None,
+    };
+    let may_resume = match &error {
+        // A transfer can't be resumed if the object has been deleted or has changed.
+        Error::Store(failure) => !matches!(failure.kind, Kind::Missing | Kind::Changed),
+        Error::Stopped => true,
+        _ => is_full,
+    };
+    let result = request.failed_file(error);
+    let has_journal = result.as_ref().is_some_and(|result| has_journal(request, result));
+    let resume = match may_resume && has_journal {
+        true if is_full => "; free some space, then run the same command again to resume",
+        true => "; run the same command again to resume",
+        false => "",
+    };
+    if options.display.format == Format::Json
+        && let Some(result) = result
+    {
+        let report = TransferReport::new(request.direction, options.dry_run, std::slice::from_ref(&result), elapsed);
+        output::print(&report.json())?;
     }
+    // The message already contains its cause.
+    let Some(ending) = ending else { bail!("{message}{resume}") };
+    let message = if ending == Ending::Interrupted { "interrupted" } else { &format!("error: {message}") };
+    output::note(&format!("{message}{resume}"));
+    Ok(ending)
+}
+
+/// Returns whether the transfer failed because a disk, a store or a quota is full.
+fn is_full(error: &Error) -> bool {
+    match error {
+        Error::Store(failure) => failure.kind == Kind::Full,
+        Error::File { source, .. } | Error::Journal { source, .. } => {
+            matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether a journal records that parts of this file have been transferred, so that the same command resumes the
+/// transfer.
+fn has_journal(request: &TransferRequest, result: &TransferResult) -> bool {
+    let journals = request.settings.journals.as_deref().map(|folder| interrupted_transfers(folder).0);
+    let is_of_file = |transfer: &InterruptedTransfer| transfer.is_resumable && transfer.is_of(result);
+    journals.unwrap_or_default().iter().any(|transfer| is_of_file(transfer) && transfer.done_bytes > 0)
 }
 
 /// Returns the error's message, followed by the option that solves the problem, if there is one.
@@ -299,18 +353,35 @@ const RESUME: &[Word<Resume>] = &[
     (&["only"], "Resume if both sides are unchanged, otherwise fail", Resume::Only),
 ];
 
-/// An observer that shows the progress of transfers on one line.
+/// An observer that shows the progress of transfers, and outages, on one line.
 struct ProgressLine {
     line: Line,
-    /// `true` as soon as at least one transfer can be resumed after an interruption.
-    has_started: Arc<AtomicBool>,
+    /// The share of the work that is done and its sentence, as they were drawn last without an outage.
+    latest: Mutex<(f64, String)>,
+}
+
+impl ProgressLine {
+    /// Draws the latest progress, after the sentence about an outage if there is one.
+    fn redraw(&self, outage: Option<&Outage<'_>>) {
+        let (share, progress) = self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let outage = outage.map(outage_sentence);
+        let parts = [outage, Some(progress).filter(|progress| !progress.is_empty())];
+        self.line.draw(share, || parts.into_iter().flatten().collect::<Vec<_>>().join("; "));
+    }
 }
 
 impl Observer for ProgressLine {
     fn progress(&self, progress: &Progress<'_>) {
-        // A stream of unknown size can't be resumed: it has no journal, because it can't be read again.
-        self.has_started.fetch_or(progress.bytes.is_some(), Relaxed);
-        self.line.draw(share(progress), || sentence(progress));
+        let share = share(progress);
+        self.line.draw(share, || {
+            let sentence = sentence(progress);
+            *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = (share, sentence.clone());
+            sentence
+        });
+    }
+
+    fn outage(&self, outage: Option<&Outage<'_>>) {
+        self.redraw(outage);
     }
 }
 

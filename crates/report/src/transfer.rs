@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use ascertain_engine::unit::Unit;
-use ascertain_transfer::{Direction, Forecast, Progress, TransferResult, TransferStatus};
+use ascertain_transfer::{Direction, Forecast, Outage, Progress, TransferResult, TransferStatus};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::json;
@@ -132,6 +132,26 @@ pub fn sentence(progress: &Progress<'_>) -> String {
         }
     });
     format!("{name}: {done}{rest}")
+}
+
+/// Returns an outage in words:
+///
+/// ```text
+/// no answer from 127.0.0.1:9000 for 12 s, giving up in 108 s
+/// store.example has answered 503 for 12 s, giving up in 108 s
+/// ```
+#[must_use]
+pub fn outage_sentence(outage: &Outage<'_>) -> String {
+    let &Outage { host, silent_s, status, left_s } = outage;
+    let failing = match status {
+        Some(status) => format!("{host} has answered {status} for {silent_s:.0} s"),
+        None => format!("no answer from {host} for {silent_s:.0} s"),
+    };
+    match left_s {
+        Some(left_s) if left_s < 1.0 => format!("{failing}, this is the last attempt"),
+        Some(left_s) => format!("{failing}, giving up in {left_s:.0} s"),
+        None => failing,
+    }
 }
 
 impl<'a> TransferReport<'a> {
@@ -366,6 +386,18 @@ mod tests {
         }
         assert_eq!(transferred["plan"].as_object().unwrap().len(), 10);
         assert_eq!(transferred["requests"]["retried"]["slow_down"], 0);
+    }
+
+    #[test]
+    fn an_outage_names_the_server_and_the_rest_of_the_time() {
+        let outage = Outage { host: "h:9000", silent_s: 12.4, status: None, left_s: Some(107.6) };
+        assert_eq!(outage_sentence(&outage), "no answer from h:9000 for 12 s, giving up in 108 s");
+        let last = Outage { left_s: Some(0.0), ..outage.clone() };
+        assert_eq!(outage_sentence(&last), "no answer from h:9000 for 12 s, this is the last attempt");
+        let commit = Outage { left_s: None, ..outage.clone() };
+        assert_eq!(outage_sentence(&commit), "no answer from h:9000 for 12 s");
+        let busy = Outage { status: Some(503), ..outage };
+        assert_eq!(outage_sentence(&busy), "h:9000 has answered 503 for 12 s, giving up in 108 s");
     }
 
     #[test]

@@ -12,13 +12,18 @@ use tokio::runtime::Builder;
 
 use crate::download::TargetPath;
 use crate::error::{Error, Result};
-use crate::journal::{JOURNAL, Journal, JournalContents, JournalHeader, NOTE, parse};
+use crate::journal::{JOURNAL, Journal, JournalContents, JournalHeader, NOTE, Side, parse};
 use crate::location::Location;
 use crate::manager::{Settings, TransferManager};
+use crate::result::TransferResult;
 use crate::store::{LOCAL_UPLOAD, Local, Options, Upload, open};
 
 /// The extension of the files of incomplete downloads.
 const DOWNLOAD: &str = ascertain_sys::files::UNFINISHED;
+
+/// Time for which the abort of an upload is retried if its store does not answer. It is short, because uploads are
+/// aborted one after the other.
+const RETRY_FOR: Duration = Duration::from_secs(15);
 
 /// The name of a temporary file or folder: an incomplete download, or an incomplete upload to a local store.
 #[derive(Debug, PartialEq, Eq)]
@@ -152,8 +157,10 @@ pub type Aborted = (InterruptedTransfer, Result<Option<AbortOutcome>>);
 pub fn abort_all(transfers: Vec<InterruptedTransfer>, options: &Options) -> Result<Vec<Aborted>> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Request(format!("could not start the async runtime: {error}")))?;
-    let manager = TransferManager::new(Settings::default(), Stop::default(), Box::new(()));
     let aborted = transfers.into_iter().map(|transfer| {
+        // Each transfer may be at another store, so each has its own time for retries.
+        let settings = Settings { retry_for: RETRY_FOR, ..Settings::default() };
+        let manager = TransferManager::new(settings, Stop::default(), Box::new(()));
         let aborted = runtime.block_on(transfer.abort(&manager, options));
         (transfer, aborted)
     });
@@ -200,6 +207,15 @@ impl InterruptedTransfer {
             is_resumable,
             idle: written.elapsed().unwrap_or_default(),
         }))
+    }
+
+    /// Returns whether this is an earlier attempt at the transfer with the given result.
+    #[must_use]
+    pub fn is_of(&self, result: &TransferResult) -> bool {
+        let path = fs::canonicalize(&result.path).map(|path| path.display().to_string());
+        let path = path.unwrap_or_else(|_| Side::of_file(&result.path).address);
+        let (from, to) = (&self.from, &self.to);
+        (from, to) == (&path, &result.address) || (from, to) == (&result.address, &path)
     }
 
     /// Aborts the upload if its store supports this. Then removes the incomplete file and the journal. Returns `None`
@@ -262,7 +278,6 @@ fn existing_entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::Side;
     use crate::store::StoreLocation;
 
     #[test]

@@ -5,6 +5,8 @@ pub mod race;
 #[cfg(feature = "stores")]
 mod buffers;
 #[cfg(feature = "stores")]
+mod contact;
+#[cfg(feature = "stores")]
 mod crc64;
 #[cfg(feature = "stores")]
 mod download;
@@ -72,7 +74,7 @@ pub use {
     model::Forecast,
     names::{Filter, content_type, matches, shown},
     plan::Selection,
-    result::{Observer, Progress, RequestSummary, RetryCounts, Spread, TransferResult, TransferStatus},
+    result::{Observer, Outage, Progress, RequestSummary, RetryCounts, Spread, TransferResult, TransferStatus},
     run::{Direction, STANDARD, TransferRequest, run},
     store::{
         Attempt, ByteStream, Environment, Failure, Kind, Limits, Local, ObjectMeta, Options, PartBody, PutOptions,

@@ -51,16 +51,25 @@ pub struct Settings {
     pub notes: Option<PathBuf>,
     /// Treatment of an interrupted transfer that has a journal.
     pub resume: Resume,
-    /// Maximum number of retries of all requests together.
+    /// Maximum number of retries of one request; [`u64::MAX`] for no limit except [`Self::retry_for`].
     pub retries: u64,
+    /// Time for which transient failures are retried while no request of the manager succeeds. The time starts again
+    /// with each success, and does not include times in which bytes of the failed request moved. When it is over, the
+    /// manager sends no further requests.
+    pub retry_for: Duration,
     /// Average wait before the first retry of a request. The waits before later retries are longer.
     pub back_off: Duration,
-    /// Timeout of a request that transfers no part. For a request that transfers a part, one second is added for every
-    /// 16 KiB.
+    /// Time limit for each answer. A store in the cloud also has [`Options::timeout`](crate::Options::timeout), which
+    /// limits the time without progress. A whole request may take 25 s longer, and one more second for every 16 KiB of a
+    /// part.
     pub timeout: Duration,
     /// Seed of the random numbers: they vary the waits before retries, and determine the intervals of forecasts.
     pub seed: u64,
 }
+
+/// Default of [`Settings::retry_for`]. Restarts of a store, a gateway or a network connection usually take less than two
+/// minutes. A wrong address is reported after this time, so it must not be much longer.
+const RETRY_FOR: Duration = Duration::from_secs(120);
 
 impl Default for Settings {
     fn default() -> Self {
@@ -77,7 +86,8 @@ impl Default for Settings {
             journals: None,
             notes: None,
             resume: Resume::default(),
-            retries: 1000,
+            retries: u64::MAX,
+            retry_for: RETRY_FOR,
             back_off: Duration::from_millis(100),
             timeout: Duration::from_secs(60),
             seed: 0,
@@ -135,17 +145,17 @@ impl TransferManager {
     #[must_use]
     pub fn new(mut settings: Settings, stop: Stop, observer: Box<dyn Observer>) -> Self {
         settings.max_concurrency = settings.max_concurrency.max(1);
-        let Settings { retries, back_off, timeout, seed, .. } = settings;
+        let observer: Arc<dyn Observer> = observer.into();
         let limit = settings.limit_bytes_per_s.map(|limit| limit as f64);
         let gentle = settings.gentle.map(|most_added| CongestionControl::new(most_added.as_secs_f64(), limit));
         let rate_limit = match (&gentle, settings.gentle) {
             (Some(gentle), Some(most_added)) => RateLimit::new(Some(gentle.bytes_per_s), Some(slice_s(most_added))),
             _ => RateLimit::new(limit, None),
         };
-        let retry = RetryPolicy::new(retries, back_off, timeout, seed);
+        let retry = RetryPolicy::new(&settings, Arc::clone(&observer));
         Self {
             stop,
-            observer: observer.into(),
+            observer,
             gate: PartGate::new(settings.memory_bytes, rate_limit, retry),
             gentle: gentle.map(|gentle| Arc::new(Mutex::new(gentle))),
             began: Instant::now(),
@@ -242,7 +252,7 @@ impl TransferManager {
     /// Describes an object like [`Self::head`], but fails if the credentials do not permit reading it.
     pub(crate) async fn head_strict(&self, object: &Location) -> Result<(Option<ObjectMeta>, f64)> {
         let began = Instant::now();
-        let request = request!(attempt, object.store.head(&object.name, &mut attempt));
+        let request = request!(attempt = self.gate.attempt(), object.store.head(&object.name, &mut attempt));
         let (meta, stats) = self.or_stopped(self.gate.retry.run(0, Kind::Transient(None), request)).await??;
         let connecting_s = stats.first_try.flatten();
         let answer_s = began.elapsed().as_secs_f64() - connecting_s.unwrap_or(0.0);
@@ -250,11 +260,13 @@ impl TransferManager {
     }
 
     /// Aborts an upload. Does nothing if the upload no longer exists. After a stop was requested, gives up after
-    /// [`ABORT_LIMIT`].
+    /// [`ABORT_LIMIT`]. Does so too if no request has succeeded for too long.
     pub(crate) async fn abort(&self, to: &Location, upload: &Upload) -> Result<()> {
-        let request = request!(attempt, to.store.abort(upload, &mut attempt));
+        let request = request!(attempt = self.gate.attempt(), to.store.abort(upload, &mut attempt));
         let stopped = async {
-            self.stopped().await;
+            if !self.gate.retry.has_given_up() {
+                self.stopped().await;
+            }
             sleep(ABORT_LIMIT).await;
         };
         tokio::select! {

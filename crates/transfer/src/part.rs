@@ -84,7 +84,8 @@ impl PartGate {
     /// Returns the record for a new attempt to send a request. If the rate limit delays each slice of a part, the
     /// record contains this limit.
     pub fn attempt(&self) -> Attempt {
-        Attempt { rate_limit: self.in_slices.then(|| Arc::clone(&self.rate_limit)), ..Attempt::default() }
+        let rate_limit = self.in_slices.then(|| Arc::clone(&self.rate_limit));
+        Attempt { rate_limit, contact: Some(self.retry.contact()), ..Attempt::default() }
     }
 
     /// Returns the number of bytes from which the timeout of a part of `bytes` bytes is computed. It is very large if
@@ -170,7 +171,7 @@ impl PartWork for Fetcher<'_> {
             let permit = gate.admit(part.bytes).await?;
             let range = part.offset..part.offset + part.bytes;
             let request = || async {
-                let mut attempt = Attempt::default();
+                let mut attempt = gate.attempt();
                 let into = match &target {
                     Some(target) => RangeWriter::in_file(target, range.clone()),
                     None if is_held => RangeWriter::in_memory(&gate.buffers, range.clone()),

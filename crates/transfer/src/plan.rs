@@ -182,7 +182,7 @@ impl TransferManager {
             walk.visit(&folder, "", &mut |entry| files.push(PlannedFile::new(entry, false)));
             return Ok(files);
         }
-        let request = request!(attempt, from.store.list(&from.name, &mut attempt));
+        let request = request!(attempt = self.gate.attempt(), from.store.list(&from.name, &mut attempt));
         // The timeout is long, because listing takes an unknown number of requests, one after the other.
         let (objects, _) = self.or_stopped(self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request)).await??;
         for meta in objects {

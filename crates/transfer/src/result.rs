@@ -91,6 +91,23 @@ pub struct Progress<'a> {
 pub trait Observer: Send + Sync {
     /// Receives the progress after each part and, if there are several files, after each file.
     fn progress(&self, progress: &Progress<'_>);
+
+    /// Receives an outage about once a second while it lasts, and `None` when it has ended. Does nothing by default.
+    fn outage(&self, _outage: Option<&Outage<'_>>) {}
+}
+
+/// An outage: no bytes of any request move, and no request succeeds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outage<'a> {
+    /// Host and port of the server that the latest request was sent to.
+    pub host: &'a str,
+    /// Time in seconds since bytes of a request last moved or a request last succeeded.
+    pub silent_s: f64,
+    /// The HTTP status with which the server refused the latest failed request; `None` if it did not answer.
+    pub status: Option<u16>,
+    /// Time in seconds for which requests will still be retried. `None` if the request is not simply repeated, for
+    /// example a commit, which may take long.
+    pub left_s: Option<f64>,
 }
 
 /// An observer that ignores the progress.

@@ -1,38 +1,77 @@
-//! Retries of failed requests, each after a wait and for a limited number of times.
+//! Retries of failed requests, and reports of outages.
+//!
+//! A request whose failure is transient is repeated after a wait, until one of two limits is reached. One limit is the
+//! number of its retries. The other is the time for which no request of the command has succeeded, whether requests
+//! waited for an answer or for their next attempt. If this time is over, the command sends no further request.
 
+use std::fmt;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
-use crate::result::{RequestStats, RetryCounts};
+use crate::contact::Contact;
+use crate::manager::Settings;
+use crate::result::{Observer, Outage, RequestStats, RetryCounts};
 use crate::store::{Attempt, Failure, Kind};
 
-/// Maximum number of attempts of one request.
-const MAX_ATTEMPTS: u32 = 8;
 /// Upper limit on the average wait before a retry. The actual wait varies randomly between 0.5 and 1.5 times the
 /// average.
 const MAX_WAIT: Duration = Duration::from_secs(20);
-/// Longest wait before a retry that a store may request. If it requests a longer one, the request fails.
-const MAX_REQUESTED_WAIT: Duration = Duration::from_secs(300);
-/// Factor by which the timeout is longer for a request that must not simply be repeated, such as a commit.
+/// Time by which the time limit of a whole request exceeds the timeout. A store in the cloud detects silence itself, with
+/// a better message, but only from the moment when the connection is open.
+const OPENING: Duration = Duration::from_secs(25);
+/// Factor by which the time limit is longer for a request that must not simply be repeated, such as a commit.
 const FINAL: u32 = 5;
-/// Lowest rate of a connection in bytes per second that does not count as a failure. Timeouts are long enough for it.
+/// Lowest rate of a connection in bytes per second that does not count as a failure. Time limits are long enough for
+/// it.
 const MIN_BYTES_PER_S: u64 = 16 << 10;
+/// Interval between two reports of an outage.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// Time without contact after which an outage is reported. Slow answers of a working store usually take less.
+const MIN_SILENCE: Duration = Duration::from_secs(3);
 
-/// Repeats failed requests. Limits the number of attempts of each request, and the number of retries of all requests
-/// together.
-#[derive(Debug)]
+/// Repeats failed requests, and reports outages to the observer. All requests of a command share it.
 pub(crate) struct RetryPolicy {
-    budget: AtomicU64,
-    retries: AtomicU64,
+    max_retries: u64,
+    retry_for: Duration,
     first_wait: Duration,
     timeout: Duration,
+    retries: AtomicU64,
+    state: Mutex<State>,
     random: Mutex<Xoshiro256PlusPlus>,
+    contact: Arc<Contact>,
+    observer: Arc<dyn Observer>,
+}
+
+/// The state of the outage, if there is one.
+#[derive(Default)]
+struct State {
+    last_success: Option<Instant>,
+    /// The failure after which the command sends no further request; `None` while requests are sent.
+    given_up: Option<Failure>,
+    /// The status of the latest failed attempt, if the server refused the request.
+    status: Option<u16>,
+    /// Start of the silence that was reported last.
+    silent_since: Option<Instant>,
+    /// Time of the latest report.
+    reported_at: Option<Instant>,
+    is_reported: bool,
+}
+
+/// A request that is being sent or repeated.
+#[derive(Clone, Copy)]
+struct Ongoing {
+    /// The time from which the request has been without progress: its start, without the times in which its bytes moved.
+    since: Instant,
+    /// `true` if the request has failed before.
+    has_failed: bool,
+    /// `true` if the request is simply repeated after a failure.
+    is_repeated: bool,
 }
 
 /// Creates a closure that sends a request to a store. The closure evaluates the expression `$request`, in which
@@ -44,16 +83,29 @@ macro_rules! request {
             ($request.await, $attempt)
         }
     };
-    ($attempt:ident, $request:expr) => {
-        $crate::retry::request!($attempt = $crate::store::Attempt::default(), $request)
-    };
 }
 pub(crate) use request;
 
+impl fmt::Debug for RetryPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RetryPolicy").field("retries", &self.retries).finish_non_exhaustive()
+    }
+}
+
 impl RetryPolicy {
-    pub fn new(budget: u64, first_wait: Duration, timeout: Duration, seed: u64) -> Self {
-        let random = Mutex::new(Xoshiro256PlusPlus::seed_from_u64(seed));
-        Self { budget: AtomicU64::new(budget), retries: AtomicU64::new(0), first_wait, timeout, random }
+    pub fn new(settings: &Settings, observer: Arc<dyn Observer>) -> Self {
+        let &Settings { retries, retry_for, back_off, timeout, seed, .. } = settings;
+        Self {
+            max_retries: retries,
+            retry_for,
+            first_wait: back_off,
+            timeout,
+            retries: AtomicU64::new(0),
+            state: Mutex::default(),
+            random: Mutex::new(Xoshiro256PlusPlus::seed_from_u64(seed)),
+            contact: Arc::new(Contact::new()),
+            observer,
+        }
     }
 
     /// Returns the number of retries of all requests so far.
@@ -61,9 +113,19 @@ impl RetryPolicy {
         self.retries.load(Ordering::Relaxed)
     }
 
-    /// Sends a request that carries `bytes` bytes. After a transient failure, repeats the request while attempts and
-    /// retries are left. Never repeats a request that the store may have carried out. If a request reaches the timeout,
-    /// the failure has the kind `silent`.
+    /// Returns the record of the latest contact with a server.
+    pub fn contact(&self) -> Arc<Contact> {
+        Arc::clone(&self.contact)
+    }
+
+    /// Returns whether the command sends no further requests, because none has succeeded for too long.
+    pub fn has_given_up(&self) -> bool {
+        self.lock().given_up.is_some()
+    }
+
+    /// Sends a request that carries `bytes` bytes. After a transient failure, repeats the request until a limit is
+    /// reached. Never repeats a request that the store may have carried out. If a request exceeds the time limit, the
+    /// failure has the kind `silent`.
     pub async fn run<T, F>(
         &self,
         bytes: u64,
@@ -73,40 +135,61 @@ impl RetryPolicy {
     where
         F: Future<Output = (Result<T, Failure>, Attempt)>,
     {
-        let longer = if silent == Kind::Unanswered { FINAL } else { 1 };
-        let limit = self.timeout.saturating_mul(longer) + Duration::from_secs(bytes / MIN_BYTES_PER_S);
+        let is_final = silent == Kind::Unanswered;
+        let limit = self.timeout.saturating_mul(if is_final { FINAL } else { 1 })
+            + OPENING
+            + Duration::from_secs(bytes / MIN_BYTES_PER_S);
         let mut retries = RetryCounts::default();
+        let mut ongoing = Ongoing { since: Instant::now(), has_failed: false, is_repeated: !is_final };
         for number in 1.. {
-            let (failure, attempt) = match timeout(limit, pin!(request())).await {
-                Ok((Ok(answer), attempt)) => return Ok((answer, RequestStats::new(&attempt, retries))),
+            // An upload is aborted even if no other request is sent any more. Its abort has the kind `Fatal`.
+            if let Some(failure) = self.lock().given_up.clone().filter(|_| silent != Kind::Fatal) {
+                let message = format!("no request is sent after an earlier failure: {}", failure.message);
+                return Err(Failure { message, ..failure });
+            }
+            let began = Instant::now();
+            let (failure, attempt) = match self.watch(ongoing, timeout(limit, request())).await {
+                Ok((Ok(answer), attempt)) => {
+                    self.succeed();
+                    return Ok((answer, RequestStats::new(&attempt, retries)));
+                }
                 Ok((Err(failure), attempt)) => (failure, Some(attempt)),
                 Err(_) => (Failure::new(silent, format!("no answer within {:.1} s", limit.as_secs_f64())), None),
             };
-            let wait = match failure.kind {
-                Kind::Transient(Some(requested)) if requested <= MAX_REQUESTED_WAIT => requested,
-                Kind::Transient(None) | Kind::Corrupted => Duration::ZERO,
-                Kind::Transient(Some(requested)) => {
-                    let limit = format!("(the store requests a wait of {} s, which is too long)", requested.as_secs());
-                    return Err(Failure::new(failure.kind, format!("{} {limit}", failure.message)));
-                }
+            let requested = match failure.kind {
+                Kind::Transient(requested) => requested,
+                Kind::Corrupted => None,
                 _ => return Err(failure),
             };
             retries.add(&failure, attempt.as_ref());
-            if number >= MAX_ATTEMPTS || !self.spend_retry() {
-                let times = if number == 1 { "once".into() } else { format!("{number} times") };
-                return Err(Failure::new(failure.kind, format!("{} (tried {times})", failure.message)));
+            // The time in which bytes of the request moved is no outage.
+            let moved = attempt.as_ref().and_then(|attempt| attempt.moved);
+            ongoing.since += moved.map_or(Duration::ZERO, |moved| moved.saturating_duration_since(began));
+            ongoing.since = self.outage_start(ongoing.since);
+            ongoing.has_failed = true;
+            self.lock().status = attempt.and_then(|attempt| attempt.status).filter(|status| *status >= 400);
+            let left = self.retry_for.saturating_sub(ongoing.since.elapsed());
+            if let Some(requested) = requested.filter(|requested| *requested > left) {
+                let limit = format!("(the store requests a wait of {} s, which is too long)", requested.as_secs());
+                return Err(Failure::new(failure.kind, format!("{} {limit}", failure.message)));
             }
-            sleep(wait + self.back_off(number)).await;
+            if !self.permits(number, ongoing.since) {
+                return Err(self.give_up(failure, number, ongoing.since));
+            }
+            // The last attempt is made when the time is over.
+            let wait = requested.unwrap_or_default() + self.back_off(number);
+            self.watch(ongoing, sleep(wait.min(left))).await;
         }
-        unreachable!("the number of attempts is limited")
+        unreachable!("a request is given up after a limited time")
     }
 
-    /// Takes one retry from the number that all requests may still use. Returns `false` if none is left.
-    pub fn spend_retry(&self) -> bool {
-        let decrement = |left: u64| left.checked_sub(1);
-        let is_left = self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, decrement).is_ok();
-        self.retries.fetch_add(u64::from(is_left), Ordering::Relaxed);
-        is_left
+    /// Returns whether a request that has failed since `since` may be repeated for the time number `retry`, counted from
+    /// 1. Counts this retry.
+    pub fn permits(&self, retry: u32, since: Instant) -> bool {
+        let is_permitted =
+            u64::from(retry) <= self.max_retries && since.elapsed() < self.retry_for && !self.has_given_up();
+        self.retries.fetch_add(u64::from(is_permitted), Ordering::Relaxed);
+        is_permitted
     }
 
     /// Returns the wait before a request's retry number `retry`, counted from 1. Its average doubles with each retry.
@@ -115,5 +198,153 @@ impl RetryPolicy {
         let whole = self.first_wait.saturating_mul(1 << (retry - 1).min(16)).min(MAX_WAIT);
         let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
         whole.mul_f64(random.random_range(0.5..1.5))
+    }
+
+    /// Returns the failure of a request that is not repeated any more. If the time is over, the command sends no further
+    /// request.
+    fn give_up(&self, failure: Failure, attempts: u32, since: Instant) -> Failure {
+        let times = if attempts == 1 { "once".into() } else { format!("{attempts} times") };
+        if since.elapsed() < self.retry_for {
+            return Failure { message: format!("{} (tried {times})", failure.message), ..failure };
+        }
+        let s = since.elapsed().as_secs_f64();
+        let message = format!("{} (tried {times}; no request has succeeded for {s:.0} s)", failure.message);
+        let failure = Failure { message, ..failure };
+        self.lock().given_up.get_or_insert_with(|| failure.clone());
+        failure
+    }
+
+    /// Returns the later of `since` and the time of the latest success.
+    fn outage_start(&self, since: Instant) -> Instant {
+        self.lock().last_success.map_or(since, |success| success.max(since))
+    }
+
+    /// Records that a request has succeeded, which ends an outage.
+    fn succeed(&self) {
+        self.contact.touch();
+        let mut state = self.lock();
+        let was_reported = state.is_reported;
+        *state = State { last_success: Some(Instant::now()), ..State::default() };
+        drop(state);
+        if was_reported {
+            self.observer.outage(None);
+        }
+    }
+
+    /// Waits for `work`, a part of the request `ongoing`. Reports an outage while it waits.
+    async fn watch<T>(&self, ongoing: Ongoing, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            if let Ok(done) = timeout(REPORT_INTERVAL, &mut work).await {
+                return done;
+            }
+            self.report(ongoing);
+        }
+    }
+
+    /// Reports an outage, or the end of one, to the observer. Does nothing if another request has just done so.
+    fn report(&self, Ongoing { since, has_failed, is_repeated }: Ongoing) {
+        let mut state = self.lock();
+        if state.reported_at.is_some_and(|at| at.elapsed() < REPORT_INTERVAL) {
+            return;
+        }
+        state.reported_at = Some(Instant::now());
+        let contact = self.contact.latest();
+        // Other requests may have begun earlier, and wait for the same server.
+        let earlier = state.silent_since.filter(|earlier| *earlier >= contact);
+        let silent_since = earlier.unwrap_or(since).min(since).max(contact);
+        let is_outage = silent_since.elapsed() >= MIN_SILENCE;
+        state.silent_since = is_outage.then_some(silent_since);
+        let was_reported = std::mem::replace(&mut state.is_reported, is_outage);
+        let status = state.status;
+        drop(state);
+        match self.contact.host().filter(|_| is_outage) {
+            Some(host) => {
+                let start = self.outage_start(if has_failed { since } else { since.max(contact) });
+                let left = self.retry_for.saturating_sub(start.elapsed()).as_secs_f64();
+                let (silent_s, left_s) = (silent_since.elapsed().as_secs_f64(), is_repeated.then_some(left));
+                self.observer.outage(Some(&Outage { host: &host, silent_s, status, left_s }));
+            }
+            None if was_reported => self.observer.outage(None),
+            None => {}
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Progress;
+
+    /// Records the outages that it receives: the time that is left, or `None` at the end of an outage.
+    #[derive(Default)]
+    struct Recorder(Mutex<Vec<Option<Option<f64>>>>);
+
+    impl Observer for Recorder {
+        fn progress(&self, _progress: &Progress<'_>) {}
+
+        fn outage(&self, outage: Option<&Outage<'_>>) {
+            self.0.lock().unwrap().push(outage.map(|outage| outage.left_s));
+        }
+    }
+
+    fn policy() -> (RetryPolicy, Arc<Recorder>) {
+        let recorder = Arc::new(Recorder::default());
+        let policy = RetryPolicy::new(&Settings::default(), Arc::clone(&recorder) as Arc<dyn Observer>);
+        policy.contact.set_host("host");
+        (policy, recorder)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_answer_is_reported_until_it_arrives() {
+        for (silent, is_repeated) in [(Kind::Transient(None), true), (Kind::Unanswered, false)] {
+            let (policy, recorder) = policy();
+            let answer = || async {
+                sleep(Duration::from_secs(10)).await;
+                (Ok(()), Attempt::default())
+            };
+            policy.run(0, silent, answer).await.unwrap();
+            let reports = std::mem::take(&mut *recorder.0.lock().unwrap());
+            let (end, outages) = reports.split_last().unwrap();
+            assert!(end.is_none() && outages.len() > 3, "{reports:?}");
+            assert!(outages.iter().all(|left| left.unwrap().is_some() == is_repeated), "{reports:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn moving_bytes_are_no_outage() {
+        let (policy, recorder) = policy();
+        let answer = || async {
+            for _ in 0..100 {
+                sleep(Duration::from_secs(1)).await;
+                policy.contact.touch();
+            }
+            (Ok(()), Attempt::default())
+        };
+        policy.run(1 << 40, Kind::Transient(None), answer).await.unwrap();
+        assert!(recorder.0.lock().unwrap().is_empty());
+    }
+
+    /// Each attempt breaks off after ten minutes in which its bytes moved. Without this exception, none would be retried.
+    #[tokio::test(start_paused = true)]
+    async fn time_in_which_bytes_moved_is_no_outage() {
+        for is_moving in [true, false] {
+            let ((policy, _), mut attempts) = (policy(), 0);
+            let answer = || {
+                attempts += 1;
+                let is_done = attempts > 3;
+                async move {
+                    sleep(Duration::from_secs(600)).await;
+                    let attempt = Attempt { moved: is_moving.then(Instant::now), ..Attempt::default() };
+                    (if is_done { Ok(()) } else { Err(Failure::transient("broken")) }, attempt)
+                }
+            };
+            assert_eq!(policy.run(1 << 40, Kind::Transient(None), answer).await.is_ok(), is_moving);
+            assert_eq!(attempts, if is_moving { 4 } else { 1 });
+        }
     }
 }

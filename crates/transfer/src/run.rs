@@ -65,6 +65,23 @@ pub struct TransferRequest {
     pub store: Options,
 }
 
+impl TransferRequest {
+    /// Returns the result of the single file that the request names, for the error that [`run`] returned. `None` if the
+    /// request is not for a single file, or if its addresses are not valid.
+    #[must_use]
+    pub fn failed_file(&self, error: Error) -> Option<TransferResult> {
+        let [source] = &*self.sources else { return None };
+        let is_put = self.direction == Direction::Put;
+        let object = Location::open(if is_put { &self.destination } else { source }, &self.store).ok()?;
+        let path = match is_put {
+            true => PathBuf::from(source),
+            false => target_path(&object, Path::new(local_path(self.destination.to_str()?).ok()?)),
+        };
+        let is_single = !object.is_prefix() && !matches!(error, Error::Request(_));
+        is_single.then(|| TransferResult::new(&path, &object, 0, TransferStatus::Failed(error)))
+    }
+}
+
 /// Transfers the files of a request, and returns a result for each. If one of several files fails, the others are still
 /// transferred.
 /// # Errors
@@ -154,6 +171,16 @@ async fn put_file(manager: &TransferManager, path: &Path, to: Location) -> Resul
     Ok(TransferResult { path: path.to_path_buf(), address: to.address, ..result })
 }
 
+/// Returns the path of the file that the object `from` becomes, if the destination is `target`.
+fn target_path(from: &Location, target: &Path) -> PathBuf {
+    if target != Path::new(STANDARD) && (target.is_dir() || target.as_os_str().as_encoded_bytes().ends_with(b"/")) {
+        let file = from.store.local_path(&from.name);
+        let last = from.name.rsplit('/').next().unwrap_or_default();
+        return target.join(file.as_deref().and_then(Path::file_name).unwrap_or(OsStr::new(last)));
+    }
+    target.to_path_buf()
+}
+
 /// Opens the store that files are sent to.
 fn open_target(request: &TransferRequest) -> Result<Location> {
     let to = Location::open(&request.destination, &request.store)?;
@@ -189,19 +216,13 @@ async fn get(request: &TransferRequest, manager: &TransferManager) -> Result<Vec
     if from.is_prefix() && destination != STANDARD {
         return manager.get_many(&from, target, selection).await;
     }
-    let path = if destination == STANDARD {
+    if destination == STANDARD {
         check_has_name(&from)?;
         if standard::output_was_closed() {
             return Err(Error::Request("standard output is closed".into()));
         }
-        target.to_path_buf()
-    } else if target.is_dir() || target.as_os_str().as_encoded_bytes().ends_with(b"/") {
-        let file = from.store.local_path(&from.name);
-        let last = from.name.rsplit('/').next().unwrap_or_default();
-        target.join(file.as_deref().and_then(Path::file_name).unwrap_or(OsStr::new(last)))
-    } else {
-        target.to_path_buf()
-    };
+    }
+    let path = target_path(&from, target);
     let result = if settings.dry_run {
         from.check_differs_from(&path)?;
         let bytes = manager.size(&from).await?.unwrap_or(0);

@@ -39,6 +39,7 @@ pub use open::{Environment, Options, Sockets, open};
 pub use service::{Reply, Service};
 
 use crate::buffers::{Buffers, RangeWriter};
+use crate::contact::Contact;
 use crate::rate_limit::RateLimit;
 
 /// The result of a request to a store.
@@ -248,6 +249,10 @@ pub struct StoreLocation {
 pub struct Attempt {
     /// The rate limit for the body. `None` if the caller delays whole parts, or if the rate is unlimited.
     pub(crate) rate_limit: Option<Arc<RateLimit>>,
+    /// The record of the latest contact with a server, which this attempt updates.
+    pub(crate) contact: Option<Arc<Contact>>,
+    /// The time when bytes of the request or its answer last moved, if the attempt failed.
+    pub(crate) moved: Option<tokio::time::Instant>,
     /// The time when the attempt started.
     pub began: Option<Instant>,
     /// The time when a new TCP connection was open; `None` if an open connection was used.

@@ -190,7 +190,7 @@ impl ObjectDownload<'_> {
         let draft = Draft::create_in(&target.folder, &target.name).map_err(Error::file("can't write", path))?;
         let file: &File = draft.file();
         let request = || async {
-            let (mut attempt, mut out) = (Attempt::default(), file);
+            let (mut attempt, mut out) = (manager.gate.attempt(), file);
             let emptied = out.set_len(0).and_then(|()| out.rewind());
             let copied = match emptied.map_err(|error| file_failure("can't write", path, &error)) {
                 Ok(()) => self.copy(&mut out, path, &mut attempt).await,
@@ -244,7 +244,10 @@ impl ObjectDownload<'_> {
         (self.result.elapsed_s, self.result.requests) =
             (self.began.elapsed().as_secs_f64(), RequestSummary::new(stats));
         if manager.settings.verify {
-            let request = request!(attempt, self.copy(&mut io::sink(), Path::new("nothing"), &mut attempt));
+            let request = request!(
+                attempt = manager.gate.attempt(),
+                self.copy(&mut io::sink(), Path::new("nothing"), &mut attempt)
+            );
             let copying = manager.gate.retry.run(UNLIMITED_BYTES, Kind::Transient(None), request);
             let ((again, crc64_again), _) = manager.or_stopped(manager.gently(self.from, copying)).await??;
             if (again.bytes, crc64_again) != (meta.bytes, crc64) {

@@ -32,8 +32,6 @@ const SINGLE_BYTES: u64 = 512 << 10;
 /// because the first request may also open a TLS connection, which takes two more round trips.
 const NEAR_S: f64 = 4.0 * model::NEAR_S;
 
-/// If this many answers to the same request are lost in a row, the upload fails.
-const MAX_LOST: u32 = 8;
 /// Assumed speed at which a store assembles parts, as a multiple of the lowest accepted speed of a connection. It
 /// determines the timeout of the commit. If the timeout were too short, a second commit would be sent during the first
 /// one, and delay it.
@@ -350,7 +348,10 @@ impl<'a> ObjectUpload<'a> {
         let (to, retry) = (self.to, &self.gate.retry);
         let (options, tokens) = (self.manager.put_options(&to.name), parts.tokens());
         let content = Content { bytes: parts.done_bytes(), crc64: parts.crc64() };
-        let request = request!(attempt, to.store.commit(upload, &tokens, content.crc64, &options, &mut attempt));
+        let request = request!(
+            attempt = self.gate.attempt(),
+            to.store.commit(upload, &tokens, content.crc64, &options, &mut attempt)
+        );
         let commit = || retry.run(content.bytes / ASSEMBLY_SPEED, Kind::Unanswered, &request);
         self.commit_with_recovery(content, was_sent, &mut Vec::new(), commit).await
     }
@@ -367,6 +368,7 @@ impl<'a> ObjectUpload<'a> {
     where
         F: Future<Output = Result<(ObjectMeta, RequestStats), Failure>>,
     {
+        let mut failing_since = None;
         for number in 1.. {
             let failure = match self.manager.or_stopped(send()).await? {
                 Ok((meta, stats)) => {
@@ -381,13 +383,17 @@ impl<'a> ObjectUpload<'a> {
             if failure.kind != Kind::Unanswered && !is_echo {
                 return Err(failure.into());
             }
+            // The store may answer other requests, which show that nothing was stored. So the time begins with the first
+            // lost answer, and not with the latest success.
+            let failing_since = *failing_since.get_or_insert_with(Instant::now);
             match self.manager.find_committed(self.to, content, self.before.as_ref(), &failure).await? {
                 Some(meta) => return Ok(meta),
-                None if number >= MAX_LOST => {
-                    let lost = format!("({MAX_LOST} answers in a row were lost, and nothing was stored)");
-                    return Err(Failure::new(failure.kind, format!("{} {lost}", failure.message)).into());
+                None if is_echo => return Err(failure.into()),
+                None if !self.gate.retry.permits(number, failing_since) => {
+                    let lost = if number == 1 { "the answer was" } else { &format!("{number} answers in a row were") };
+                    let message = format!("{} ({lost} lost, and nothing was stored)", failure.message);
+                    return Err(Failure::new(failure.kind, message).into());
                 }
-                None if is_echo || !self.gate.retry.spend_retry() => return Err(failure.into()),
                 None => {
                     was_lost = true;
                     let retries = RetryCounts { broken: 1, ..RetryCounts::default() };
@@ -396,7 +402,7 @@ impl<'a> ObjectUpload<'a> {
             }
             self.manager.or_stopped(sleep(self.gate.retry.back_off(number))).await?;
         }
-        unreachable!("the number of lost answers is limited")
+        unreachable!("a request is given up after a limited time")
     }
 
     /// Starts an upload in parts, and records it with its source and destination in the journal. If there is no journal
@@ -404,7 +410,7 @@ impl<'a> ObjectUpload<'a> {
     pub async fn start(&self, journal: &mut Journal, source: Side, destination: Side) -> Result<Upload> {
         let (manager, to) = (self.manager, self.to);
         let options = manager.put_options(&to.name);
-        let request = request!(attempt, to.store.start_upload(&to.name, &options, &mut attempt));
+        let request = request!(attempt = self.gate.attempt(), to.store.start_upload(&to.name, &options, &mut attempt));
         let (upload, _) = manager.or_stopped(self.gate.retry.run(0, Kind::Transient(None), request)).await??;
         let header = JournalHeader::new(source, destination, upload.id.clone(), to.store.location());
         if !journal.is_resumable() {

@@ -24,6 +24,7 @@ mod limits;
 mod listen;
 #[cfg(target_os = "linux")]
 mod minio_azurite;
+mod outages;
 mod permute;
 mod power;
 mod progress;

@@ -174,7 +174,8 @@ impl Store for Container {
         }
         list += "</BlockList>";
         let (query, headers) = (&[("comp", "blocklist")], headers_for(options));
-        let call = Call { method: Method::PUT, name, query, headers, body: list.into(), once: true };
+        let body = list.into();
+        let call = Call { method: Method::PUT, name, query, headers, body, once: true, assembles: true };
         Ok(self.create(call, attempt).await?.meta(name, bytes))
     }
 

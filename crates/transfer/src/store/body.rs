@@ -5,12 +5,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use tokio::time::{Sleep, sleep_until, timeout};
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
+use crate::contact::Contact;
 use crate::rate_limit::RateLimit;
 
 /// Size in bytes of a slice (the bytes that are sent at once) without a rate limit. Each slice counts as progress of
@@ -23,11 +24,12 @@ pub struct Progress {
     moved_ms: AtomicU64,
     is_sent: AtomicBool,
     timeout: Duration,
+    contact: Option<Arc<Contact>>,
 }
 
 impl Progress {
-    pub fn new(timeout: Duration, is_sent: bool) -> Self {
-        Self { began: Instant::now(), moved_ms: AtomicU64::new(0), is_sent: is_sent.into(), timeout }
+    pub fn new(timeout: Duration, is_sent: bool, contact: Option<Arc<Contact>>) -> Self {
+        Self { began: Instant::now(), moved_ms: AtomicU64::new(0), is_sent: is_sent.into(), timeout, contact }
     }
 
     pub fn is_sent(&self) -> bool {
@@ -40,14 +42,25 @@ impl Progress {
         self.moved_ms.store(moved_ms, Ordering::Relaxed);
     }
 
+    /// Records that the server has taken or sent bytes now.
+    pub fn touch_contact(&self) {
+        if let Some(contact) = &self.contact {
+            contact.touch();
+        }
+    }
+
+    /// Returns the time when bytes of the request or its answer last moved.
+    pub fn moved(&self) -> Instant {
+        self.began + Duration::from_millis(self.moved_ms.load(Ordering::Relaxed))
+    }
+
     /// Waits for `work`. Gives up and returns `None` if no bytes of the request or its answer have moved for the
     /// timeout.
     pub async fn watch<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
         self.touch();
         loop {
-            let moved = Duration::from_millis(self.moved_ms.load(Ordering::Relaxed));
-            let left = self.timeout.saturating_sub(self.began.elapsed().saturating_sub(moved));
+            let left = self.timeout.saturating_sub(self.moved().elapsed());
             if left.is_zero() {
                 return None;
             }
@@ -63,13 +76,16 @@ pub struct SlicedBody {
     rest: Bytes,
     progress: Arc<Progress>,
     rate_limit: Option<Arc<RateLimit>>,
+    /// `true` if a slice was sent. The first slice fits into the buffers of this machine, even if the server takes no
+    /// bytes.
+    is_begun: bool,
     /// The next slice: its size in bytes, and the wait until the rate limit permits sending it.
     turn: Option<(usize, Pin<Box<Sleep>>)>,
 }
 
 impl SlicedBody {
     pub fn new(rest: Bytes, progress: Arc<Progress>, rate_limit: Option<Arc<RateLimit>>) -> Self {
-        Self { rest, progress, rate_limit, turn: None }
+        Self { rest, progress, rate_limit, is_begun: false, turn: None }
     }
 }
 
@@ -81,7 +97,7 @@ impl Body for SlicedBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let SlicedBody { rest, progress, rate_limit, turn } = &mut *self;
+        let SlicedBody { rest, progress, rate_limit, is_begun, turn } = &mut *self;
         // The request and this body share `progress`. If only the body still has it, the request was given up, and no
         // code waits for its answer. So the body ends early, which closes the connection.
         if Arc::strong_count(progress) == 1 {
@@ -97,6 +113,9 @@ impl Body for SlicedBody {
             slice_bytes = *bytes;
             ready!(turn.as_mut().poll(context));
             progress.touch();
+        }
+        if std::mem::replace(is_begun, true) {
+            progress.touch_contact();
         }
         let slice = rest.split_to(slice_bytes);
         progress.is_sent.store(rest.is_empty(), Ordering::Relaxed);

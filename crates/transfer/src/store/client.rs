@@ -40,8 +40,8 @@ const MAX_ANSWER_BYTES: u64 = 16 << 20;
 pub const NO_STORE: &str = "the server does not look like a store of this kind; check the endpoint";
 /// The message if a list of objects never ends, because one of its pages refers to an earlier page.
 const CIRCULAR_LIST: &str = "the pages of the list refer to each other in a circle";
-/// Factor by which the timeout is longer for requests that must not be repeated. Some stores need minutes to assemble
-/// an object, and send no answer meanwhile.
+/// Factor by which the timeout is longer for requests that assemble an object. Some stores need minutes for this, and
+/// send no answer meanwhile.
 const FINAL: u32 = 5;
 
 /// HTTP headers, each with its name in lower case and its value.
@@ -57,6 +57,8 @@ pub struct Call<'a> {
     pub body: Bytes,
     /// `true` if the request must not be repeated. If its answer is lost, the failure is [`Kind::Unanswered`].
     pub once: bool,
+    /// `true` if the store assembles an object, which may take minutes.
+    pub assembles: bool,
 }
 
 /// An HTTP client for a bucket or container.
@@ -156,7 +158,8 @@ impl Client {
 
     async fn send_once(&self, call: &Call<'_>, attempt: &mut Attempt) -> Result<(Response, String)> {
         let (method, subject) = (call.method.clone(), self.address(call.name));
-        let info = RequestInfo { method, subject, credentials: self.credentials, once: call.once };
+        let Call { once, assembles, .. } = *call;
+        let info = RequestInfo { method, subject, credentials: self.credentials, once, assembles };
         let request = self.sign(call).await.map_err(|failure| failure.about(&info.subject))?;
         let mut response = self.transport.send(request, info, attempt).await?;
         let mut text = String::new();
@@ -345,6 +348,8 @@ pub struct RequestInfo {
     pub credentials: Option<&'static str>,
     /// `true` if the request must not be repeated.
     pub once: bool,
+    /// `true` if the store assembles an object, which may take minutes.
+    pub assembles: bool,
 }
 
 impl RequestInfo {
@@ -386,8 +391,12 @@ impl Transport {
     /// [`Kind::Transient`], or [`Kind::Unanswered`] if the request must not be repeated.
     pub async fn send(&self, request: Request<Bytes>, info: RequestInfo, attempt: &mut Attempt) -> Result<Response> {
         let about = |failure| info.about(failure);
-        *attempt = Attempt { began: Some(Instant::now()), rate_limit: attempt.rate_limit.take(), ..Attempt::default() };
+        let (rate_limit, contact) = (attempt.rate_limit.take(), attempt.contact.take());
+        *attempt = Attempt { began: Some(Instant::now()), rate_limit, contact, ..Attempt::default() };
         let endpoint = Endpoint::from_uri(request.uri()).map_err(about)?;
+        if let Some(contact) = &attempt.contact {
+            contact.set_host(&endpoint);
+        }
         let proxy = self.0.proxy(&endpoint).map_err(about)?;
         let (mut sender, permit) = self.0.get(&endpoint, proxy.as_ref(), attempt).await.map_err(about)?;
         let (mut head, body) = request.into_parts();
@@ -406,10 +415,11 @@ impl Transport {
             }
             None => head.uri = head.uri.path_and_query().cloned().map(Uri::from).unwrap_or_default(),
         }
-        let timeout = self.0.timeout.saturating_mul(if info.once { FINAL } else { 1 });
-        let progress = Arc::new(Progress::new(timeout, body.is_empty()));
+        let timeout = self.0.timeout.saturating_mul(if info.assembles { FINAL } else { 1 });
+        let progress = Arc::new(Progress::new(timeout, body.is_empty(), attempt.contact.clone()));
         let body = SlicedBody::new(body, Arc::clone(&progress), attempt.rate_limit.clone());
         let sending = progress.watch(sender.send_request(Request::from_parts(head, body))).await;
+        attempt.moved = Some(progress.moved());
         let answer = sending.ok_or_else(|| info.lost(&endpoint, "timed out without progress"))?.map_err(|error| {
             let lost = info.lost(&endpoint, &with_cause("the request was cut off", &error));
             // The library reports "canceled" only if the request was not sent.
@@ -430,6 +440,7 @@ impl Response {
         loop {
             let next = std::future::poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
             let frame = self.progress.watch(next).await;
+            attempt.moved = Some(self.progress.moved());
             match frame.ok_or_else(|| self.request.lost(&self.host, "timed out without progress"))? {
                 None => break,
                 Some(Err(error)) => {
@@ -437,6 +448,10 @@ impl Response {
                 }
                 Some(Ok(frame)) => {
                     self.progress.touch();
+                    // A refusal does not end an outage.
+                    if self.status.is_success() {
+                        self.progress.touch_contact();
+                    }
                     if let Ok(bytes) = frame.into_data() {
                         attempt.first_byte.get_or_insert_with(Instant::now);
                         return Ok(Some(bytes));

@@ -216,8 +216,9 @@ impl Connections {
         attempt: &mut Attempt,
     ) -> Result<SendRequest<SlicedBody>> {
         let opening = self.open(endpoint, proxy, attempt);
-        let limit = || Failure::transient(format!("no connection to {endpoint} within {} s", LIMIT.as_secs()));
-        let stream = timeout(LIMIT, opening).await.unwrap_or_else(|_| Err(limit()))?;
+        let limit = LIMIT.min(self.timeout);
+        let late = || Failure::transient(format!("no connection to {endpoint} within {} s", limit.as_secs_f64()));
+        let stream = timeout(limit, opening).await.unwrap_or_else(|_| Err(late()))?;
         let broken = |error: hyper::Error| Failure::transient(format!("the connection to {endpoint} ended: {error}"));
         let mut builder = http1::Builder::new();
         let opening = builder.read_buf_exact_size(Some(READ_BYTES)).handshake(TokioIo::new(stream));

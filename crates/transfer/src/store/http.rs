@@ -76,7 +76,8 @@ impl WebFile {
             *request.uri_mut() = uri;
             let has_secret = self.address.user.is_some() || self.address.query.is_some();
             let credentials = has_secret.then_some("the user, the password or the signature in the address");
-            let info = RequestInfo { method: Method::GET, subject: self.shown.clone(), credentials, once: false };
+            let (method, subject) = (Method::GET, self.shown.clone());
+            let info = RequestInfo { method, subject, credentials, ..RequestInfo::default() };
             let response = self.transport.send(request, info, attempt).await?;
             if !matches!(response.status.as_u16(), 301 | 302 | 303 | 307 | 308) {
                 let is_redirect = address != self.address.whole() && response.status.is_success();

@@ -171,7 +171,7 @@ impl Store for Bucket {
         let headers = self.dialect.ending(&sum, options.no_clobber);
         let body = self.part_list(&tokens).into();
         let query = &[("uploadId", &*upload.id)];
-        let call = Call { method: Method::POST, name, query, headers, body, once: true };
+        let call = Call { method: Method::POST, name, query, headers, body, once: true, assembles: true };
         let (response, text) = self.client.send_for_text(call, attempt).await?;
         // During a long commit, the store sends the head of the answer before the outcome is known. The body contains
         // the outcome.

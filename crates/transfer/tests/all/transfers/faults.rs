@@ -67,13 +67,14 @@ fn patience_ends() {
     let (_folder, path, _) = file(3_000_000);
     let store = Memory::new(ANY);
     store.script(|call, _| (call == Call::Part(3)).then_some(Fault::Fails(Kind::Transient(None))));
-    let error = run(manager(settings()).put_file(&path, &store.place("a"))).unwrap_err();
-    assert!(error.to_string().contains("tried 8 times"), "{error}");
+    let manager = manager(Settings { retries: 3, ..settings() });
+    let error = run(manager.put_file(&path, &store.place("a"))).unwrap_err();
+    assert!(error.to_string().contains("(tried 4 times)"), "{error}");
+    assert_eq!(manager.retries(), 3);
     assert!(store.bytes("a").is_none() && store.lock().uploads.is_empty(), "the upload is aborted");
     store.forget();
-    let manager = manager(Settings { retries: 3, ..settings() });
-    run(manager.put_file(&path, &store.place("a"))).unwrap_err();
-    assert_eq!(manager.retries(), 3);
+    let error = run(super::manager(Settings { retries: 0, ..settings() }).put_file(&path, &store.place("a")));
+    assert!(error.unwrap_err().to_string().contains("(tried once)"));
 }
 
 #[test]
@@ -130,8 +131,9 @@ fn an_answer_that_was_lost_is_looked_up_and_never_blindly_repeated() {
             // Third case: no request is ever carried out or answered.
             let store = Memory { knows_crc64, ..Memory::new(ANY) };
             store.script(move |call, _| is_final(call).then_some(Fault::Fails(Kind::Unanswered)));
-            let error = run(manager(settings()).put_file(&path, &store.place("a"))).unwrap_err();
-            assert!(error.to_string().contains("failed as the script says (8 answers"), "{error}");
+            let limited = Settings { retries: 7, ..settings() };
+            let error = run(manager(limited).put_file(&path, &store.place("a"))).unwrap_err();
+            assert!(error.to_string().contains("failed as the script says (8 answers in a row were lost"), "{error}");
             assert!(store.bytes("a").is_none());
         }
     }

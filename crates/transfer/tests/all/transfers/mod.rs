@@ -5,6 +5,7 @@ mod full;
 mod links;
 mod many;
 mod memory;
+mod outages;
 mod paths;
 mod resume;
 mod whole;
