@@ -16,7 +16,7 @@ use crate::buffers::TargetFile;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, JournalContents, JournalHeader, Part, PartList, Side, Temporary};
 use crate::location::Location;
-use crate::manager::{Resume, TransferManager};
+use crate::manager::{Resume, Settings, TransferManager};
 use crate::model::Planner;
 use crate::names::{beneath, shown};
 use crate::part::{Fetcher, Sink};
@@ -152,8 +152,11 @@ impl TransferManager {
         }
         let is_same = match meta.crc64 {
             Some(crc64) => Source::open(path)?.crc64().await? == crc64,
-            // Each downloaded file gets the object's modification time, so equal times mean equal content.
-            None => meta.modified.is_some() && there.modified().ok() == meta.modified,
+            // Each downloaded file gets a modification time from the object, so equal times mean equal content.
+            None => {
+                let modified = self.settings.file_time(meta);
+                modified.is_some() && there.modified().ok() == modified
+            }
         };
         Ok(is_same.then_some(TransferStatus::Unchanged))
     }
@@ -270,7 +273,7 @@ impl<'a> ObjectDownload<'a> {
             }
             return Err(error);
         }
-        publish(draft, path, &self.meta, manager.settings.no_clobber)?;
+        publish(draft, path, &self.meta, &manager.settings)?;
         journal.remove()
     }
 
@@ -299,14 +302,14 @@ impl<'a> ObjectDownload<'a> {
     }
 }
 
-/// Sets the modification time of the complete file `draft`, then gives the file its final name. If `no_clobber`, fails
-/// if this name already exists.
-pub(crate) fn publish(draft: Draft, path: &Path, meta: &ObjectMeta, no_clobber: bool) -> Result<()> {
+/// Sets the modification time of the complete file `draft`, then gives the file its final name. With
+/// [`Settings::no_clobber`], fails if this name already exists.
+pub(crate) fn publish(draft: Draft, path: &Path, meta: &ObjectMeta, settings: &Settings) -> Result<()> {
     let publish = || {
-        if let Some(modified) = meta.modified {
+        if let Some(modified) = settings.file_time(meta) {
             draft.file().set_modified(modified)?;
         }
-        match no_clobber {
+        match settings.no_clobber {
             true => draft.publish_new(Lasting::ThroughCrash),
             false => draft.publish(Lasting::ThroughCrash),
         }

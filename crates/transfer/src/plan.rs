@@ -9,9 +9,8 @@ use crate::error::{Error, Omission, Result};
 use crate::location::Location;
 use crate::manager::TransferManager;
 use crate::names::{Filter, beneath};
-use crate::part::LARGE_BYTES;
-use crate::retry::request;
-use crate::store::{Kind, ObjectMeta};
+use crate::pattern::Pattern;
+use crate::store::ObjectMeta;
 use crate::walk::{Entry, Links, Walk};
 
 /// Selects which files of a folder, or which objects under a prefix, are transferred.
@@ -36,6 +35,13 @@ pub(crate) struct PlannedFile {
     pub is_named: bool,
     /// The reason why the file can't be transferred, if that is known before the transfer.
     pub problem: Option<Error>,
+}
+
+impl Selection {
+    /// Returns the selection that also requires that names match the pattern `only`.
+    pub(crate) fn with_only(&self, only: Option<Pattern>) -> Self {
+        Self { filter: Filter { only, ..self.filter.clone() }, ..*self }
+    }
 }
 
 impl PlannedFile {
@@ -75,6 +81,7 @@ pub(crate) fn list_sources<P: AsRef<Path>>(paths: &[P], selection: &Selection) -
 impl TransferManager {
     /// Determines the object that each file becomes, in the store and under the name or prefix of `to`.
     pub(crate) fn plan_put(&self, mut files: Vec<PlannedFile>, to: &Location) -> Result<Vec<PlannedFile>> {
+        self.check_attributes(to)?;
         let slash = if to.is_prefix() { "" } else { "/" };
         let mut named = BTreeMap::new();
         for file in &mut files {
@@ -147,10 +154,9 @@ impl TransferManager {
             walk.visit(&folder, "", &mut |entry| files.push(PlannedFile::new(entry, false)));
             return Ok(files);
         }
-        let request = request!(attempt, from.store.list(&from.name, &mut attempt));
-        // The timeout is long, because listing takes an unknown number of requests, one after the other.
-        let (objects, _) = self.or_stopped(self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request)).await??;
-        for ObjectMeta { name, bytes, .. } in objects {
+        let only = selection.filter.only.as_ref();
+        let prefix = format!("{}{}", from.name, only.map(Pattern::prefix).unwrap_or_default());
+        for ObjectMeta { name, bytes, .. } in self.list_names(from, &prefix).await? {
             let relative = name.strip_prefix(&from.name).unwrap_or(&name).to_string();
             let shown = relative.trim_start_matches('/');
             // Some tools mark each folder by an empty object whose name ends with a slash.

@@ -60,7 +60,7 @@ pub fn aws(
             "the profile {} uses {key}, which is not supported; run {way}",
             profile.name()
         )));
-    } else if options.metadata {
+    } else if options.machine_credentials {
         AmazonS3Builder::new()
     } else {
         return Err(Failure::denied(
@@ -215,7 +215,7 @@ fn entra(
             .with_client_id(id)
             .with_federated_token_file(file)
             .with_credential_type("workload_identity"),
-        _ if options.metadata => builder.with_credential_type("managed_identity"),
+        _ if options.machine_credentials => builder.with_credential_type("managed_identity"),
         _ => {
             return Err(Failure::denied(
                 "there are no credentials: set AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY or \
@@ -256,7 +256,7 @@ pub fn google(options: &Options, transport: &Transport) -> Result<Keys> {
             return Err(Failure::denied(format!("could not read the credentials in {file}: {error}")));
         }
         builder.with_application_credentials(file)
-    } else if options.metadata {
+    } else if options.machine_credentials {
         builder
     } else {
         return Err(Failure::denied(NO_GOOGLE));

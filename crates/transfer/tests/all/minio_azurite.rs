@@ -1,6 +1,6 @@
 //! Runs tests of stores against MinIO and Azurite, if they are installed, in addition to our own servers.
 
-use crate::common::{block, bytes, one_of_each, opened, options_for, run, start};
+use crate::common::{block, bytes, media, one_of_each, opened, options_for, run, start};
 use ascertain_netlab::installed::{AZURITE_KEY, azurite, make_container, minio, or_left_out};
 use ascertain_netlab::store::{Fault, Kind as RequestKind, Misdeed, Store as Served};
 use ascertain_transfer::{Attempt, Environment, Kind, Location, Options, PartBody, PutOptions, open};
@@ -9,7 +9,7 @@ use ascertain_transfer::{Attempt, Environment, Kind, Location, Options, PartBody
 /// of the whole object.
 async fn suite(found: &Location, checks_whole: bool) {
     let (store, mut seen) = (&found.store, Attempt::default());
-    let once = PutOptions { content_type: Some("text/plain".into()), no_clobber: true };
+    let once = PutOptions { attributes: media("text/plain"), no_clobber: true };
     for name in ["plain", "a folder/with spaces & + signs/ümläut 文.txt", "q?x=1#2%41"] {
         let content = bytes(70_001);
         let put = store.put(name, block(content.clone()), &once, &mut seen).await.unwrap();

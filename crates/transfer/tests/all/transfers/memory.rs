@@ -244,7 +244,7 @@ impl State {
             return failure(Kind::Changed, "it is there");
         }
         self.version += 1;
-        let object = Object { bytes, version: self.version, content_type: options.content_type.clone() };
+        let object = Object { bytes, version: self.version, content_type: options.attributes.content_type.clone() };
         let meta = store.meta(name, &object);
         self.objects.insert(name.into(), object);
         Ok(meta)
