@@ -35,6 +35,8 @@ pub mod render;
 pub mod sentence;
 pub mod terminal;
 #[cfg(feature = "transfer")]
+pub mod objects;
+#[cfg(feature = "transfer")]
 pub mod transfer;
 
 /// The crate `ascertain-plot`, which draws the plots.
