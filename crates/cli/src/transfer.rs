@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use ascertain::Ending;
 use ascertain::transfer::{
-    Direction, Environment, Error, Filter, Kind, Links, Observer, Omission, Options, Pattern, Progress, Resume, STANDARD,
-    Selection, Settings, Stop, TransferRequest, TransferStatus, run,
+    Direction, Environment, Error, Filter, Kind, Links, Observer, Omission, Options, Pattern, Progress, Resume,
+    STANDARD, Selection, Settings, Stop, TransferRequest, TransferStatus, run,
 };
 use ascertain_engine::evidence;
 use ascertain_engine::unit::{Unit, parse_quantity};

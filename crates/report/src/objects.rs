@@ -137,7 +137,10 @@ mod tests {
             "name,bytes,modified,etag\ns3://b/a b,1234567,2026-11-29T03:00:39.000Z,\"\"\"1\"\"\"\ns3://b/\u{1b}[2J,7,,\"\"\"1\"\"\"\n"
         );
         let json: serde_json::Value = serde_json::from_str(&list.json()).unwrap();
-        assert_eq!((&json["schema"], &json["count"], &json["bytes"]), (&"ascertain.ls/1".into(), &2.into(), &1_234_574.into()));
+        assert_eq!(
+            (&json["schema"], &json["count"], &json["bytes"]),
+            (&"ascertain.ls/1".into(), &2.into(), &1_234_574.into())
+        );
         assert_eq!(json["objects"][0]["modified"], "2026-11-29T03:00:39.000Z");
         assert!(list.markdown().contains("`s3://b/a b`"), "{}", list.markdown());
     }

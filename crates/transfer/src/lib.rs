@@ -77,8 +77,8 @@ pub use {
     result::{Observer, Progress, RequestSummary, RetryCounts, Spread, TransferResult, TransferStatus},
     run::{Direction, STANDARD, TransferRequest, run},
     store::{
-        Attempt, Attributes, ByteStream, Environment, Failure, Kind, Limits, Local, ObjectMeta, Options, PartBody, PutOptions,
-        Reply, Service, Sockets, Store, StoreLocation, Upload, open,
+        Attempt, Attributes, ByteStream, Environment, Failure, Kind, Limits, Local, ObjectMeta, Options, PartBody,
+        PutOptions, Reply, Service, Sockets, Store, StoreLocation, Upload, open,
     },
     walk::Links,
 };

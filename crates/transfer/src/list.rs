@@ -35,7 +35,8 @@ pub fn list(address: &OsStr, options: &Options, settings: Settings, stop: Stop) 
     on_runtime(async {
         let from = Location::open(address, options)?;
         if from.is_read_only() {
-            let message = format!("{}: can't list the files of an HTTP server; give the address of a store", from.address);
+            let message =
+                format!("{}: can't list the files of an HTTP server; give the address of a store", from.address);
             return Err(Error::Request(message));
         }
         let (from, only) = manager.resolve_pattern(from).await?;

@@ -274,8 +274,7 @@ impl fmt::Debug for Pattern {
 /// Splits the name of an object that contains special characters into a folder, which is empty or ends with a slash,
 /// and a pattern for the rest of the name. Returns `None` if the name has no special characters.
 pub(crate) fn split_name(name: &str) -> Result<Option<(String, Pattern)>, Error> {
-    let (mut folder, mut part, mut part_start, mut characters) =
-        (String::new(), String::new(), 0, name.char_indices());
+    let (mut folder, mut part, mut part_start, mut characters) = (String::new(), String::new(), 0, name.char_indices());
     while let Some((at, character)) = characters.next() {
         match character {
             // The slash in front makes the pattern match whole names.
@@ -314,7 +313,7 @@ mod tests {
             ("a/**/c", "a/c", true),
             ("a/**/c", "a/b/b/c", true),
             ("a/**/c", "a/bc", false),
-            ("a**c", "a/b/c", true),
+            ("x/a**c", "x/a/b/c", true),
             ("/a", "a", true),
             ("/a", "b/a", false),
             ("/*.txt", "a.txt", true),

@@ -211,7 +211,11 @@ fn what_goes_wrong_has_a_code_and_a_way_out() {
         (&["put", "a", "az://box/a", "--profile", "nope"], 2, "--profile is not supported by az://"),
         (&["get", "gs://box/a", "b", "--region", "x"], 2, "--region is not supported by gs://"),
         (&["put", "a", "b", "--anonymous"], 2, "--anonymous is not supported by a file"),
-        (&["get", "http://127.0.0.1:1/x", "b", "--machine-credentials"], 2, "--machine-credentials is not supported by http[s]://"),
+        (
+            &["get", "http://127.0.0.1:1/x", "b", "--machine-credentials"],
+            2,
+            "--machine-credentials is not supported by http[s]://",
+        ),
         (
             &["put", "a", "https://x.blob.core.windows.net/box/a", "--endpoint-url", "http://127.0.0.1:1"],
             2,
@@ -323,7 +327,9 @@ fn times_and_metadata_are_kept_if_requested() {
     let more = ["--sse", "AES256", "--acl", "private", "--tagging", "a=b"];
     let put = own(&[&["put", "a", "s3://bucket/a", "--preserve"], &attributes[..], &more].concat());
     assert_eq!(put.code, Some(0), "{}", put.stderr);
-    for (arguments, is_kept) in [(&["get", "s3://bucket/a", "b", "--preserve"][..], true), (&["get", "s3://bucket/a", "c"], false)] {
+    for (arguments, is_kept) in
+        [(&["get", "s3://bucket/a", "b", "--preserve"][..], true), (&["get", "s3://bucket/a", "c"], false)]
+    {
         assert_eq!(own(arguments).code, Some(0));
         let modified = fs::metadata(state.path().join(arguments[2])).unwrap().modified().unwrap();
         assert_eq!(modified == time, is_kept, "{modified:?}");

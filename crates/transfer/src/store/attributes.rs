@@ -66,12 +66,15 @@ impl Attributes {
                 )));
             }
         }
-        let is_name = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        let is_name = |name: &str| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        };
         match self.metadata.keys().find(|name| !is_name(name)) {
             None => Ok(()),
             Some(name) => {
                 let name = name.escape_debug();
-                let message = format!("{address}: `{name}` can't be a name of metadata; use letters, digits, `-`, `_` and `.`");
+                let message =
+                    format!("{address}: `{name}` can't be a name of metadata; use letters, digits, `-`, `_` and `.`");
                 Err(Error::Request(message))
             }
         }
@@ -167,10 +170,13 @@ mod tests {
         let some = || Some("x".to_string());
         let with = |attributes: Attributes| attributes.check("az://box/a", "az://", &["metadata", "content_type"]);
         let metadata = |name: &str, value: &str| [(name.to_string(), value.to_string())].into();
-        with(Attributes { content_type: some(), metadata: metadata("a-b_c.d", "x y"), ..Attributes::default() }).unwrap();
+        with(Attributes { content_type: some(), metadata: metadata("a-b_c.d", "x y"), ..Attributes::default() })
+            .unwrap();
         let error = with(Attributes { acl: some(), ..Attributes::default() }).unwrap_err();
         assert!(matches!(error, Error::UnsupportedOption { option: "acl", store: "az://", .. }), "{error}");
-        for (name, value, reason) in [("a", "ü", "ASCII"), ("a", "x\n", "ASCII"), ("", "x", "``"), ("a b", "x", "`a b`")] {
+        for (name, value, reason) in
+            [("a", "ü", "ASCII"), ("a", "x\n", "ASCII"), ("", "x", "``"), ("a b", "x", "`a b`")]
+        {
             let error = with(Attributes { metadata: metadata(name, value), ..Attributes::default() }).unwrap_err();
             assert!(error.to_string().contains(reason), "{error}");
         }

@@ -104,7 +104,8 @@ impl Store for Container {
     fn check_attributes(&self, attributes: &Attributes, address: &str) -> crate::error::Result<()> {
         let known = ["content_type", "cache_control", "metadata", "storage_class", "tagging"];
         attributes.check(address, "az://", &known)?;
-        let is_identifier = |name: &str| !name.contains(['-', '.']) && !name.starts_with(|first: char| first.is_ascii_digit());
+        let is_identifier =
+            |name: &str| !name.contains(['-', '.']) && !name.starts_with(|first: char| first.is_ascii_digit());
         match attributes.metadata.keys().find(|name| !is_identifier(name)) {
             None => Ok(()),
             Some(name) => Err(Error::Request(format!(

@@ -107,7 +107,8 @@ impl Dialect {
 
     /// Returns the headers for the attributes of an object, without those for its metadata.
     pub fn attributes(self, attributes: &Attributes) -> Headers {
-        let Attributes { content_type, cache_control, storage_class, sse, sse_kms_key_id, acl, tagging, .. } = attributes;
+        let Attributes { content_type, cache_control, storage_class, sse, sse_kms_key_id, acl, tagging, .. } =
+            attributes;
         let mut headers = vec![("content-type", content_type), ("cache-control", cache_control)];
         let kms = sse_kms_key_id.as_ref().map(|_| "aws:kms".to_string());
         let sse = sse.clone().or(kms);

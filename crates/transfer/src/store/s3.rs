@@ -13,7 +13,8 @@ use super::client::{Call, Client, Headers, NO_STORE};
 use super::dialect::{CRC64, Dialect, Token, decoded, decoded_crc32c};
 use super::refusal;
 use crate::{
-    Attempt, Attributes, Error, Failure, Kind, Limits, ObjectMeta, PartBody, PutOptions, RangeWriter, Store, StoreLocation, Upload,
+    Attempt, Attributes, Error, Failure, Kind, Limits, ObjectMeta, PartBody, PutOptions, RangeWriter, Store,
+    StoreLocation, Upload,
 };
 
 /// The message if a list of objects is incomplete, but has no token to request its next page.

@@ -189,8 +189,11 @@ fn attributes_are_sent_however_an_object_is_stored() {
         ("x-ms-meta-mtime", "2012-11-27T18:15:05.120Z"),
     ];
     let azure = azure.into_iter().chain(general("x-ms-meta-owner")).collect();
-    let stores: [(&str, Vec<(&str, &str)>, &str); 3] =
-        [("s3://bucket/a", s3, "uploads="), ("gs://bucket/a", google, "uploads="), ("az://bucket/a", azure, "comp=blocklist")];
+    let stores: [(&str, Vec<(&str, &str)>, &str); 3] = [
+        ("s3://bucket/a", s3, "uploads="),
+        ("gs://bucket/a", google, "uploads="),
+        ("az://bucket/a", azure, "comp=blocklist"),
+    ];
     for (url, expected, in_parts) in stores {
         let web = Web::start(|head, _| {
             let begun = "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>";
@@ -260,12 +263,17 @@ fn an_attribute_that_a_store_does_not_keep_is_refused_before_anything_is_sent() 
         };
         transfer(&request, Box::new(()), Stop::default()).unwrap_err()
     };
-    for (served, refused) in one_of_each().into_iter().zip([&[][..], &["sse", "sse_kms_key_id", "acl"], &["sse", "tagging"]]) {
+    for (served, refused) in
+        one_of_each().into_iter().zip([&[][..], &["sse", "sse_kms_key_id", "acl"], &["sse", "tagging"]])
+    {
         let running = start(served);
         let (to, options) = (address(&running, "a"), options_for(&running));
         for name in refused {
             let error = put(&to, &options, attributes(name));
-            assert!(matches!(&error, Error::UnsupportedOption { option, .. } if option == name), "{to} {name}: {error}");
+            assert!(
+                matches!(&error, Error::UnsupportedOption { option, .. } if option == name),
+                "{to} {name}: {error}"
+            );
         }
         let strange = Attributes { metadata: [("a b".into(), "x".into())].into(), ..none() };
         assert!(put(&to, &options, strange).to_string().contains("`a b` can't be a name of metadata"));
@@ -278,7 +286,9 @@ fn an_attribute_that_a_store_does_not_keep_is_refused_before_anything_is_sent() 
     let keyed = Attributes { sse: Some("AES256".into()), sse_kms_key_id: some(), ..none() };
     assert!(put(&address(&s3, "a"), &options_for(&s3), keyed).to_string().contains("does not use a key of KMS"));
     assert!(azure.seen().is_empty() && s3.seen().is_empty());
-    for name in ["content_type", "cache_control", "metadata", "storage_class", "sse", "sse_kms_key_id", "acl", "tagging"] {
+    for name in
+        ["content_type", "cache_control", "metadata", "storage_class", "sse", "sse_kms_key_id", "acl", "tagging"]
+    {
         let to = folder.path().join("to");
         let error = put(to.to_str().unwrap(), &Options::default(), attributes(name));
         assert!(matches!(&error, Error::UnsupportedOption { store: "a file", .. }), "{name}: {error}");
@@ -287,7 +297,12 @@ fn an_attribute_that_a_store_does_not_keep_is_refused_before_anything_is_sent() 
 }
 
 /// Uploads a file and downloads it again. Returns the results of both, and the modification time of the new file.
-fn there_and_back(file: &Path, name: &str, running: &RunningStore, settings: &Settings) -> ([TransferResult; 2], SystemTime) {
+fn there_and_back(
+    file: &Path,
+    name: &str,
+    running: &RunningStore,
+    settings: &Settings,
+) -> ([TransferResult; 2], SystemTime) {
     let place = open(&address(running, name), &options_for(running)).unwrap();
     let manager = TransferManager::new(settings.clone(), Stop::default(), Box::new(()));
     let back = file.with_file_name("back");
@@ -329,10 +344,10 @@ fn modification_times_and_metadata_go_there_and_back() {
         assert_eq!(modified, UNIX_EPOCH + Duration::from_millis(5500));
     }
     // A local folder is a store whose files have times of their own.
-    let place = ascertain_transfer::Location::open(folder.path().join("copy").as_os_str(), &Options::default()).unwrap();
-    let manager = |preserve| {
-        TransferManager::new(Settings { preserve, ..Settings::default() }, Stop::default(), Box::new(()))
-    };
+    let place =
+        ascertain_transfer::Location::open(folder.path().join("copy").as_os_str(), &Options::default()).unwrap();
+    let manager =
+        |preserve| TransferManager::new(Settings { preserve, ..Settings::default() }, Stop::default(), Box::new(()));
     for (preserve, is_kept) in [(true, true), (false, false)] {
         run(manager(preserve).put_file(&file, &place)).unwrap();
         let modified = fs::metadata(folder.path().join("copy")).unwrap().modified().unwrap();

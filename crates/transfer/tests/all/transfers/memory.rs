@@ -176,7 +176,7 @@ impl Memory {
                 .identifies
                 .then(|| SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000 + object.version)),
             crc64: self.knows_crc64.then(|| crc64(&object.bytes)),
-            crc32c: None,
+            ..ObjectMeta::default()
         }
     }
 

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ascertain_transfer::{Attributes, Error, Kind, Local, Location, Observer, Progress, Resume, Settings, Stop, TransferManager};
+use ascertain_transfer::{
+    Attributes, Error, Kind, Local, Location, Observer, Progress, Resume, Settings, Stop, TransferManager,
+};
 
 use super::memory::{ANY, Call, Fault, Memory};
 use super::{file, manager, names, run, settings};
@@ -64,7 +66,9 @@ fn a_put_goes_on_and_sends_only_what_had_not_arrived() {
 #[test]
 fn a_put_with_other_attributes_is_not_resumed() {
     let (folder, path, content) = file(6_000_000);
-    for (content_type, preserve, is_same) in [(None, false, true), (Some("text/css"), false, false), (None, true, false)] {
+    for (content_type, preserve, is_same) in
+        [(None, false, true), (Some("text/css"), false, false), (None, true, false)]
+    {
         let store = Memory::new(ANY);
         broken_put(&store, folder.path(), &path, 60);
         let attributes = Attributes { content_type: content_type.map(String::from), ..Attributes::default() };
