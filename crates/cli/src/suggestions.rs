@@ -72,6 +72,8 @@ const SUGGESTIONS: &str = "\
     copy cp push upload
 `ascertain get s3://BUCKET/NAME FILE` downloads files
     copy cp download fetch pull
+`ascertain ls s3://BUCKET/PREFIX/` lists the objects of a store
+    dir lsf
 `ascertain completions bash` prints completions for a shell
     completion --completion --completions --generate-completions
 ";

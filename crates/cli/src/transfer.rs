@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use ascertain::Ending;
 use ascertain::transfer::{
     Direction, Environment, Error, Filter, InterruptedTransfer, Kind, Links, Observer, Omission, Options, Outage,
-    Progress, Resume, STANDARD, Selection, Settings, Stop, TransferRequest, TransferResult, TransferStatus,
+    Pattern, Progress, Resume, STANDARD, Selection, Settings, Stop, TransferRequest, TransferResult, TransferStatus,
     interrupted_transfers, run,
 };
 use ascertain_engine::evidence;
@@ -31,12 +31,12 @@ pub const CREDENTIALS: &str = "Credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACC
 /// Options that `put` and `get` share.
 #[derive(clap::Args)]
 pub struct TransferOptions {
-    /// Pattern of names to transfer from folders and prefixes, such as `*.log` or `2026/**`
+    /// Pattern of names to transfer from folders and prefixes, such as `*.{jpg,png}`, `2026/**` or `photos/`
     #[arg(long, value_name = "PATTERN", help_heading = "Files")]
-    include: Vec<String>,
-    /// Pattern of names to leave out
+    include: Vec<Pattern>,
+    /// Pattern of names to leave out, such as `*.tmp`, `.git` or `node_modules/`; a folder is left out with its content
     #[arg(long, value_name = "PATTERN", help_heading = "Files")]
-    exclude: Vec<String>,
+    exclude: Vec<Pattern>,
     /// List the files that would be transferred or skipped, without transferring them
     #[arg(long, help_heading = "Files")]
     dry_run: bool,
@@ -90,6 +90,18 @@ pub struct TransferOptions {
     /// Keep no journal; an interrupted transfer can't be resumed
     #[arg(long, conflicts_with_all = ["fresh", "resume"], help_heading = "Transfer")]
     no_journal: bool,
+    /// Keep the modification times of files: `put` stores them as metadata like rclone, `get` restores them
+    #[arg(long, help_heading = "Files")]
+    preserve: bool,
+    #[command(flatten)]
+    store: StoreOptions,
+    #[command(flatten)]
+    display: Display,
+}
+
+/// Options that all commands have that reach a store.
+#[derive(clap::Args)]
+pub struct StoreOptions {
     /// Address of the S3, GCS or Azure store, if it is not the cloud's own
     #[arg(long, value_name = "URL", help_heading = "Store")]
     endpoint_url: Option<String>,
@@ -103,16 +115,31 @@ pub struct TransferOptions {
     #[arg(long, help_heading = "Store")]
     virtual_hosted: bool,
     /// Send requests without credentials
-    #[arg(long, conflicts_with_all = ["profile", "metadata", "requester_pays"], help_heading = "Store")]
+    #[arg(long, conflicts_with_all = ["profile", "machine_credentials", "requester_pays"], help_heading = "Store")]
     anonymous: bool,
     /// Also request credentials from the metadata service of a cloud machine
     #[arg(long, help_heading = "Store")]
-    metadata: bool,
+    machine_credentials: bool,
     /// Pay for reading from requester-pays buckets (S3 and GCS)
     #[arg(long, help_heading = "Store")]
     requester_pays: bool,
-    #[command(flatten)]
-    display: Display,
+}
+
+impl StoreOptions {
+    /// Returns the settings, in addition to the address, to reach the store.
+    pub fn options(&self) -> Options {
+        Options {
+            environment: Environment::from_process(),
+            endpoint_url: self.endpoint_url.clone(),
+            region: self.region.clone(),
+            profile: self.profile.clone(),
+            virtual_hosted: self.virtual_hosted,
+            anonymous: self.anonymous,
+            machine_credentials: self.machine_credentials,
+            requester_pays: self.requester_pays,
+            ..Options::default()
+        }
+    }
 }
 
 /// Returns the folder for journals of transfers, which is next to the folder of runs.
@@ -142,7 +169,7 @@ fn rate(text: &str) -> Result<u64, String> {
 impl TransferOptions {
     /// Returns the request that the options and arguments describe.
     pub fn request(&self, direction: Direction, sources: Vec<OsString>, destination: OsString) -> TransferRequest {
-        let filter = Filter { include: self.include.clone(), exclude: self.exclude.clone() };
+        let filter = Filter { include: self.include.clone(), exclude: self.exclude.clone(), only: None };
         let links = match (self.follow_links, self.skip_links) {
             (true, _) => Links::Follow,
             (_, true) => Links::Skip,
@@ -162,6 +189,7 @@ impl TransferOptions {
                 no_clobber: self.no_clobber,
                 skip_unchanged: self.skip_unchanged,
                 dry_run: self.dry_run,
+                preserve: self.preserve,
                 journals: (!self.no_journal).then(journals),
                 notes: Some(journals()),
                 resume: if self.fresh { Resume::Never } else { self.resume },
@@ -171,18 +199,7 @@ impl TransferOptions {
                 seed: crate::options::seed(None),
                 ..Settings::default()
             },
-            store: Options {
-                environment: Environment::from_process(),
-                endpoint_url: self.endpoint_url.clone(),
-                region: self.region.clone(),
-                profile: self.profile.clone(),
-                virtual_hosted: self.virtual_hosted,
-                anonymous: self.anonymous,
-                metadata: self.metadata,
-                requester_pays: self.requester_pays,
-                timeout: Some(self.timeout),
-                ..Options::default()
-            },
+            store: Options { timeout: Some(self.timeout), ..self.store.options() },
         }
     }
 }
@@ -318,7 +335,7 @@ fn has_journal(request: &TransferRequest, result: &TransferResult) -> bool {
 }
 
 /// Returns the error's message, followed by the option that solves the problem, if there is one.
-fn with_option(error: &Error) -> String {
+pub fn with_option(error: &Error) -> String {
     let way_out = match error {
         Error::CantResume(..) => "; use --fresh to start from the beginning",
         Error::Journal { .. } => "; use --no-journal to transfer without a journal",
@@ -330,7 +347,7 @@ fn with_option(error: &Error) -> String {
             "; use --exclude PATTERN to leave it out"
         }
         Error::NoCredentials(_) => {
-            "; use --anonymous to send requests without credentials, or --metadata to get them from this cloud machine"
+            "; use --anonymous to send requests without credentials, or --machine-credentials to get them from this cloud machine"
         }
         Error::TooLittleMemory { address, least_bytes } => {
             let least = match least_bytes.div_ceil(1 << 10) {

@@ -21,6 +21,8 @@ pub mod hyperfine;
 pub mod json;
 pub mod judgement;
 pub mod markdown;
+#[cfg(feature = "transfer")]
+pub mod objects;
 pub mod options;
 pub mod outlook;
 #[cfg(feature = "permute")]

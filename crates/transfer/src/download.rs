@@ -17,7 +17,7 @@ use crate::crc64::crc64;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, JournalContents, JournalHeader, Part, PartList, Side, Temporary};
 use crate::location::Location;
-use crate::manager::{Resume, TransferManager};
+use crate::manager::{Resume, Settings, TransferManager};
 use crate::model::{Planner, WHOLE_BYTES};
 use crate::names::{beneath, shown};
 use crate::part::{Fetcher, Sink};
@@ -172,8 +172,11 @@ impl TransferManager {
         }
         let is_same = match meta.crc64 {
             Some(crc64) => Source::open(path)?.crc64().await? == crc64,
-            // Each downloaded file gets the object's modification time, so equal times mean equal content.
-            None => meta.modified.is_some() && there.modified().ok() == meta.modified,
+            // Each downloaded file gets a modification time from the object, so equal times mean equal content.
+            None => {
+                let modified = self.settings.file_time(meta);
+                modified.is_some() && there.modified().ok() == modified
+            }
         };
         Ok(is_same.then_some(TransferStatus::Unchanged))
     }
@@ -253,7 +256,7 @@ impl<'a> ObjectDownload<'a> {
         (self.result.parts, self.result.requests) = (u64::from(bytes > 0), RequestSummary::new(&[stats]));
         self.result.elapsed_s = self.began.elapsed().as_secs_f64();
         manager.verify(from, &self.meta, &mut self.result, DOWNLOAD_WORDS).await?;
-        set_modified(&draft, &self.meta).map_err(cant_write)?;
+        set_modified(&draft, &self.meta, &manager.settings).map_err(cant_write)?;
         manager.publisher.publish(draft, manager.settings.no_clobber).await.map_err(cant_write)?;
         Ok(self.result)
     }
@@ -356,7 +359,7 @@ impl<'a> ObjectDownload<'a> {
             }
             return Err(error);
         }
-        publish(draft, path, &self.meta, manager.settings.no_clobber)?;
+        publish(draft, path, &self.meta, &manager.settings)?;
         journal.remove()
     }
 
@@ -387,12 +390,12 @@ impl<'a> ObjectDownload<'a> {
     }
 }
 
-/// Sets the modification time of the complete file `draft`, then gives the file its final name. If `no_clobber`, fails
-/// if this name already exists.
-pub(crate) fn publish(draft: Draft, path: &Path, meta: &ObjectMeta, no_clobber: bool) -> Result<()> {
+/// Sets the modification time of the complete file `draft`, then gives the file its final name. With
+/// [`Settings::no_clobber`], fails if this name already exists.
+pub(crate) fn publish(draft: Draft, path: &Path, meta: &ObjectMeta, settings: &Settings) -> Result<()> {
     let publish = || {
-        set_modified(&draft, meta)?;
-        match no_clobber {
+        set_modified(&draft, meta, settings)?;
+        match settings.no_clobber {
             true => draft.publish_new(Lasting::ThroughCrash),
             false => draft.publish(Lasting::ThroughCrash),
         }
@@ -401,8 +404,8 @@ pub(crate) fn publish(draft: Draft, path: &Path, meta: &ObjectMeta, no_clobber: 
 }
 
 /// Gives a file the modification time of the object.
-fn set_modified(draft: &Draft, meta: &ObjectMeta) -> io::Result<()> {
-    meta.modified.map_or(Ok(()), |modified| draft.file().set_modified(modified))
+fn set_modified(draft: &Draft, meta: &ObjectMeta, settings: &Settings) -> io::Result<()> {
+    settings.file_time(meta).map_or(Ok(()), |modified| draft.file().set_modified(modified))
 }
 
 /// The target folder of a download. The store chooses the names of the files below it, and no name may lead out of it.

@@ -85,6 +85,14 @@ pub enum Error {
         /// The reason why the name can't be used.
         reason: &'static str,
     },
+    /// A text is not a valid pattern for names.
+    #[error("`{pattern}` is not a pattern for names: {reason}")]
+    Pattern {
+        /// The text that is not a pattern.
+        pattern: String,
+        /// The reason, and the way to write the pattern if there is one.
+        reason: &'static str,
+    },
     /// A file or link in a folder was not transferred.
     #[error("{} was left out: {reason}", path.display())]
     Omitted {

@@ -42,6 +42,9 @@ pub(crate) struct JournalHeader {
     /// The settings that are needed, in addition to an address, to reach the store that has the upload.
     #[serde(rename = "reached", default)]
     pub location: StoreLocation,
+    /// The fingerprint of the attributes with which the upload was started; `None` for a download.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub attributes: Option<u64>,
     /// The incomplete file of a download; `None` for an upload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temporary: Option<Temporary>,
@@ -172,7 +175,7 @@ const VERSION: u32 = 1;
 
 impl JournalHeader {
     pub fn new(source: Side, destination: Side, upload: String, location: StoreLocation) -> Self {
-        Self { version: VERSION, source, destination, upload, location, temporary: None }
+        Self { version: VERSION, source, destination, upload, location, attributes: None, temporary: None }
     }
 }
 

@@ -19,6 +19,8 @@ mod journal;
 #[cfg(feature = "stores")]
 mod leftovers;
 #[cfg(feature = "stores")]
+mod list;
+#[cfg(feature = "stores")]
 mod location;
 #[cfg(feature = "stores")]
 mod manager;
@@ -28,6 +30,8 @@ pub mod model;
 mod names;
 #[cfg(feature = "stores")]
 mod part;
+#[cfg(feature = "stores")]
+mod pattern;
 #[cfg(feature = "stores")]
 mod plan;
 #[cfg(feature = "stores")]
@@ -69,16 +73,18 @@ pub use {
     crc64::{crc64, crc64_of_blocks},
     error::{Error, Omission},
     leftovers::{AbortOutcome, Aborted, InterruptedTransfer, abort_all, interrupted_transfers, leftovers},
+    list::{ListedObject, list},
     location::Location,
     manager::{Resume, Settings, TransferManager},
     model::Forecast,
-    names::{Filter, content_type, matches, shown},
+    names::{Filter, content_type, shown},
+    pattern::Pattern,
     plan::Selection,
     result::{Observer, Outage, Progress, RequestSummary, RetryCounts, Spread, TransferResult, TransferStatus},
     run::{Direction, STANDARD, TransferRequest, run},
     store::{
-        Attempt, ByteStream, Environment, Failure, Kind, Limits, Local, ObjectMeta, Options, PartBody, PutOptions,
-        Reply, Service, Sockets, Store, StoreLocation, Upload, open,
+        Attempt, Attributes, ByteStream, Environment, Failure, Kind, Limits, Local, ObjectMeta, Options, PartBody,
+        PutOptions, Reply, Service, Sockets, Store, StoreLocation, Upload, open,
     },
     walk::Links,
 };

@@ -73,6 +73,20 @@ impl Location {
         Self { store: Arc::clone(&self.store), name: name.into(), address: format!("{}{rest}", self.address) }
     }
 
+    /// Returns the location of the prefix `folder` in the same store. The name of this location must be below it.
+    pub(crate) fn folder(&self, folder: String) -> Self {
+        let address = match self.address.strip_suffix(&*self.name) {
+            Some(store) => format!("{store}{folder}"),
+            // The name is percent-encoded in the address.
+            None => {
+                let below = self.name.matches('/').count() - folder.matches('/').count();
+                let start = self.address.rmatch_indices('/').nth(below).map_or(0, |(at, _)| at + 1);
+                self.address[..start].into()
+            }
+        };
+        Self { store: Arc::clone(&self.store), name: folder, address }
+    }
+
     /// Returns whether the name is a prefix of object names: it is empty, or ends with a slash.
     pub(crate) fn is_prefix(&self) -> bool {
         self.name.is_empty() || self.name.ends_with('/')

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use ascertain_sys::interrupt::Stop;
 use tokio::sync::Mutex;
@@ -13,13 +13,14 @@ use crate::error::{Error, Result};
 use crate::gentle::{CongestionControl, part_bytes, slice_s};
 use crate::location::Location;
 use crate::model::{self, Constraints, Planner};
+use crate::names::content_type;
 use crate::part::PartGate;
 use crate::pool::FileRequests;
 use crate::publisher::Publisher;
 use crate::rate_limit::RateLimit;
 use crate::result::Observer;
 use crate::retry::{RetryPolicy, request};
-use crate::store::{Kind, Limits, ObjectMeta, PutOptions, Store, Upload};
+use crate::store::{Attributes, Kind, Limits, ObjectMeta, PutOptions, Store, Upload};
 
 /// Settings that all transfers of a [`TransferManager`] share.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,8 +43,12 @@ pub struct Settings {
     pub skip_unchanged: bool,
     /// `true` to report the planned transfers without carrying them out.
     pub dry_run: bool,
-    /// The media type of objects. By default, the name's extension determines it.
-    pub content_type: Option<String>,
+    /// The attributes of stored objects. By default, the extension of the name determines the media type.
+    pub attributes: Attributes,
+    /// `true` to keep the modification times of files: `put` records them with the objects, in
+    /// [`Attributes::modified`], and `get` restores them. Otherwise, a downloaded file gets the time when the object was
+    /// stored.
+    pub preserve: bool,
     /// Folder of the journals. If it is `None`, an interrupted transfer starts again from the beginning.
     pub journals: Option<PathBuf>,
     /// Folder of the notes: short records of uploads that have no journal. If this process is killed, a later command
@@ -82,7 +87,8 @@ impl Default for Settings {
             no_clobber: false,
             skip_unchanged: false,
             dry_run: false,
-            content_type: None,
+            attributes: Attributes::default(),
+            preserve: false,
             journals: None,
             notes: None,
             resume: Resume::default(),
@@ -92,6 +98,13 @@ impl Default for Settings {
             timeout: Duration::from_secs(60),
             seed: 0,
         }
+    }
+}
+
+impl Settings {
+    /// Returns the modification time that a downloaded file gets.
+    pub(crate) fn file_time(&self, meta: &ObjectMeta) -> Option<SystemTime> {
+        meta.file_modified.filter(|_| self.preserve).or(meta.modified)
     }
 }
 
@@ -278,12 +291,18 @@ impl TransferManager {
         }
     }
 
-    pub(crate) fn put_options(&self, name: &str) -> PutOptions {
-        let by_name = || crate::names::content_type(name).map(String::from);
-        PutOptions {
-            content_type: self.settings.content_type.clone().or_else(by_name),
-            no_clobber: self.settings.no_clobber,
-        }
+    /// Returns the options for storing the object `name`. `modified` is the modification time of the file that becomes
+    /// the object; `None` for a stream.
+    pub(crate) fn put_options(&self, name: &str, modified: Option<SystemTime>) -> PutOptions {
+        let mut attributes = self.settings.attributes.clone();
+        attributes.content_type = attributes.content_type.or_else(|| content_type(name).map(String::from));
+        attributes.modified = attributes.modified.or(modified.filter(|_| self.settings.preserve));
+        PutOptions { attributes, no_clobber: self.settings.no_clobber }
+    }
+
+    /// Checks that the store can keep the attributes of objects that the settings require.
+    pub(crate) fn check_attributes(&self, to: &Location) -> Result<()> {
+        to.store.check_attributes(&self.settings.attributes, &to.address)
     }
 
     /// Runs a future, and cancels it when a stop is requested.

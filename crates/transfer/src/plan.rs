@@ -10,6 +10,7 @@ use crate::location::Location;
 use crate::manager::TransferManager;
 use crate::names::{Filter, beneath};
 use crate::part::LARGE_BYTES;
+use crate::pattern::Pattern;
 use crate::retry::request;
 use crate::store::{Kind, ObjectMeta};
 use crate::walk::{Entry, Links, Walk};
@@ -54,6 +55,13 @@ pub(crate) struct PlannedFile {
     pub problem: Option<Error>,
 }
 
+impl Selection {
+    /// Returns the selection that also requires that names match the pattern `only`.
+    pub(crate) fn with_only(&self, only: Option<Pattern>) -> Self {
+        Self { filter: Filter { only, ..self.filter.clone() }, ..*self }
+    }
+}
+
 impl PlannedFile {
     /// Creates an entry for a file, or for a path that can't be transferred. `is_named` is `true` if the user named it.
     /// The name of the object is set later.
@@ -91,6 +99,7 @@ pub(crate) fn list_sources<P: AsRef<Path>>(paths: &[P], selection: &Selection) -
 impl TransferManager {
     /// Determines the object that each file becomes, in the store and under the name or prefix of `to`.
     pub(crate) fn plan_put(&self, mut files: Vec<PlannedFile>, to: &Location) -> Result<Vec<PlannedFile>> {
+        self.check_attributes(to)?;
         let slash = if to.is_prefix() { "" } else { "/" };
         let mut named = BTreeMap::new();
         for file in &mut files {
@@ -127,7 +136,7 @@ impl TransferManager {
         if !is_needed || files.len() < LISTED_FILES || to.store.local_path(&to.name).is_some() {
             return Ok(());
         }
-        let request = request!(attempt, to.store.list(&to.name, &mut attempt));
+        let request = request!(attempt = self.gate.attempt(), to.store.list(&to.name, &mut attempt));
         let listing = self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request);
         // These credentials may permit only writing. Then each file is sent, or looked up on its own.
         let Ok((objects, _)) = self.or_stopped(listing).await? else { return Ok(()) };
@@ -182,10 +191,9 @@ impl TransferManager {
             walk.visit(&folder, "", &mut |entry| files.push(PlannedFile::new(entry, false)));
             return Ok(files);
         }
-        let request = request!(attempt = self.gate.attempt(), from.store.list(&from.name, &mut attempt));
-        // The timeout is long, because listing takes an unknown number of requests, one after the other.
-        let (objects, _) = self.or_stopped(self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request)).await??;
-        for meta in objects {
+        let only = selection.filter.only.as_ref();
+        let prefix = format!("{}{}", from.name, only.map(Pattern::prefix).unwrap_or_default());
+        for meta in self.list_names(from, &prefix).await? {
             let (name, bytes) = (&meta.name, meta.bytes);
             let relative = name.strip_prefix(&from.name).unwrap_or(name).to_string();
             let shown = relative.trim_start_matches('/');

@@ -88,19 +88,26 @@ impl TransferRequest {
 /// Fails if the request is invalid, or if the source or the destination can't be opened. If the request names a single
 /// file, also fails if that file can't be transferred.
 pub fn run(request: &TransferRequest, observer: Box<dyn Observer>, stop: Stop) -> Result<Vec<TransferResult>> {
-    let runtime = Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::Request(format!("could not start the async runtime: {error}")))?;
     let manager = TransferManager::new(request.settings.clone(), stop, observer);
     let store = Options { max_connections: Some(request.settings.max_concurrency.max(1)), ..request.store.clone() };
     let request = &TransferRequest { store, ..request.clone() };
-    let results = match request.direction {
-        Direction::Put => runtime.block_on(put(request, &manager)),
-        Direction::Get => runtime.block_on(get(request, &manager)),
-    };
+    on_runtime(async {
+        match request.direction {
+            Direction::Put => put(request, &manager).await,
+            Direction::Get => get(request, &manager).await,
+        }
+    })
+}
+
+/// Runs a future to its end on a new runtime.
+pub(crate) fn on_runtime<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::Request(format!("could not start the async runtime: {error}")))?;
+    let result = runtime.block_on(work);
     // A thread may be blocked in a read of standard input, which can't be interrupted. So the runtime does not wait for
     // it.
     runtime.shutdown_background();
-    results
+    result
 }
 
 async fn put(request: &TransferRequest, manager: &TransferManager) -> Result<Vec<TransferResult>> {
@@ -187,12 +194,7 @@ fn open_target(request: &TransferRequest) -> Result<Location> {
     if to.is_read_only() {
         return Err(Error::Request(format!("{}: can't upload to an HTTP address, which is read-only", to.address)));
     }
-    if request.settings.content_type.is_some() && to.store.local_path(&to.name).is_some() {
-        return Err(Error::Request(format!(
-            "{}: the target is a file, which has no media type; leave the media type out",
-            to.address
-        )));
-    }
+    to.store.check_attributes(&request.settings.attributes, &to.address)?;
     Ok(to)
 }
 
@@ -206,6 +208,8 @@ async fn get(request: &TransferRequest, manager: &TransferManager) -> Result<Vec
     if from.is_read_only() && from.is_prefix() {
         return Err(Error::Request(format!("{}: HTTP has no folders; give the address of a file", from.address)));
     }
+    let (from, only) = manager.resolve_pattern(from).await?;
+    let selection = &selection.with_only(only);
     if !from.is_prefix() {
         check_filter(selection, &from.address)?;
     }

@@ -1,6 +1,7 @@
 //! The interface of a store. Each function sends its request once. The caller repeats requests that may be repeated.
 
 mod address;
+mod attributes;
 mod aws;
 mod azure;
 mod body;
@@ -33,6 +34,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub use attributes::Attributes;
 pub use local::Local;
 pub(crate) use local::{LOCAL_UPLOAD, check_room};
 pub use open::{Environment, Options, Sockets, open};
@@ -60,6 +62,14 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// it returns `false`, the caller delays whole parts.
     fn keeps_pace(&self) -> bool {
         false
+    }
+
+    /// Checks that the store can keep these attributes with the object at `address`. Sends no request.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Attributes::check`].
+    fn check_attributes(&self, attributes: &Attributes, address: &str) -> crate::error::Result<()> {
+        attributes.check(address, "this store", &["content_type"])
     }
 
     /// Opens connections for `_connections` requests that are about to be sent in parallel. These requests then need
@@ -187,6 +197,9 @@ pub struct ObjectMeta {
     pub etag: Option<String>,
     /// The time when the object was last written, according to the store's clock.
     pub modified: Option<SystemTime>,
+    /// The time when the original file was last modified, if the upload recorded it in [`Attributes::modified`]. Lists
+    /// do not contain it.
+    pub file_modified: Option<SystemTime>,
     /// The CRC-64/NVME of the whole object, if the store knows it.
     pub crc64: Option<u64>,
     /// The CRC-32C of the whole object, if the store knows it.
@@ -211,8 +224,8 @@ impl ObjectMeta {
 /// Options for storing an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PutOptions {
-    /// Media type of the object; `None` for the store's default.
-    pub content_type: Option<String>,
+    /// The attributes of the object.
+    pub attributes: Attributes,
     /// `true` to fail if an object of this name already exists.
     pub no_clobber: bool,
 }

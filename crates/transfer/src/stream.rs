@@ -65,6 +65,7 @@ impl TransferManager {
     ) -> BoxFuture<'a, Result<TransferResult>> {
         Box::pin(async move {
             let began = Instant::now();
+            self.check_attributes(to)?;
             let first_bytes = self.first_part_bytes(to)?;
             let head = self.head(to).await?;
             let mut upload = ObjectUpload::new(self, Path::new("-"), to, head, began);
@@ -201,7 +202,7 @@ impl ObjectDownload<'_> {
         let copying = manager.gate.retry.run(UNLIMITED_BYTES, Kind::Transient(None), request);
         let ((meta, crc64), stats) = manager.or_stopped(manager.gently(self.from, copying)).await??;
         self.finish(&meta, crc64, &[stats]).await?;
-        publish(draft, path, &meta, manager.settings.no_clobber)?;
+        publish(draft, path, &meta, &manager.settings)?;
         Ok(self.result)
     }
 

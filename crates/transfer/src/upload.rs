@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
 
@@ -20,7 +20,7 @@ use crate::result::{RequestStats, RequestSummary, RetryCounts, TransferResult, T
 use crate::retry::request;
 use crate::scheduler::Scheduler;
 use crate::source::{Source, open_endless};
-use crate::store::{Failure, Kind, ObjectMeta, PartBody, Upload};
+use crate::store::{Attributes, Failure, Kind, ObjectMeta, PartBody, Upload};
 use crate::verify::UPLOAD_WORDS;
 
 /// Largest size in bytes of a file that is sent with one request. For such a file, starting and committing an upload
@@ -52,6 +52,8 @@ pub(crate) struct ObjectUpload<'a> {
     /// The object that had this name before the upload, as the store described it; `None` if there was none.
     pub before: Option<ObjectMeta>,
     latency_s: f64,
+    /// The modification time of the file; `None` for a stream.
+    modified: Option<SystemTime>,
     pub began: Instant,
     pub result: TransferResult,
 }
@@ -78,6 +80,7 @@ impl TransferManager {
         Box::pin(async move {
             let began = Instant::now();
             to.check_differs_from(path)?;
+            self.check_attributes(to)?;
             if let Some(mut stream) = self.or_stopped(open_endless(path)).await?? {
                 let result = self.put_stream(&mut stream, to).await?;
                 return Ok(TransferResult { path: path.into(), ..result });
@@ -93,7 +96,7 @@ impl TransferManager {
                 },
             };
             let mut upload = ObjectUpload::new(self, path, to, head, began);
-            upload.result.bytes = source.bytes;
+            (upload.result.bytes, upload.modified) = (source.bytes, source.modified);
             if let Some(status) = self.reason_to_skip_put(&source, upload.before.as_ref()).await? {
                 return Ok(upload.skip(status));
             }
@@ -217,7 +220,7 @@ impl<'a> ObjectUpload<'a> {
         began: Instant,
     ) -> Self {
         let result = TransferResult::new(path, to, 0, TransferStatus::Transferred);
-        Self { manager, to, gate: manager.gate_to(&*to.store), before, latency_s, began, result }
+        Self { manager, to, gate: manager.gate_to(&*to.store), before, latency_s, modified: None, began, result }
     }
 
     /// Returns the result of an upload that is skipped.
@@ -251,7 +254,7 @@ impl<'a> ObjectUpload<'a> {
     /// Stores the object with a single request, whose body is the whole object.
     pub async fn put_single(&mut self, body: PartBody) -> Result<(ObjectMeta, RequestStats)> {
         let (manager, to, gate) = (self.manager, self.to, &self.gate);
-        let options = manager.put_options(&to.name);
+        let options = manager.put_options(&to.name, self.modified);
         let content = Content { bytes: body.bytes.len() as u64, crc64: body.crc64 };
         let request = request!(attempt = gate.attempt(), to.store.put(&to.name, body.clone(), &options, &mut attempt));
         let put = || gate.retry.run(gate.timeout_bytes(content.bytes), Kind::Unanswered, &request);
@@ -300,6 +303,7 @@ impl<'a> ObjectUpload<'a> {
                 }
             }
             header.check_unchanged(&from, &destination)?;
+            header.check_attributes(&manager.put_options(&to.name, self.modified).attributes)?;
         }
         let is_resumed = header.is_some();
         let upload = match header {
@@ -346,7 +350,7 @@ impl<'a> ObjectUpload<'a> {
     /// Assembles the object from its parts. `was_sent` is `true` if an earlier process may have sent the commit.
     pub async fn commit(&self, upload: &Upload, parts: &PartList, was_sent: bool) -> Result<ObjectMeta> {
         let (to, retry) = (self.to, &self.gate.retry);
-        let (options, tokens) = (self.manager.put_options(&to.name), parts.tokens());
+        let (options, tokens) = (self.manager.put_options(&to.name, self.modified), parts.tokens());
         let content = Content { bytes: parts.done_bytes(), crc64: parts.crc64() };
         let request = request!(
             attempt = self.gate.attempt(),
@@ -409,10 +413,11 @@ impl<'a> ObjectUpload<'a> {
     /// file, records it in a note, so that a later command can abort it.
     pub async fn start(&self, journal: &mut Journal, source: Side, destination: Side) -> Result<Upload> {
         let (manager, to) = (self.manager, self.to);
-        let options = manager.put_options(&to.name);
+        let options = manager.put_options(&to.name, self.modified);
         let request = request!(attempt = self.gate.attempt(), to.store.start_upload(&to.name, &options, &mut attempt));
         let (upload, _) = manager.or_stopped(self.gate.retry.run(0, Kind::Transient(None), request)).await??;
-        let header = JournalHeader::new(source, destination, upload.id.clone(), to.store.location());
+        let mut header = JournalHeader::new(source, destination, upload.id.clone(), to.store.location());
+        header.attributes = Some(options.attributes.fingerprint());
         if !journal.is_resumable() {
             *journal = Journal::note(manager.settings.notes.as_deref(), header);
         } else if let Err(error) = journal.start(header) {
@@ -449,6 +454,16 @@ impl JournalHeader {
         let sides = [(&self.source, source), (&self.destination, destination)];
         let Some((_, now)) = sides.into_iter().find(|(before, now)| before != now) else { return Ok(()) };
         let reason = format!("{} has changed since an earlier attempt was interrupted", now.address);
+        Err(Error::CantResume(reason))
+    }
+
+    /// Returns an error if the object would get other attributes than those with which the interrupted upload was
+    /// started.
+    pub fn check_attributes(&self, attributes: &Attributes) -> Result<()> {
+        if self.attributes.is_none_or(|started| started == attributes.fingerprint()) {
+            return Ok(());
+        }
+        let reason = format!("{} was to get other metadata in an earlier attempt", self.destination.address);
         Err(Error::CantResume(reason))
     }
 }

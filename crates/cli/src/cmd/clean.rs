@@ -57,7 +57,7 @@ pub struct Args {
     give_up: Option<Duration>,
     /// Also request credentials from the metadata service of a cloud machine (S3 and GCS)
     #[arg(long)]
-    metadata: bool,
+    machine_credentials: bool,
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {
@@ -87,7 +87,11 @@ fn interrupted(args: &Args) -> anyhow::Result<Vec<Result<String, String>>> {
     let is_over =
         |transfer: &InterruptedTransfer| !transfer.is_resumable || args.give_up.is_some_and(|age| transfer.idle >= age);
     let (over, kept): (Vec<_>, Vec<_>) = found.into_iter().partition(is_over);
-    let options = Options { environment: Environment::from_process(), metadata: args.metadata, ..Options::default() };
+    let options = Options {
+        environment: Environment::from_process(),
+        machine_credentials: args.machine_credentials,
+        ..Options::default()
+    };
     let aborted = abort_all(over, &options)?.into_iter().filter_map(|(transfer, aborted)| {
         let to = escape_controls(&transfer.to);
         match aborted {

@@ -13,7 +13,9 @@ Examples:
   ascertain get s3://bucket/backups/backup.tar .
       Download a file into this folder
   ascertain get --skip-unchanged s3://bucket/photos/ photos
-      Download everything that is new or has changed";
+      Download everything that is new or has changed
+  ascertain get 's3://bucket/logs/2026-*/*.gz' logs
+      Download the objects whose names match a pattern";
 
 /// Download objects from a store, in parallel ranges
 ///
@@ -21,12 +23,14 @@ Examples:
 /// it. Exit code 5: the store refused the request, or returned something else.
 ///
 /// `get s3://b/p to` creates `to`, or `to/p` if `to` is a folder. `get s3://b/p/ to` creates `to/x` for each `p/x`.
+/// `get 's3://b/p/2026-*/x' to` creates `to/2026-01/x` for the object `p/2026-01/x`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{CREDENTIALS}"))]
 pub struct Args {
     /// Source: s3://BUCKET/NAME, gs://BUCKET/NAME, az://CONTAINER/NAME, https://… or a path
     ///
-    /// A source that ends with a slash stands for all objects whose names begin with it.
+    /// A source that ends with a slash stands for all objects whose names begin with it. In a name that no object has,
+    /// `*`, `**`, `?`, `[ab]` and `{a,b}` are a pattern, and `\` before a character removes its special meaning.
     #[arg(value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
     from: OsString,
     /// Destination: a file, a folder, or `-` for standard output

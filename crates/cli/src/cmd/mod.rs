@@ -14,6 +14,7 @@ pub mod history;
 pub mod judge;
 pub mod list;
 pub mod listen;
+pub mod ls;
 pub mod man;
 mod parameters;
 pub mod permute;

@@ -129,6 +129,7 @@ const SCHEMAS: &[Schema] = &[
             ("files[].plan", "Forecast", ""),
         ],
     ),
+    ("ascertain.ls/1", "`ls`", "ObjectList", &[]),
     (
         "ascertain.barrierd/1",
         "`barrierd --status`",

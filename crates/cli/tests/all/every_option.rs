@@ -35,6 +35,7 @@ const BASES: &[(&str, &[&str], &[&str])] = &[
     ("history prune", &["history", "prune", "--keep", "9"], &[]),
     ("put", &["put"], &["OLD", "NEW"]),
     ("get", &["get"], &["OLD", "NEW"]),
+    ("ls", &["ls"], &["OLD"]),
     ("permute", &["permute"], &["OLD", "OLD"]),
     ("clean", &["clean", "--dry-run"], &[]),
 ];
@@ -52,6 +53,7 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("put", &["put", "OLD", "PATH"]),
     ("get", &["get", "PATH", "NEW"]),
     ("get", &["get", "OLD", "PATH"]),
+    ("ls", &["ls", "PATH"]),
     ("permute", &["permute", "PATH", "OLD"]),
     ("clean", &["clean", "--dry-run", "PATH"]),
 ];

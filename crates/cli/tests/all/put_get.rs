@@ -5,11 +5,12 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, UNIX_EPOCH};
 
-use ascertain_netlab::store::Store;
+use ascertain_netlab::store::{RunningStore, Store};
 use ascertain_sys::testing::wait_until;
 
-use crate::common::{ascertain, command, kill, ran};
+use crate::common::{Ran, ascertain, command, kill, ran};
 
 #[test]
 fn files_go_there_and_back() {
@@ -176,10 +177,24 @@ fn what_goes_wrong_has_a_code_and_a_way_out() {
         (&["put", "a", "b", "--memory", "x"], 2, "--memory"),
         (&["put", "a", "b", "--format", "csv"], 2, "--format json"),
         (&["put", "a", "b", "--fresh", "--no-journal"], 2, "cannot be used with"),
-        (&["put", "a", "b", "--anonymous", "--metadata"], 2, "cannot be used with"),
+        (&["put", "a", "b", "--anonymous", "--machine-credentials"], 2, "cannot be used with"),
+        (&["ls", "nothing"], 4, "no object has the given name"),
+        (&["ls", "*.zip"], 4, "no object has the given name"),
+        (&["ls", "http://127.0.0.1:1/a/"], 2, "can't list the files of an HTTP server"),
+        (&["ls", "s3:bucket"], 2, "write `./s3:bucket`"),
+        (&["ls", "a", "--region", "x"], 2, "--region is not supported by a file"),
+        (&["get", "folder/*.zip", "b/"], 4, "nothing to transfer: no file or object has the given name"),
+        (&["get", "folder/*", "-"], 2, "give its name"),
+        (&["put", "folder", "b", "--exclude", "[a"], 2, "`[a` is not a pattern for names: a bracket is not closed"),
+        (&["put", "folder", "b", "--include", "{a"], 2, "write `\\{` for the character"),
+        (&["put", "a", "b", "--metadata", "x"], 2, "give NAME=VALUE"),
+        (&["put", "a", "b", "--metadata", "x=y"], 2, "--metadata is not supported by a file"),
+        (&["put", "a", "b", "--content-type", "x/y"], 2, "--content-type is not supported by a file"),
+        (&["put", "a", "s3://bucket/a", "--anonymous", "--metadata", "x=ü"], 2, "printable ASCII"),
+        (&["put", "a", "s3://bucket/a", "--sse", "x"], 2, "aws:kms"),
         // A local file that is missing is wrong usage, not a failure of a store.
         (&["put", "a", "s3://bucket/a"], 2, "use --anonymous to send"),
-        (&["put", "a", "gs://bucket/a", "--dry-run"], 2, "--metadata to get them"),
+        (&["put", "a", "gs://bucket/a", "--dry-run"], 2, "--machine-credentials to get them"),
         (&["put", "a", "az://box/a"], 2, "AZURE_STORAGE_ACCOUNT"),
         (&["get", "s3://bucket/", "b", "--profile", "none"], 2, "the profile none is neither"),
         (&["put", "a", "http://127.0.0.1:1/a"], 2, "which is read-only"),
@@ -196,7 +211,11 @@ fn what_goes_wrong_has_a_code_and_a_way_out() {
         (&["put", "a", "az://box/a", "--profile", "nope"], 2, "--profile is not supported by az://"),
         (&["get", "gs://box/a", "b", "--region", "x"], 2, "--region is not supported by gs://"),
         (&["put", "a", "b", "--anonymous"], 2, "--anonymous is not supported by a file"),
-        (&["get", "http://127.0.0.1:1/x", "b", "--metadata"], 2, "--metadata is not supported by http[s]://"),
+        (
+            &["get", "http://127.0.0.1:1/x", "b", "--machine-credentials"],
+            2,
+            "--machine-credentials is not supported by http[s]://",
+        ),
         (
             &["put", "a", "https://x.blob.core.windows.net/box/a", "--endpoint-url", "http://127.0.0.1:1"],
             2,
@@ -237,6 +256,83 @@ fn put_looks_at_the_source_first() {
         assert!(ran.stderr.contains(message), "{arguments:?}: {}", ran.stderr);
         let names_credentials = ran.stderr.contains("credentials") || ran.stderr.contains("AZURE_");
         assert_eq!(names_credentials, message.contains("--anonymous"), "{arguments:?}: {}", ran.stderr);
+    }
+}
+
+/// Runs a command with a store of S3, and with the credentials for it.
+fn with_store(state: &Path, running: &RunningStore, arguments: &[&str]) -> Ran {
+    let url = running.url();
+    let Store { account, secret, .. } = running.store();
+    let mut command = command(state, &[arguments, &["--endpoint-url", &url]].concat());
+    ran(command.env("AWS_ACCESS_KEY_ID", account).env("AWS_SECRET_ACCESS_KEY", secret).output().unwrap())
+}
+
+#[test]
+fn ls_lists_objects_for_people_and_for_programs() {
+    let state = tempfile::tempdir().unwrap();
+    let running = Store::s3().start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap();
+    fs::create_dir_all(state.path().join("photos/raw")).unwrap();
+    for (name, bytes) in [("photos/a,b.jpg", 1500), ("photos/raw/c.raw", 7)] {
+        fs::write(state.path().join(name), vec![7; bytes]).unwrap();
+    }
+    let own = |arguments: &[&str]| with_store(state.path(), &running, arguments);
+    assert_eq!(own(&["put", "photos", "s3://bucket/photos"]).code, Some(0));
+    let table = own(&["ls", "s3://bucket/photos/"]);
+    let lines: Vec<&str> = table.stdout.lines().collect();
+    assert!(table.code == Some(0) && lines.len() == 3, "{}{}", table.stdout, table.stderr);
+    assert!(lines[0].ends_with("  1.500 kB  s3://bucket/photos/a,b.jpg"), "{}", table.stdout);
+    assert!(lines[1].ends_with("  7 B  s3://bucket/photos/raw/c.raw") && lines[2] == "2 objects, 1.507 kB");
+    let json = own(&["ls", "s3://bucket/", "--format", "json"]).json();
+    assert_eq!((json["schema"].as_str(), json["bytes"].as_u64()), (Some("ascertain.ls/1"), Some(1507)));
+    assert_eq!(json["objects"][0]["name"], "s3://bucket/photos/a,b.jpg");
+    let csv = own(&["ls", "s3://bucket/**/*.{jpg,png}", "--format", "csv"]).stdout;
+    assert!(csv.starts_with("name,bytes,modified,etag\n\"s3://bucket/photos/a,b.jpg\",1500,2"), "{csv}");
+    assert_eq!(csv.lines().count(), 2);
+    let none = own(&["ls", "s3://bucket/none/", "--format", "json"]);
+    assert!(none.code == Some(4) && none.json()["count"] == 0 && none.stderr.contains("no object has"));
+    let missing = own(&["ls", "s3://nobucket/"]);
+    assert!(missing.code == Some(5) && missing.stderr.starts_with("error: s3://nobucket"), "{}", missing.stderr);
+}
+
+#[test]
+fn folders_are_excluded_and_patterns_name_objects() {
+    let state = tempfile::tempdir().unwrap();
+    let running = Store::s3().start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap();
+    for name in [".git/config", "a.txt", "web/node_modules/x/y.js", "web/b.log", "web/c.md", "web/.git/d"] {
+        fs::create_dir_all(state.path().join("site").join(name).parent().unwrap()).unwrap();
+        fs::write(state.path().join("site").join(name), name).unwrap();
+    }
+    let own = |arguments: &[&str]| with_store(state.path(), &running, arguments);
+    let put = own(&["put", "site", "s3://bucket/site", "--exclude", ".git", "--exclude", "node_modules/"]);
+    assert_eq!(put.code, Some(0), "{}", put.stderr);
+    let names = ["a.txt", "web/b.log", "web/c.md"].map(|name| format!("s3://bucket/site/{name}"));
+    let stored = own(&["ls", "s3://bucket/", "--format", "json"]).json();
+    let stored: Vec<&str> =
+        stored["objects"].as_array().unwrap().iter().map(|object| object["name"].as_str().unwrap()).collect();
+    assert_eq!(stored, names);
+    let got = own(&["get", "s3://bucket/site/**/*.{log,md}", "some/", "--exclude", "c.*"]);
+    assert_eq!(got.code, Some(0), "{}", got.stderr);
+    assert!(state.path().join("some/web/b.log").exists() && !state.path().join("some/web/c.md").exists());
+}
+
+#[test]
+fn times_and_metadata_are_kept_if_requested() {
+    let state = tempfile::tempdir().unwrap();
+    let running = Store::s3().start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap();
+    let time = UNIX_EPOCH + Duration::new(1_000_000_000, 500_000_000);
+    let file = fs::File::create(state.path().join("a")).unwrap();
+    file.set_modified(time).unwrap();
+    let own = |arguments: &[&str]| with_store(state.path(), &running, arguments);
+    let attributes = ["--metadata", "owner=Ann", "--cache-control", "max-age=60", "--storage-class", "STANDARD"];
+    let more = ["--sse", "AES256", "--acl", "private", "--tagging", "a=b"];
+    let put = own(&[&["put", "a", "s3://bucket/a", "--preserve"], &attributes[..], &more].concat());
+    assert_eq!(put.code, Some(0), "{}", put.stderr);
+    for (arguments, is_kept) in
+        [(&["get", "s3://bucket/a", "b", "--preserve"][..], true), (&["get", "s3://bucket/a", "c"], false)]
+    {
+        assert_eq!(own(arguments).code, Some(0));
+        let modified = fs::metadata(state.path().join(arguments[2])).unwrap().modified().unwrap();
+        assert_eq!(modified == time, is_kept, "{modified:?}");
     }
 }
 

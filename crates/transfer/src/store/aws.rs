@@ -79,7 +79,7 @@ pub fn keys(
         finder.role(profile, arn, name, Proof::TokenFile(file.into()), place)?
     } else if let Some(credentials) = finder.of_container(environment)? {
         credentials
-    } else if options.metadata {
+    } else if options.machine_credentials {
         finder.provider(AmazonS3Builder::new())?
     } else {
         return Err(Failure::denied(NO_AWS));

@@ -12,9 +12,10 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use super::Result;
+use super::attributes::rfc_3339;
 use super::client::{Call, Client, Headers, NO_STORE, Response};
 use super::refusal::parse_time;
-use crate::{Attempt, Kind, Limits, ObjectMeta, PartBody, PutOptions, RangeWriter, Store, Upload};
+use crate::{Attempt, Attributes, Error, Kind, Limits, ObjectMeta, PartBody, PutOptions, RangeWriter, Store, Upload};
 
 /// Name of the header with the checksum of a body. It is the same CRC-64/NVME as for S3, but its bytes are in reverse
 /// order.
@@ -61,11 +62,23 @@ impl Container {
 /// The header with the version of Azure's protocol. Every request has it, because answers may differ between versions.
 pub const VERSION: (&str, &str) = ("x-ms-version", "2023-11-03");
 
-/// Returns the headers for a request that makes an object visible under its name. These are its media type and, with
-/// `no_clobber`, the condition that the object must not exist yet.
+/// Returns the headers for a request that makes an object visible under its name. These are its attributes without the
+/// metadata and, with `no_clobber`, the condition that the object must not exist yet.
 fn headers_for(options: &PutOptions) -> Headers {
-    let media = options.content_type.clone().map(|media| ("x-ms-blob-content-type", media));
-    media.into_iter().chain(options.no_clobber.then(|| ("if-none-match", "*".into()))).collect()
+    let Attributes { content_type, cache_control, storage_class, tagging, .. } = &options.attributes;
+    let attributes = [
+        ("x-ms-blob-content-type", content_type),
+        ("x-ms-blob-cache-control", cache_control),
+        ("x-ms-access-tier", storage_class),
+        ("x-ms-tags", tagging),
+    ];
+    let attributes = attributes.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
+    attributes.chain(options.no_clobber.then(|| ("if-none-match", "*".into()))).collect()
+}
+
+/// Returns the headers with an object's metadata.
+fn metadata(options: &PutOptions) -> Vec<(String, String)> {
+    options.attributes.metadata_headers("x-ms-meta-", &[("mtime", rfc_3339)])
 }
 
 fn encoded(crc64: u64) -> String {
@@ -86,6 +99,20 @@ impl Store for Container {
 
     fn keeps_pace(&self) -> bool {
         true
+    }
+
+    fn check_attributes(&self, attributes: &Attributes, address: &str) -> crate::error::Result<()> {
+        let known = ["content_type", "cache_control", "metadata", "storage_class", "tagging"];
+        attributes.check(address, "az://", &known)?;
+        let is_identifier =
+            |name: &str| !name.contains(['-', '.']) && !name.starts_with(|first: char| first.is_ascii_digit());
+        match attributes.metadata.keys().find(|name| !is_identifier(name)) {
+            None => Ok(()),
+            Some(name) => Err(Error::Request(format!(
+                "{address}: Azure accepts no metadata with the name `{name}`; use letters, digits and `_`, and no digit at \
+                 the beginning"
+            ))),
+        }
     }
 
     async fn connect(&self, connections: usize) {
@@ -124,7 +151,8 @@ impl Store for Container {
         let mut headers = headers_for(options);
         headers.extend([("x-ms-blob-type", "BlockBlob".into()), (CRC64, encoded(body.crc64))]);
         let (bytes, crc64) = (body.bytes.len() as u64, body.crc64);
-        let call = Call { method: Method::PUT, name, headers, body: body.bytes, once: true, ..Call::default() };
+        let (metadata, body) = (metadata(options), body.bytes);
+        let call = Call { method: Method::PUT, name, headers, metadata, body, once: true, ..Call::default() };
         let response = self.create(call, attempt).await?;
         self.check(name, crc64, &response)?;
         Ok(ObjectMeta { crc64: response.header(CRC64).map(|_| crc64), ..response.meta(name, bytes) })
@@ -174,8 +202,8 @@ impl Store for Container {
         }
         list += "</BlockList>";
         let (query, headers) = (&[("comp", "blocklist")], headers_for(options));
-        let body = list.into();
-        let call = Call { method: Method::PUT, name, query, headers, body, once: true, assembles: true };
+        let (metadata, body) = (metadata(options), list.into());
+        let call = Call { method: Method::PUT, name, query, headers, metadata, body, once: true, assembles: true };
         Ok(self.create(call, attempt).await?.meta(name, bytes))
     }
 

@@ -25,6 +25,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::Result;
 use super::address::{Address, encoded_name, encoded_query};
+use super::attributes::{MODIFIED, parse_modified};
 use super::body::{Progress, SlicedBody};
 use super::connections::{Connections, Endpoint};
 use super::keys::Keys;
@@ -54,6 +55,8 @@ pub struct Call<'a> {
     pub name: &'a str,
     pub query: &'a [(&'a str, &'a str)],
     pub headers: Headers,
+    /// Further headers with the metadata of an object, each with its name in lower case and its value.
+    pub metadata: Vec<(String, String)>,
     pub body: Bytes,
     /// `true` if the request must not be repeated. If its answer is lost, the failure is [`Kind::Unanswered`].
     pub once: bool,
@@ -220,6 +223,11 @@ impl Client {
             let value = HeaderValue::try_from(value)
                 .map_err(|_| Failure::fatal(format!("a header can't contain `{value}`")))?;
             request.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+        for (name, value) in &call.metadata {
+            let invalid = || Failure::fatal(format!("a header can't be `{name}: {value}`"));
+            let header = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
+            request.headers_mut().extend([header.ok_or_else(invalid)?]);
         }
         if matches!(call.method, Method::PUT | Method::POST) {
             // The header is set before signing, because Azure's signature includes it.
@@ -502,12 +510,13 @@ impl Response {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Returns the metadata of the object `name` with `bytes` bytes. ETag and modification time are those in the
-    /// headers of the answer.
+    /// Returns the metadata of the object `name` with `bytes` bytes. ETag and modification times are those in the headers
+    /// of the answer.
     pub fn meta(&self, name: &str, bytes: u64) -> ObjectMeta {
         let modified = self.header(LAST_MODIFIED.as_str()).and_then(parse_time);
         let etag = self.header(ETAG.as_str()).map(Into::into);
-        ObjectMeta { name: name.into(), bytes, etag, modified, ..ObjectMeta::default() }
+        let file_modified = MODIFIED.iter().find_map(|name| parse_modified(self.header(name)?));
+        ObjectMeta { name: name.into(), bytes, etag, modified, file_modified, ..ObjectMeta::default() }
     }
 
     /// Returns a failure if the answer is about another version of the object than `of` describes. Some stores need

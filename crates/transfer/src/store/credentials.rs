@@ -130,7 +130,7 @@ fn entra(
             .with_client_id(id)
             .with_federated_token_file(file)
             .with_credential_type("workload_identity"),
-        _ if options.metadata => builder.with_credential_type("managed_identity"),
+        _ if options.machine_credentials => builder.with_credential_type("managed_identity"),
         _ => {
             return Err(Failure::denied(
                 "there are no credentials: set AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY or \
@@ -171,7 +171,7 @@ pub fn google(options: &Options, transport: &Transport) -> Result<Keys> {
             return Err(Failure::denied(format!("could not read the credentials in {file}: {error}")));
         }
         builder.with_application_credentials(file)
-    } else if options.metadata {
+    } else if options.machine_credentials {
         builder
     } else {
         return Err(Failure::denied(NO_GOOGLE));

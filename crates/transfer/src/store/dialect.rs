@@ -1,13 +1,16 @@
 //! The differences between S3, older S3-compatible stores, and GCS. Most of them concern the checksums that a store
 //! verifies.
 
+use std::time::SystemTime;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use md5::{Digest, Md5};
 
+use super::attributes::{decimal_seconds, rfc_3339, whole_seconds};
 use super::client::{Headers, Response};
 use crate::crc64::{crc32c, crc32c_of_blocks};
-use crate::{PartBody, crc64};
+use crate::{Attributes, PartBody, crc64};
 
 pub const CRC64: &str = "x-amz-checksum-crc64nvme";
 const HASH: &str = "x-goog-hash";
@@ -77,6 +80,64 @@ impl Dialect {
             Self::S3 => encoded(crc64),
             Self::OldS3 => String::new(),
             Self::Google => encoded_crc32c(combined(tokens)),
+        }
+    }
+
+    /// Returns the name of this kind of store, and the names of the fields of [`Attributes`] that it supports.
+    pub fn known_attributes(self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Self::S3 | Self::OldS3 => (
+                "s3://",
+                &[
+                    "content_type",
+                    "cache_control",
+                    "metadata",
+                    "storage_class",
+                    "sse",
+                    "sse_kms_key_id",
+                    "acl",
+                    "tagging",
+                ],
+            ),
+            Self::Google => {
+                ("gs://", &["content_type", "cache_control", "metadata", "storage_class", "sse_kms_key_id", "acl"])
+            }
+        }
+    }
+
+    /// Returns the headers for the attributes of an object, without those for its metadata.
+    pub fn attributes(self, attributes: &Attributes) -> Headers {
+        let Attributes { content_type, cache_control, storage_class, sse, sse_kms_key_id, acl, tagging, .. } =
+            attributes;
+        let mut headers = vec![("content-type", content_type), ("cache-control", cache_control)];
+        let kms = sse_kms_key_id.as_ref().map(|_| "aws:kms".to_string());
+        let sse = sse.clone().or(kms);
+        headers.extend(match self {
+            Self::S3 | Self::OldS3 => vec![
+                ("x-amz-storage-class", storage_class),
+                ("x-amz-server-side-encryption", &sse),
+                ("x-amz-server-side-encryption-aws-kms-key-id", sse_kms_key_id),
+                ("x-amz-acl", acl),
+                ("x-amz-tagging", tagging),
+            ],
+            Self::Google => vec![
+                ("x-goog-storage-class", storage_class),
+                ("x-goog-encryption-kms-key-name", sse_kms_key_id),
+                ("x-goog-acl", acl),
+            ],
+        });
+        headers.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect()
+    }
+
+    /// Returns the headers with the metadata of an object.
+    pub fn metadata(self, attributes: &Attributes) -> Vec<(String, String)> {
+        match self {
+            Self::S3 | Self::OldS3 => attributes.metadata_headers("x-amz-meta-", &[("mtime", decimal_seconds)]),
+            Self::Google => {
+                let times: &[(&str, fn(SystemTime) -> String)] =
+                    &[("mtime", rfc_3339), ("goog-reserved-file-mtime", whole_seconds)];
+                attributes.metadata_headers("x-goog-meta-", times)
+            }
         }
     }
 

@@ -18,7 +18,7 @@ use crate::crc64::crc64_of_blocks;
 use crate::error::{Omission, file_failure};
 use crate::names::{beneath, beside};
 use crate::source::version;
-use crate::store::{Attempt, Failure, Kind, Limits, ObjectMeta, PartBody, PutOptions, Store, Upload};
+use crate::store::{Attempt, Attributes, Failure, Kind, Limits, ObjectMeta, PartBody, PutOptions, Store, Upload};
 use crate::walk::{Entry, Walk};
 
 /// The extension of a folder that contains the parts of an upload.
@@ -119,6 +119,9 @@ impl Local {
                 let body = self.buffers.read(&part, 0, part.metadata()?.len())?;
                 file.write_all(&body.bytes)?;
                 sums.push((body.bytes.len() as u64, body.crc64));
+            }
+            if let Some(modified) = options.attributes.modified {
+                file.set_modified(modified)?;
             }
             file.sync_all()?;
             Ok(crc64_of_blocks(sums))
@@ -283,6 +286,10 @@ async fn run_blocking<T: Send + 'static>(
 impl Store for Local {
     fn limits(&self) -> Limits {
         Limits { min_part_bytes: 1, max_part_bytes: 1 << 40, max_parts: 100_000, max_put_bytes: 1 << 40 }
+    }
+
+    fn check_attributes(&self, attributes: &Attributes, address: &str) -> crate::error::Result<()> {
+        attributes.check(address, "a file", &[])
     }
 
     fn local_path(&self, name: &str) -> Option<PathBuf> {

@@ -81,7 +81,7 @@ pub struct Options {
     /// `true` to send requests without credentials, for public objects.
     pub anonymous: bool,
     /// `true` to permit getting credentials from the metadata address of a cloud's machine.
-    pub metadata: bool,
+    pub machine_credentials: bool,
     /// `true` if the caller pays for reading, instead of the owner of the bucket (S3 and GCS). For GCS,
     /// `GOOGLE_CLOUD_PROJECT` names the project that pays.
     pub requester_pays: bool,
@@ -102,10 +102,10 @@ impl Options {
     pub fn check(&self, url: &str, address: &str) -> Result<(), Error> {
         let (store, known): (&str, &[&str]) = match url.split_once("://") {
             Some(("s3", _)) => return Ok(()),
-            Some(("gs", _)) => ("gs://", &["endpoint_url", "anonymous", "metadata", "requester_pays"]),
-            Some(("az", _)) => ("az://", &["endpoint_url", "anonymous", "metadata"]),
+            Some(("gs", _)) => ("gs://", &["endpoint_url", "anonymous", "machine_credentials", "requester_pays"]),
+            Some(("az", _)) => ("az://", &["endpoint_url", "anonymous", "machine_credentials"]),
             Some(("https", _)) if account(url).is_some() => {
-                ("an Azure address, which contains the endpoint", &["anonymous", "metadata"])
+                ("an Azure address, which contains the endpoint", &["anonymous", "machine_credentials"])
             }
             Some(("http" | "https", _)) => ("http[s]://", &["anonymous"]),
             Some(("file", _)) | None => ("a file", &[]),
@@ -118,7 +118,7 @@ impl Options {
             ("profile", self.profile.is_some()),
             ("virtual_hosted", self.virtual_hosted),
             ("anonymous", self.anonymous),
-            ("metadata", self.metadata),
+            ("machine_credentials", self.machine_credentials),
             ("requester_pays", self.requester_pays),
         ];
         match given.into_iter().find(|(option, is_given)| *is_given && !known.contains(option)) {

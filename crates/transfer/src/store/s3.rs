@@ -13,7 +13,8 @@ use super::client::{Call, Client, Headers, NO_STORE, Response};
 use super::dialect::{CRC64, Dialect, Token, decoded, decoded_crc32c};
 use super::refusal;
 use crate::{
-    Attempt, Failure, Kind, Limits, ObjectMeta, PartBody, PutOptions, RangeWriter, Store, StoreLocation, Upload,
+    Attempt, Attributes, Error, Failure, Kind, Limits, ObjectMeta, PartBody, PutOptions, RangeWriter, Store,
+    StoreLocation, Upload,
 };
 
 /// The message if a list of objects is incomplete, but has no token to request its next page.
@@ -88,6 +89,17 @@ impl Store for Bucket {
         true
     }
 
+    fn check_attributes(&self, attributes: &Attributes, address: &str) -> crate::error::Result<()> {
+        let (store, known) = self.dialect.known_attributes();
+        attributes.check(address, store, known)?;
+        match (&attributes.sse, &attributes.sse_kms_key_id) {
+            (Some(sse), Some(_)) if !sse.starts_with("aws:kms") => Err(Error::Request(format!(
+                "{address}: the encryption {sse} does not use a key of KMS; use aws:kms, or leave the key out"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     async fn connect(&self, connections: usize) {
         self.client.connect(connections).await;
     }
@@ -116,10 +128,11 @@ impl Store for Bucket {
     async fn put(&self, name: &str, body: PartBody, options: &PutOptions, attempt: &mut Attempt) -> Result<ObjectMeta> {
         let sum = self.sum(name, &body)?;
         let mut headers = vec![self.dialect.header(&sum)];
-        headers.extend(options.content_type.clone().map(|media| ("content-type", media)));
+        headers.extend(self.dialect.attributes(&options.attributes));
         headers.extend(options.no_clobber.then(|| self.dialect.only_create()));
         let (bytes, crc64) = (body.bytes.len() as u64, body.crc64);
-        let call = Call { method: Method::PUT, name, headers, body: body.bytes, once: true, ..Call::default() };
+        let (metadata, body) = (self.dialect.metadata(&options.attributes), body.bytes);
+        let call = Call { method: Method::PUT, name, headers, metadata, body, once: true, ..Call::default() };
         let (response, _) = self.client.send_for_text(call, attempt).await?;
         let answered = self.dialect.sum_in(&response);
         self.check(name, &sum, answered.as_deref())?;
@@ -130,8 +143,9 @@ impl Store for Bucket {
     async fn start_upload(&self, name: &str, options: &PutOptions, attempt: &mut Attempt) -> Result<Upload> {
         self.refuse_if_there(name, options, attempt).await?;
         let mut headers = self.dialect.beginning();
-        headers.extend(options.content_type.clone().map(|media| ("content-type", media)));
-        let call = Call { method: Method::POST, name, query: &[("uploads", "")], headers, ..Call::default() };
+        headers.extend(self.dialect.attributes(&options.attributes));
+        let (query, metadata) = (&[("uploads", "")], self.dialect.metadata(&options.attributes));
+        let call = Call { method: Method::POST, name, query, headers, metadata, ..Call::default() };
         let (_, text) = self.client.send_for_text(call, attempt).await?;
         let Initiated { upload_id } = self.client.parse(name, &text)?;
         Ok(Upload { name: name.into(), id: upload_id })
@@ -171,7 +185,8 @@ impl Store for Bucket {
         let headers = self.dialect.ending(&sum, options.no_clobber);
         let body = self.part_list(&tokens).into();
         let query = &[("uploadId", &*upload.id)];
-        let call = Call { method: Method::POST, name, query, headers, body, once: true, assembles: true };
+        let (once, assembles) = (true, true);
+        let call = Call { method: Method::POST, name, query, headers, body, once, assembles, ..Call::default() };
         let (response, text) = self.client.send_for_text(call, attempt).await?;
         // During a long commit, the store sends the head of the answer before the outcome is known. The body contains
         // the outcome.

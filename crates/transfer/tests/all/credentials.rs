@@ -47,7 +47,7 @@ fn without_credentials_the_way_out_is_said_and_nobody_is_asked() {
         assert!(matches!(failure, Error::NoCredentials(_)) && failure.to_string().contains(words), "{failure}");
         // If the option `metadata` is set, the metadata address is tried only at the first request.
         if !url.starts_with("az://") {
-            open(url, &Options { metadata: true, ..Options::default() }).unwrap();
+            open(url, &Options { machine_credentials: true, ..Options::default() }).unwrap();
         }
     }
     for (variables, words) in [
@@ -62,7 +62,7 @@ fn without_credentials_the_way_out_is_said_and_nobody_is_asked() {
     }
     let options = Options {
         environment: environment(&[("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere.json")]),
-        metadata: true,
+        machine_credentials: true,
         ..Options::default()
     };
     let failure = open("gs://bucket/name", &options).unwrap_err();

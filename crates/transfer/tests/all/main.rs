@@ -18,6 +18,8 @@ mod minio_azurite;
 #[cfg(feature = "stores")]
 mod model;
 #[cfg(feature = "stores")]
+mod names;
+#[cfg(feature = "stores")]
 mod nonsense;
 #[cfg(feature = "stores")]
 mod parsers;

@@ -1,15 +1,17 @@
 //! Runs tests of stores against MinIO and Azurite, if they are installed, in addition to our own servers.
 
-use crate::common::{block, bytes, one_of_each, opened, options_for, run, start};
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::common::{block, bytes, media, one_of_each, opened, options_for, run, start};
 use ascertain_netlab::installed::{AZURITE_KEY, azurite, make_container, minio, or_left_out};
 use ascertain_netlab::store::{Fault, Kind as RequestKind, Misdeed, Store as Served};
-use ascertain_transfer::{Attempt, Environment, Kind, Location, Options, PartBody, PutOptions, open};
+use ascertain_transfer::{Attempt, Attributes, Environment, Kind, Location, Options, PartBody, PutOptions, open};
 
 /// Tests objects, parts and wrong checksums in any store. `checks_whole` is `true` if the store verifies the checksum
 /// of the whole object.
 async fn suite(found: &Location, checks_whole: bool) {
     let (store, mut seen) = (&found.store, Attempt::default());
-    let once = PutOptions { content_type: Some("text/plain".into()), no_clobber: true };
+    let once = PutOptions { attributes: media("text/plain"), no_clobber: true };
     for name in ["plain", "a folder/with spaces & + signs/ümläut 文.txt", "q?x=1#2%41"] {
         let content = bytes(70_001);
         let put = store.put(name, block(content.clone()), &once, &mut seen).await.unwrap();
@@ -54,6 +56,27 @@ async fn suite(found: &Location, checks_whole: bool) {
     assert_eq!(store.head("half", &mut seen).await.unwrap(), None);
 }
 
+/// Tests that the store keeps the metadata of objects that were stored in each way.
+async fn keeps_metadata(found: &Location) {
+    let (store, mut seen) = (&found.store, Attempt::default());
+    let modified = UNIX_EPOCH + Duration::new(1_000_000_000, 123_456_789);
+    let attributes = Attributes {
+        cache_control: Some("max-age=60".into()),
+        metadata: [("owner".into(), "Ann Example".into())].into(),
+        modified: Some(modified),
+        ..media("text/x-test")
+    };
+    let options = PutOptions { attributes, no_clobber: false };
+    store.put("kept", block("x"), &options, &mut seen).await.unwrap();
+    let upload = store.start_upload("kept/parts", &options, &mut seen).await.unwrap();
+    let token = store.put_part(&upload, 0, block("x"), &mut seen).await.unwrap();
+    store.commit(&upload, &[token], ascertain_transfer::crc64(b"x"), &options, &mut seen).await.unwrap();
+    for name in ["kept", "kept/parts"] {
+        let meta = store.head(name, &mut seen).await.unwrap().unwrap();
+        assert_eq!(meta.file_modified, Some(modified), "{name}");
+    }
+}
+
 /// Checks that a wrong key, or a missing bucket, leads to a failure of this kind, which concerns the whole store.
 async fn fails(found: &Location, kind: Kind) {
     let mut seen = Attempt::default();
@@ -83,6 +106,7 @@ fn ours_do_it() {
         let running = start(Served { smallest_part_bytes: 5 << 20, ..served });
         let found = opened(&running);
         run(suite(&found, found.address.starts_with("s3")));
+        run(keeps_metadata(&found));
     }
     let running = start(Served::s3());
     let Served { account, secret, .. } = running.store();
@@ -106,7 +130,9 @@ fn minio_does_it() {
     }
     let keys = |secret| [("AWS_ACCESS_KEY_ID", "minioadmin"), ("AWS_SECRET_ACCESS_KEY", secret)];
     let url = format!("http://{}", running.address());
-    run(suite(&open("s3://bucket/", &options(url.clone(), keys("minioadmin"))).unwrap(), true));
+    let found = open("s3://bucket/", &options(url.clone(), keys("minioadmin"))).unwrap();
+    run(suite(&found, true));
+    run(keeps_metadata(&found));
     let old = Options { environment: old(keys("minioadmin")), ..options(url.clone(), keys("")) };
     run(suite(&open("s3://old/", &old).unwrap(), false));
     run(fails(&open("s3://bucket/", &options(url.clone(), keys("another"))).unwrap(), Kind::Denied));
@@ -130,7 +156,9 @@ fn azurite_does_it() {
     make_container(running.address(), "bucket").unwrap();
     let url = format!("http://{}/devstoreaccount1", running.address());
     let keys = |secret| [("AZURE_STORAGE_ACCOUNT", "devstoreaccount1"), ("AZURE_STORAGE_KEY", secret)];
-    run(suite(&open("az://bucket/", &options(url.clone(), keys(AZURITE_KEY))).unwrap(), false));
+    let found = open("az://bucket/", &options(url.clone(), keys(AZURITE_KEY))).unwrap();
+    run(suite(&found, false));
+    run(keeps_metadata(&found));
     run(fails(&open("az://bucket/", &options(url.clone(), keys("YW5vdGhlcg=="))).unwrap(), Kind::Denied));
     run(fails(&open("az://missing/", &options(url, keys(AZURITE_KEY))).unwrap(), Kind::Missing));
 }

@@ -161,7 +161,7 @@ fn any_answer_is_taken_or_refused() {
         let at = if url.starts_with("http") { None } else { options.endpoint_url.clone() };
         open(url, &Options { endpoint_url: at, ..options.clone() }).unwrap().store
     });
-    let of = ObjectMeta { name: "name".into(), bytes: 9, etag: None, modified: None, crc64: None, crc32c: None };
+    let of = ObjectMeta { name: "name".into(), bytes: 9, ..ObjectMeta::default() };
     let upload = Upload { name: "name".into(), id: "id".into() };
     let put = PutOptions::default();
     run(async {

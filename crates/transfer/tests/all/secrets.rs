@@ -62,7 +62,7 @@ fn provoke(found: &Location, written: &mut Output) {
     let mut seen = Attempt::default();
     let upload = Upload { name: found.name.clone(), id: "id".into() };
     let options = PutOptions::default();
-    let of = ObjectMeta { name: found.name.clone(), bytes: 9, etag: None, modified: None, crc64: None, crc32c: None };
+    let of = ObjectMeta { name: found.name.clone(), bytes: 9, ..ObjectMeta::default() };
     let store = &found.store;
     run(async {
         written.add(&store.head(&found.name, &mut seen).await);

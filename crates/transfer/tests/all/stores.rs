@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::{address, block, bytes, one_of_each, opened, options_for, run, start};
+use crate::common::{address, block, bytes, media, one_of_each, opened, options_for, run, start};
 use ascertain_netlab::store::{Dialect, Kind as RequestKind, RunningStore, Store as Served};
 use ascertain_transfer::{Attempt, Kind, Local, Options, PutOptions, Sockets, Store, Upload, open};
 
@@ -24,7 +24,7 @@ fn an_object_goes_up_and_comes_back_under_any_name() {
         run(async {
             for name in ["plain", "a folder/with spaces & + signs/ümläut 文.txt", "q?x=1#2%41", "//twice//"] {
                 let content = bytes(70_001);
-                let options = PutOptions { content_type: Some("text/plain".into()), no_clobber: false };
+                let options = PutOptions { attributes: media("text/plain"), no_clobber: false };
                 let put = store.put(name, block(content.clone()), &options, &mut seen).await.unwrap();
                 assert_eq!(put.bytes, 70_001);
                 assert_eq!(running.object("bucket", name).as_deref(), Some(&*content), "{dialect:?} {name}");
@@ -54,7 +54,7 @@ fn blocks_in_any_order_become_one_object_whose_sum_the_store_has_checked() {
         let store = opened(&running).store;
         let content = bytes(25_500);
         let crc64 = ascertain_transfer::crc64(&content);
-        let options = PutOptions { content_type: Some("video/mp4".into()), no_clobber: true };
+        let options = PutOptions { attributes: media("video/mp4"), no_clobber: true };
         run(async {
             let mut seen = Attempt::default();
             let upload = store.start_upload("whole", &options, &mut seen).await.unwrap();

@@ -5,7 +5,7 @@ use std::sync::Once;
 
 use ascertain_netlab::http::CERTIFICATE_PEM;
 use ascertain_netlab::store::{RunningStore, Store as Served};
-use ascertain_transfer::{Environment, Location, Options, PartBody, open};
+use ascertain_transfer::{Attributes, Environment, Location, Options, PartBody, open};
 use bytes::Bytes;
 
 pub use crate::parsers::targets::web;
@@ -73,6 +73,11 @@ pub fn address(store: &RunningStore, name: &str) -> String {
 
 pub fn opened(store: &RunningStore) -> Location {
     open(&address(store, ""), &options_for(store)).unwrap()
+}
+
+/// Returns the attributes of an object with this media type.
+pub fn media(content_type: &str) -> Attributes {
+    Attributes { content_type: Some(content_type.into()), ..Attributes::default() }
 }
 
 pub fn block(bytes: impl Into<Bytes>) -> PartBody {

@@ -35,7 +35,8 @@ impl Store for FixedObject {
 
     async fn head(&self, name: &str, _: &mut Attempt) -> Result<Option<ObjectMeta>, Failure> {
         let (bytes, crc64) = (self.0.len() as u64, Some(crc64(&self.0)));
-        Ok(Some(ObjectMeta { name: name.into(), bytes, etag: Some("1".into()), modified: None, crc64, crc32c: None }))
+        let (name, etag) = (name.into(), Some("1".into()));
+        Ok(Some(ObjectMeta { name, bytes, etag, crc64, ..ObjectMeta::default() }))
     }
 
     async fn get_range(&self, _: &ObjectMeta, mut into: RangeWriter, _: &mut Attempt) -> Result<RangeWriter, Failure> {

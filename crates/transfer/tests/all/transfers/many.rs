@@ -133,7 +133,9 @@ fn only_what_is_meant_is_transferred() {
     let (folder, _) = folder();
     let store = Memory::new(ANY);
     let dry = manager(Settings { dry_run: true, ..settings() });
-    let filter = Filter { include: vec!["*.txt".into(), "*.log".into()], exclude: vec!["deep/**".into()] };
+    let patterns = |patterns: &[&str]| patterns.iter().map(|pattern| pattern.parse().unwrap()).collect();
+    let (include, exclude) = (patterns(&["*.txt", "*.log"]), patterns(&["deep/**"]));
+    let filter = Filter { include, exclude, ..Filter::default() };
     let selection = Selection { filter, ..Selection::default() };
     let from = [folder.path().to_path_buf(), folder.path().join("empty")];
     let planned = run(dry.put_many(&from, &store.place(""), &selection)).unwrap();

@@ -176,7 +176,7 @@ impl Memory {
                 .identifies
                 .then(|| SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000 + object.version)),
             crc64: self.knows_crc64.then(|| crc64(&object.bytes)),
-            crc32c: None,
+            ..ObjectMeta::default()
         }
     }
 
@@ -244,7 +244,7 @@ impl State {
             return failure(Kind::Changed, "it is there");
         }
         self.version += 1;
-        let object = Object { bytes, version: self.version, content_type: options.content_type.clone() };
+        let object = Object { bytes, version: self.version, content_type: options.attributes.content_type.clone() };
         let meta = store.meta(name, &object);
         self.objects.insert(name.into(), object);
         Ok(meta)

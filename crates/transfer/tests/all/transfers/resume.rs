@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ascertain_transfer::{Error, Kind, Local, Location, Observer, Progress, Resume, Settings, Stop, TransferManager};
+use ascertain_transfer::{
+    Attributes, Error, Kind, Local, Location, Observer, Progress, Resume, Settings, Stop, TransferManager,
+};
 
 use super::memory::{ANY, Call, Fault, Memory};
 use super::{file, manager, names, run, settings};
@@ -58,6 +60,26 @@ fn a_put_goes_on_and_sends_only_what_had_not_arrived() {
     // At least one attempt must have been resumed. On a busy machine, an early stop may have come before anything was
     // recorded.
     assert!(resumed_bytes > 0);
+}
+
+/// The store keeps the attributes with which an upload was started, so an upload with other attributes starts again.
+#[test]
+fn a_put_with_other_attributes_is_not_resumed() {
+    let (folder, path, content) = file(6_000_000);
+    for (content_type, preserve, is_same) in
+        [(None, false, true), (Some("text/css"), false, false), (None, true, false)]
+    {
+        let store = Memory::new(ANY);
+        broken_put(&store, folder.path(), &path, 60);
+        let attributes = Attributes { content_type: content_type.map(String::from), ..Attributes::default() };
+        let settings = Settings { attributes, preserve, ..journalled(folder.path()) };
+        let result = run(manager(settings).put_file(&path, &store.place("a"))).unwrap();
+        assert_eq!(store.bytes("a").unwrap(), content);
+        let reason = result.restart_reason.as_deref();
+        assert_eq!(reason.is_none(), is_same, "{reason:?}");
+        assert!(reason.is_none_or(|reason| reason.contains("other metadata")), "{reason:?}");
+        assert_eq!(store.count(|call| *call == Call::Begin), if is_same { 1 } else { 2 });
+    }
 }
 
 #[test]

@@ -1,0 +1,99 @@
+//! Lists the objects of a store, for `ls` and for `get`. Resolves addresses with patterns.
+
+use std::ffi::OsStr;
+
+use ascertain_sys::interrupt::Stop;
+
+use crate::error::{Error, Result};
+use crate::location::Location;
+use crate::manager::{Settings, TransferManager};
+use crate::part::LARGE_BYTES;
+use crate::pattern::{Pattern, split_name};
+use crate::retry::request;
+use crate::run::on_runtime;
+use crate::store::{Failure, Kind, ObjectMeta, Options};
+
+/// An object of a store in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedObject {
+    /// Address of the object, without user, password and query.
+    pub address: String,
+    /// The object as the list of the store describes it.
+    pub meta: ObjectMeta,
+}
+
+/// Lists the objects at an address, in the order of names.
+///
+/// If the name in the address ends with a slash or is empty, these are all objects whose names begin with it. Otherwise
+/// they are the object with this name, and all objects below a folder with this name. If there are none, and the name
+/// contains special characters of a [`Pattern`], they are the objects whose names match the pattern.
+///
+/// # Errors
+/// Fails if the address is invalid, if the store can't be listed (as an HTTP server), or if it refuses the request.
+pub fn list(address: &OsStr, options: &Options, settings: Settings, stop: Stop) -> Result<Vec<ListedObject>> {
+    let manager = TransferManager::new(settings, stop, Box::new(()));
+    on_runtime(async {
+        let from = Location::open(address, options)?;
+        if from.is_read_only() {
+            let message =
+                format!("{}: can't list the files of an HTTP server; give the address of a store", from.address);
+            return Err(Error::Request(message));
+        }
+        let (from, only) = manager.resolve_pattern(from).await?;
+        manager.list_all(&from, only.as_ref()).await
+    })
+}
+
+impl TransferManager {
+    /// Lists the objects at a location. If `only` is set, the location is a prefix, and only the objects below it whose
+    /// relative names match the pattern are listed.
+    async fn list_all(&self, from: &Location, only: Option<&Pattern>) -> Result<Vec<ListedObject>> {
+        let mut objects = Vec::new();
+        let mut prefix = format!("{}{}", from.name, only.map(Pattern::prefix).unwrap_or_default());
+        if !from.is_prefix() {
+            prefix.push('/');
+            objects.extend(self.head_strict(from).await?.0);
+        }
+        // On this machine, a path is either a file or a folder.
+        if objects.is_empty() || from.store.local_path(&from.name).is_none() {
+            objects.extend(self.list_names(from, &prefix).await?);
+        }
+        let is_listed = |meta: &ObjectMeta| {
+            only.is_none_or(|only| meta.name.strip_prefix(&from.name).is_some_and(|name| only.includes(name)))
+        };
+        let listed = objects.into_iter().filter(is_listed);
+        Ok(listed.map(|meta| ListedObject { address: from.named(&meta.name).address, meta }).collect())
+    }
+
+    /// Lists the objects of a store whose names begin with `prefix`, with retries.
+    pub(crate) async fn list_names(&self, from: &Location, prefix: &str) -> Result<Vec<ObjectMeta>> {
+        let request = request!(attempt = self.gate.attempt(), from.store.list(prefix, &mut attempt));
+        // The timeout is long, because listing takes an unknown number of requests, one after the other.
+        let (objects, _) = self.or_stopped(self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request)).await??;
+        Ok(objects)
+    }
+
+    /// Resolves the special characters of a [`Pattern`] in the name of a location. Returns the folder in front of the
+    /// pattern, and the pattern for the names of objects relative to this folder. Returns the location itself, without
+    /// a pattern, if its name has no special characters, or if an object has exactly this name or prefix.
+    pub(crate) async fn resolve_pattern(&self, from: Location) -> Result<(Location, Option<Pattern>)> {
+        if from.is_read_only() {
+            return Ok((from, None));
+        }
+        // A name that is no valid pattern, such as `a[`, can still be the name of an object.
+        let Ok(Some((folder, pattern))) = split_name(&from.name) else { return Ok((from, None)) };
+        let is_literal = if from.is_prefix() {
+            !self.list_names(&from, &from.name).await?.is_empty()
+        } else {
+            match self.head_strict(&from).await {
+                // Without the right to list, S3 answers in this way if there is no such object.
+                Err(Error::Store(Failure { kind: Kind::Denied, .. })) => false,
+                head => head?.0.is_some(),
+            }
+        };
+        if is_literal {
+            return Ok((from, None));
+        }
+        Ok((from.folder(folder), Some(pattern)))
+    }
+}
