@@ -26,7 +26,10 @@ pub fn meanings() -> [(u8, &'static str); 7] {
         (code(Ending::GateFailed), "a gate failed"),
         (USAGE, "wrong usage, or a file that can't be read or written"),
         (code(Ending::Undecided), "a gate is undecided"),
-        (code(Ending::Nothing), "nothing was selected, or this machine can run none of the selected claims and experiments"),
+        (
+            code(Ending::Nothing),
+            "nothing was selected, or this machine can run none of the selected claims and experiments",
+        ),
         (code(Ending::TargetFailed), "a measured command, server or store failed or gave a wrong answer"),
         (code(Ending::Interrupted), "interrupted"),
     ]

@@ -221,10 +221,11 @@ pub fn transfer(request: &TransferRequest, options: &TransferOptions) -> anyhow:
         Ok(results) => results,
         Err(error) => return explain_failure(request, options, error, began.elapsed()),
     };
-    let (mut stopped, mut is_failed, mut is_full) = (0, false, false);
+    let (mut stopped, mut halted, mut is_failed, mut is_full) = (0, 0, false, false);
     for result in &results {
         match &result.status {
             TransferStatus::Failed(Error::Stopped) => stopped += 1,
+            TransferStatus::Failed(Error::Halted) => halted += 1,
             TransferStatus::Failed(error) => {
                 let reason = with_option(error);
                 let names_it = reason.starts_with(&result.address);
@@ -245,6 +246,10 @@ pub fn transfer(request: &TransferRequest, options: &TransferOptions) -> anyhow:
     let and = if options.skip_unchanged || options.no_clobber { "" } else { " with --skip-unchanged" };
     if is_full {
         output::note(&format!("there is no room left; free some space, then run the same command{and} to resume"));
+    }
+    if halted > 0 {
+        let of = results.len();
+        output::note(&format!("{halted} of {of} files not transferred, because this error concerns the whole store"));
     }
     if stopped > 0 {
         let of = results.len();

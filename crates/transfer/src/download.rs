@@ -241,7 +241,7 @@ impl<'a> ObjectDownload<'a> {
             let fetch = || manager.gate.retry.run(bytes, Kind::Transient(None), request);
             let fetched = async {
                 match &permission {
-                    Some(permission) => permission.hedge(fetch(), fetch()).await,
+                    Some(permission) => permission.hedge(&manager.gate.retry, fetch(), fetch()).await,
                     None => fetch().await.map(|fetched| (fetched, false)),
                 }
             };

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::model::{Forecast, Planner, RAMP_S, Ticket};
 use crate::result::RequestStats;
+use crate::retry::RetryPolicy;
 
 /// Bounds of the time between two checks whether a request is late.
 const LATE_CHECK: Duration = Duration::from_millis(50);
@@ -172,6 +173,7 @@ impl Permission {
     /// modifies an object must give the same result if it is carried out twice.
     pub async fn hedge<T, E>(
         &self,
+        retry: &RetryPolicy,
         first: impl Future<Output = Result<T, E>>,
         second: impl Future<Output = Result<T, E>>,
     ) -> Result<(T, bool), E> {
@@ -179,7 +181,7 @@ impl Permission {
         let _second_permission = tokio::select! {
             biased;
             answer = &mut first => return answer.map(|answer| (answer, false)),
-            permission = self.late() => permission,
+            permission = self.late(retry) => permission,
         };
         let mut second = second;
         tokio::select! {
@@ -194,11 +196,14 @@ impl Permission {
         }
     }
 
-    /// Waits until the planner permits a second request, because this one is late.
-    async fn late(&self) -> Self {
+    /// Waits until the planner permits a second request, because this one is late. A store that is too busy gets none.
+    async fn late(&self, retry: &RetryPolicy) -> Self {
         loop {
             let usual_s = self.pool.planner().usual_s(self.ticket.bytes);
             sleep(Duration::from_secs_f64(usual_s.unwrap_or(0.0) / 4.0).clamp(LATE_CHECK, MAX_LATE_CHECK)).await;
+            if retry.is_refused() {
+                continue;
+            }
             let (now_s, mut planner) = (self.pool.now_s(), self.pool.planner());
             if let Some(ticket) = planner.repeat_late(&self.ticket, now_s) {
                 return Self { pool: Arc::clone(&self.pool), ticket, is_complete: false };

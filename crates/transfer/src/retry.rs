@@ -42,6 +42,8 @@ pub(crate) struct RetryPolicy {
     first_wait: Duration,
     timeout: Duration,
     retries: AtomicU64,
+    /// The latest time until which the store has asked for a wait, by a status or a requested duration.
+    refused_until: Mutex<Option<Instant>>,
     state: Mutex<State>,
     random: Mutex<Xoshiro256PlusPlus>,
     contact: Arc<Contact>,
@@ -101,6 +103,7 @@ impl RetryPolicy {
             first_wait: back_off,
             timeout,
             retries: AtomicU64::new(0),
+            refused_until: Mutex::default(),
             state: Mutex::default(),
             random: Mutex::new(Xoshiro256PlusPlus::seed_from_u64(seed)),
             contact: Arc::new(Contact::new()),
@@ -178,9 +181,19 @@ impl RetryPolicy {
             }
             // The last attempt is made when the time is over.
             let wait = requested.unwrap_or_default() + self.back_off(number);
+            if requested.is_some() || retries.slow_down > 0 {
+                let mut until = self.refused_until.lock().unwrap_or_else(PoisonError::into_inner);
+                *until = (*until).max(Some(Instant::now() + wait.min(left)));
+            }
             self.watch(ongoing, sleep(wait.min(left))).await;
         }
         unreachable!("a request is given up after a limited time")
+    }
+
+    /// Returns whether a request waits because the store is too busy.
+    pub fn is_refused(&self) -> bool {
+        let until = *self.refused_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| Instant::now() < until)
     }
 
     /// Returns whether a request that has failed since `since` may be repeated for the time number `retry`, counted from

@@ -12,7 +12,7 @@ use ascertain_sys::interrupt::Stop;
 use ascertain_sys::standard;
 use serde::Serialize;
 use tokio::runtime::Builder;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -301,6 +301,9 @@ impl TransferManager {
         let total = Arc::new(TotalProgress::new(&files, self, Arc::clone(&pool)));
         let most = MAX_ACTIVE.max(constraints.max_concurrency);
         let (turns, mut tasks) = (Arc::new(Semaphore::new(most)), JoinSet::new());
+        // Becomes `true` when a file fails for a reason that concerns the whole store.
+        let (halt, halted) = watch::channel(false);
+        let halt = Arc::new(halt);
         for file in files {
             // A large file takes many turns, because its parts can use many connections. So few large files are
             // transferred at a time, and an interruption leaves few incomplete ones.
@@ -316,13 +319,26 @@ impl TransferManager {
             let (object, permits) = (location.named(&file.object), Arc::new(pool.file(file.bytes)));
             let observer = Arc::clone(&total) as Arc<dyn Observer>;
             let manager = Self { observer, permits: Some(permits), ..self.clone() };
+            let (halt, mut halted) = (Arc::clone(&halt), halted.clone());
             tasks.spawn(async move {
-                let result = match root {
-                    _ if manager.settings.dry_run => manager.preview(direction, &file.path, &object, file.bytes).await,
-                    Some(root) => manager.get_beneath(&object, &root, &file).await,
-                    None => manager.put_planned(&file.path, &object, &file.listing).await,
+                let transfer = async {
+                    match &root {
+                        _ if manager.settings.dry_run => {
+                            manager.preview(direction, &file.path, &object, file.bytes).await
+                        }
+                        Some(root) => manager.get_beneath(&object, root, &file).await,
+                        None => manager.put_planned(&file.path, &object, &file.listing).await,
+                    }
+                };
+                let result = tokio::select! {
+                    biased;
+                    _ = halted.wait_for(|is_halted| *is_halted) => Err(Error::Halted),
+                    result = transfer => result,
                 };
                 let result = result.unwrap_or_else(|error| {
+                    if error.concerns_whole_store() {
+                        halt.send_replace(true);
+                    }
                     TransferResult::new(&file.path, &object, file.bytes, TransferStatus::Failed(error))
                 });
                 total.complete(&file, &result);

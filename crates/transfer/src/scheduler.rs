@@ -90,8 +90,9 @@ impl<'a> Scheduler<'a> {
                     self.journal.start_part(part)?;
                     self.parts.start(part);
                     let (first, second) = (work.start(part), work.start(part));
+                    let retry = Arc::clone(&self.manager.gate.retry);
                     tasks.spawn(async move {
-                        let done = permission.hedge(first, second).await;
+                        let done = permission.hedge(&retry, first, second).await;
                         (part, permission, done)
                     });
                     continue;

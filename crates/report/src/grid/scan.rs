@@ -34,9 +34,13 @@ pub(crate) fn number(level: &Level) -> Option<f64> {
     }
 }
 
-/// Returns a sentence for each command. The sentence names the level with the best median, and the next best levels:
-/// "`sort --parallel={threads}`: `threads=4` has the best median time of 4 levels: 12.1 ms (11.9 to 12.3). Next are
-/// `threads=8` (12.4 ms) and …" Names are marked as in [`quoted`](crate::text::quoted).
+/// Returns a text for each command. It names the level with the best median, and the next best levels. Names are marked
+/// as in [`quoted`](crate::text::quoted).
+///
+/// ```text
+/// `sort --parallel={threads}`: `threads=4` has the best median time of 4 levels: 12.1 ms (11.9 to 12.3). Next are
+/// `threads=8` (12.4 ms) and …
+/// ```
 pub(crate) fn best_levels(outcome: &Outcome, layout: &TableLayout) -> Vec<String> {
     best_of_points(&outcome.points, outcome.claims.iter().find_map(ArmComparison::new).map(|one| one.measure), layout)
 }

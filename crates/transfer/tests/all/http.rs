@@ -228,7 +228,7 @@ fn what_has_no_length_and_breaks_off_is_got_anew_or_not_at_all() {
         });
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.tar");
-        let settings = Settings { back_off: Duration::from_millis(1), ..Settings::default() };
+        let settings = Settings { back_off: Duration::from_millis(1), retries: 7, ..Settings::default() };
         let manager = TransferManager::new(settings, Stop::default(), Box::new(()));
         let got = run(manager.get_file(&found(&web, "/a.tar"), &path));
         match fails {

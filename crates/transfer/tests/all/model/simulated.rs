@@ -65,16 +65,28 @@ pub struct World {
     /// The time when the store can serve the next request.
     free_s: f64,
     begun: usize,
+    completed: usize,
     random: Xoshiro256PlusPlus,
 }
 
-/// Largest time in seconds between two questions to the planner for another part.
+/// Largest time in seconds between two questions to the planner for another part, until [`PLANNER_CHECKS`] part is
+/// complete.
 const PLANNER_CHECK_S: f64 = 0.05;
+const PLANNER_CHECKS: usize = 1;
 
 impl World {
     pub fn new(link: Link, seed: u64) -> Self {
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Self { link, connections: Vec::new(), now_s: 0.0, burst_bytes: link.burst_bytes, free_s: 0.0, begun: 0, random }
+        Self {
+            link,
+            connections: Vec::new(),
+            now_s: 0.0,
+            burst_bytes: link.burst_bytes,
+            free_s: 0.0,
+            begun: 0,
+            completed: 0,
+            random,
+        }
     }
 
     /// Simulates a request that starts or commits an upload. Returns its duration in seconds.
@@ -171,8 +183,8 @@ impl World {
         if has_burst && flowing > self.link.sum_bytes_per_s {
             next_s = next_s.min(self.now_s + self.burst_bytes / (flowing - self.link.sum_bytes_per_s));
         }
-        // A planner may hand out a part only because time has passed.
-        let now_s = next_s.min(self.now_s + PLANNER_CHECK_S);
+        // At the start, a planner may hand out a part only because time has passed.
+        let now_s = if self.completed < PLANNER_CHECKS { next_s.min(self.now_s + PLANNER_CHECK_S) } else { next_s };
         let passed_s = now_s - self.now_s;
         self.now_s = now_s;
         self.burst_bytes += (self.link.sum_bytes_per_s - flowing) * passed_s;
@@ -182,6 +194,7 @@ impl World {
             let connection = &mut self.connections[index];
             let has_answer = |under: &mut BlockUnderWay| under.left_bytes <= 0.0 && under.answer_s <= now_s;
             if let Some(under) = connection.block.take_if(has_answer) {
+                self.completed += 1;
                 source.done(under.ticket, now_s, under.connecting_s);
             }
         }
