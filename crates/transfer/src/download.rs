@@ -185,13 +185,15 @@ impl<'a> ObjectDownload<'a> {
         let began = Instant::now();
         manager.check_memory(0, from)?;
         let (meta, latency_s) = manager.find(from).await?;
-        let result = TransferResult::new(path, from, meta.size().unwrap_or(0), TransferStatus::Transferred);
+        let mut result = TransferResult::new(path, from, meta.size().unwrap_or(0), TransferStatus::Transferred);
+        result.etag = meta.etag.clone();
         Ok(Self { manager, from, meta, latency_s, is_listed: false, began, result })
     }
 
     /// Creates the state of the download of an object that a list describes.
     fn listed(manager: &'a TransferManager, from: &'a Location, path: &Path, meta: ObjectMeta) -> Self {
-        let result = TransferResult::new(path, from, meta.bytes, TransferStatus::Transferred);
+        let mut result = TransferResult::new(path, from, meta.bytes, TransferStatus::Transferred);
+        result.etag = meta.etag.clone();
         Self { manager, from, meta, latency_s: 0.0, is_listed: true, began: Instant::now(), result }
     }
 

@@ -7,6 +7,7 @@ mod many;
 mod memory;
 mod paths;
 mod resume;
+mod resume_folder;
 mod whole;
 
 use std::future::Future;
