@@ -92,7 +92,8 @@ pub enum Resume {
     /// reason in [`TransferResult::restart_reason`](crate::TransferResult::restart_reason).
     #[default]
     IfSame,
-    /// Resumes the attempt if the source and the destination are unchanged. Otherwise fails.
+    /// Resumes the attempt if the source and the destination are unchanged. Otherwise fails. If a file of a folder has
+    /// changed after it was complete, only this file fails. If the journal of a folder is damaged, the command fails.
     Only,
     /// Discards the attempt, and starts again from the beginning.
     Never,

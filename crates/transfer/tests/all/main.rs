@@ -11,6 +11,7 @@ mod credentials;
 mod http;
 #[cfg(feature = "stores")]
 mod killed;
+#[cfg(feature = "stores")]
 mod killed_folder;
 #[cfg(all(feature = "stores", target_os = "linux"))]
 mod minio_azurite;
