@@ -217,10 +217,10 @@ pub fn transfer(request: &TransferRequest, options: &TransferOptions) -> anyhow:
         // Without a journal and these options, the same command would also transfer the complete files again. There is no
         // journal of a folder if both sides are on this machine.
         let skips = options.skip_unchanged || options.no_clobber;
-        let is_remote = |place: &OsString| {
-            place.to_string_lossy().split_once("://").is_some_and(|(scheme, _)| scheme != "file")
-        };
-        let has_journal = request.settings.journals.is_some() && (request.sources.iter().any(is_remote) || is_remote(&request.destination));
+        let is_remote =
+            |place: &OsString| place.to_string_lossy().split_once("://").is_some_and(|(scheme, _)| scheme != "file");
+        let has_journal = request.settings.journals.is_some()
+            && (request.sources.iter().any(is_remote) || is_remote(&request.destination));
         let and = if skips || has_journal { "" } else { " with --skip-unchanged" };
         output::note(&format!(
             "interrupted: {stopped} of {of} files not transferred; run the same command{and} to resume"

@@ -9,19 +9,21 @@
 //! fetched again.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use ascertain_sys::files::{self, Draft};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::journal::{describe_damage, journal_path, read_locked, reopen_locked, split_lines};
+use crate::journal::{Temporary, describe_damage, journal_path, read_locked, reopen_locked, split_lines};
 use crate::manager::{Resume, Settings};
 use crate::plan::{Listing, PlannedFile};
 use crate::result::{TransferResult, TransferStatus};
 use crate::run::Direction;
+use crate::store::ObjectMeta;
 
 /// The extension of the file of a folder's journal.
 pub(crate) const FOLDER: &str = ".folder";
@@ -56,7 +58,7 @@ pub(crate) struct CompleteFile {
     /// Name of the object that is the source or the target.
     object: String,
     bytes: u64,
-    crc64: Option<u64>,
+    pub crc64: Option<u64>,
     verified: bool,
     /// The version of the source: that of a local file, or the ETag of an object.
     source: String,
@@ -64,6 +66,25 @@ pub(crate) struct CompleteFile {
     /// of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     destination: Option<String>,
+    /// The file of a download that was recorded before it got its name. `None` if it already had its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temporary: Option<Temporary>,
+}
+
+impl CompleteFile {
+    /// Returns whether the file of this download still has its temporary name. `path` is the path that it should get.
+    fn has_no_name(&self, path: &Path) -> bool {
+        let temporary = self.temporary.as_ref().map(|temporary| path.with_file_name(&temporary.name));
+        temporary.is_some_and(|temporary| fs::symlink_metadata(temporary).is_ok_and(|there| self.is_file(&there)))
+    }
+
+    /// Returns whether `there` describes the file of this download, if its identity was recorded.
+    fn is_file(&self, there: &Metadata) -> bool {
+        let is_same = |&Temporary { device, inode, .. }: &Temporary| {
+            files::Identity::from_metadata(there) == files::Identity { device, inode }
+        };
+        self.temporary.as_ref().is_none_or(is_same)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -170,10 +191,12 @@ impl FolderJournal {
             Direction::Put => object.bytes == complete.bytes && object.etag == complete.destination,
             Direction::Get => match fs::symlink_metadata(&file.path) {
                 Err(_) => return Ok(None),
-                // `Publisher` gives each file the modification time of its object.
+                // The process was killed before it gave the file its name. Another file has the name.
+                Ok(_) if complete.has_no_name(&file.path) => return Ok(None),
+                // Each downloaded file gets the modification time of its object.
                 Ok(there) => {
                     let is_old = object.modified.is_some() && there.modified().ok() == object.modified;
-                    there.is_file() && there.len() == complete.bytes && is_old
+                    there.is_file() && there.len() == complete.bytes && is_old && complete.is_file(&there)
                 }
             },
         };
@@ -196,33 +219,57 @@ impl FolderJournal {
         }))
     }
 
-    /// Records a file that was transferred. Does nothing if a side has no version, because a later change could not be
-    /// detected.
-    ///
-    /// If the record can't be written, for example because the disk is full, the transfer is complete all the same. The
-    /// journal then stays as it is, and the file is transferred again after an interruption.
-    pub fn complete(&self, file: &PlannedFile, result: &TransferResult) {
-        let Some((journal, _)) = &self.place else { return };
-        let (source, destination) = match self.direction {
-            Direction::Put => (file.version.clone(), result.etag.clone()),
-            Direction::Get => (result.etag.clone(), None),
-        };
-        let is_known = source.is_some() && (destination.is_some() || self.direction == Direction::Get);
-        let (Some(source), true) = (source, is_known && result.is_transferred() && result.bytes == file.bytes) else {
-            return;
-        };
+    /// Returns the record of a download that may have no name yet, if its object is unchanged.
+    pub fn fetched(&self, object: &ObjectMeta) -> Option<&CompleteFile> {
+        let complete = self.earlier.complete.get(&object.name)?;
+        Some(complete).filter(|complete| Some(&complete.source) == object.etag.as_ref())
+    }
+
+    /// Records a file that was sent. Does nothing if a side has no version, because a later change could not be detected.
+    pub fn record_upload(&self, file: &PlannedFile, result: &TransferResult) {
+        let (Some(source), Some(destination)) = (file.version.clone(), result.etag.clone()) else { return };
+        if result.is_transferred() && result.bytes == file.bytes {
+            self.record(&file.object, result, (source, Some(destination)), None);
+        }
+    }
+
+    /// Records a file that was fetched. `draft` is the file if it has no name yet, because it waits until a batch of files
+    /// is on the disk. Does nothing if the object has no version.
+    pub fn record_download(&self, object: &str, result: &TransferResult, draft: Option<&Draft>) {
+        let temporary = draft.and_then(|draft| {
+            let (name, files::Identity { device, inode }) = draft.identity().ok()?;
+            Some(Temporary { name, device, inode })
+        });
+        if let Some(source) = result.etag.clone() {
+            self.record(object, result, (source, None), temporary);
+        }
+    }
+
+    fn record(
+        &self,
+        object: &str,
+        result: &TransferResult,
+        (source, destination): (String, Option<String>),
+        temporary: Option<Temporary>,
+    ) {
         let TransferResult { bytes, crc64, verified, .. } = *result;
-        let complete = CompleteFile { object: file.object.clone(), bytes, crc64, verified, source, destination };
+        let object = object.to_string();
+        self.write(Line::Complete(CompleteFile { object, bytes, crc64, verified, source, destination, temporary }));
+    }
+
+    /// Writes a line. If that fails, for example because the disk is full, the transfers are complete all the same. The
+    /// journal then stays as it is, and the file is transferred again after an interruption.
+    fn write(&self, line: Line) {
+        let Some((mut journal, _)) = self.place.as_ref().map(|(file, path)| (file, path)) else { return };
         let mut unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines = unwritten.clone().map(Line::Header).into_iter().chain([Line::Complete(complete)]);
         let mut text = Vec::new();
-        for line in lines {
+        for line in unwritten.clone().map(Line::Header).into_iter().chain([line]) {
             if serde_json::to_writer(&mut text, &line).is_err() {
                 return;
             }
             text.push(b'\n');
         }
-        let (mut journal, before) = (journal, journal.metadata().map(|there| there.len()));
+        let before = journal.metadata().map(|there| there.len());
         // The lines are written with one call, so only the last line can be incomplete.
         match journal.write_all(&text) {
             Ok(()) => *unwritten = None,

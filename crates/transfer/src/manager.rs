@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
 use crate::error::{Error, Result};
+use crate::folder_journal::FolderJournal;
 use crate::gentle::{CongestionControl, part_bytes, slice_s};
 use crate::location::Location;
 use crate::model::{self, Constraints, Planner};
@@ -109,6 +110,8 @@ pub struct TransferManager {
     pub(crate) gentle: Option<Arc<Mutex<CongestionControl>>>,
     pub(crate) began: Instant,
     pub(crate) publisher: Arc<Publisher>,
+    /// The journal of the command, if it has several files.
+    pub(crate) folder_journal: Arc<FolderJournal>,
     /// The requests of the file that this clone of the manager transfers, if the file is one of several.
     pub(crate) permits: Option<Arc<FileRequests>>,
 }
@@ -151,6 +154,7 @@ impl TransferManager {
             gentle: gentle.map(|gentle| Arc::new(Mutex::new(gentle))),
             began: Instant::now(),
             publisher: Arc::default(),
+            folder_journal: Arc::default(),
             permits: None,
             settings,
         }

@@ -323,10 +323,10 @@ impl TransferManager {
             while let Some(joined) = tasks.try_join_next() {
                 results.extend(joined.ok());
             }
-            let (total, root, journal) = (Arc::clone(&total), root.clone(), Arc::clone(&journal));
+            let (total, root, folder_journal) = (Arc::clone(&total), root.clone(), Arc::clone(&journal));
             let (object, permits) = (location.named(&file.object), Arc::new(pool.file(file.bytes)));
             let observer = Arc::clone(&total) as Arc<dyn Observer>;
-            let manager = Self { observer, permits: Some(permits), ..self.clone() };
+            let manager = Self { observer, folder_journal, permits: Some(permits), ..self.clone() };
             tasks.spawn(async move {
                 let result = match root {
                     _ if manager.settings.dry_run => manager.preview(direction, &file.path, &object, file.bytes).await,
@@ -336,7 +336,9 @@ impl TransferManager {
                 let mut result = result.unwrap_or_else(|error| {
                     TransferResult::new(&file.path, &object, file.bytes, TransferStatus::Failed(error))
                 });
-                journal.complete(&file, &result);
+                if direction == Direction::Put {
+                    manager.folder_journal.record_upload(&file, &result);
+                }
                 result.restart_reason = result.restart_reason.or(file.restart_reason.clone());
                 total.complete(&file, &result);
                 drop(turn);

@@ -19,8 +19,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 const CHILD: &str = "TRANSFER_KILLED_FOLDER";
 /// Maximum number of requests in flight.
 const CONNECTIONS: usize = 8;
-/// Maximum number of small downloads that wait until a batch of files is on the disk.
-const WAITING: usize = 256;
 
 /// Runs in the child process that is killed. As an ordinary test, it does nothing.
 #[test]
@@ -151,10 +149,9 @@ impl World {
             "{}: {requests} requests for {} files, {killed} kills, at most {most_lost} files lost by a kill",
             self.way, self.files
         );
-        // One file for each connection was in flight, and one per thread was complete but not recorded yet. A download
-        // is also in flight while it waits for the disk. A late request may be sent twice.
-        let in_flight = CONNECTIONS + 2 + if self.way == "get" { WAITING } else { 0 };
-        let most = self.files + killed * in_flight + self.files / 20;
+        // One file for each connection was in flight, and one per thread was complete but not recorded yet. A late
+        // request may be sent twice.
+        let most = self.files + killed * (CONNECTIONS + 2) + self.files / 20;
         assert!(requests <= most, "{}: {requests} requests for {} files", self.way, self.files);
         assert!(killed > kills / 2, "{}: only {killed} kills", self.way);
     }
