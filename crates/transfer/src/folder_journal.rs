@@ -5,8 +5,11 @@
 //! The journal does not prove that a file was transferred. It only names the versions of both sides, and a file counts
 //! as transferred if both sides still have these versions. So the lines need not be on the disk before the command goes
 //! on, and a loss of power does no harm: if a line is lost, its file is transferred again. If the lines reached the
-//! disk, but a downloaded file did not, the file has no name (see [`Publisher`](crate::publisher::Publisher)), and is
-//! fetched again.
+//! disk, but a downloaded file did not, the file has no name (see [`Publisher`](crate::publisher::Publisher)). It is then
+//! compared with its checksum, or fetched again if it is gone.
+//!
+//! A small download is recorded when its bytes are complete, before it waits for the disk and gets its name. Otherwise a
+//! kill would lose all the files that wait.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};

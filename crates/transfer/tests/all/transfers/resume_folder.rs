@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ascertain_transfer::{
-    AbortOutcome, Error, Options, Resume, Selection, Settings, Stop, TransferManager, TransferResult, TransferStatus,
-    abort_all, crc64, interrupted_transfers,
+    AbortOutcome, Error, Kind, Options, Resume, Selection, Settings, Stop, TransferManager, TransferResult,
+    TransferStatus, abort_all, crc64, interrupted_transfers,
 };
 
 use super::memory::{ANY, Call, Fault, Memory};
@@ -158,19 +158,28 @@ fn a_folder_goes_on_with_the_files_that_are_missing() {
 fn a_folder_whose_files_are_all_complete_needs_no_transfer() {
     for way in [Way::Put, Way::Get] {
         let interrupted = Interrupted::new(way);
-        interrupted
-            .store
-            .script(|call, n| (call == Call::Put && n == 0).then_some(Fault::Fails(ascertain_transfer::Kind::Denied)));
-        let failed = interrupted.run(&manager(interrupted.settings())).unwrap();
-        interrupted.store.script(|_, _| None);
-        let count = failed.iter().filter(|result| !result.is_transferred()).count();
-        assert_eq!(count, usize::from(way == Way::Put), "the journal is kept if a file fails");
-        interrupted.store.forget();
-        if way == Way::Put {
-            interrupted.resume(interrupted.settings());
-            assert_eq!(interrupted.transferred(), 1);
+        for index in (0..FILES).filter(|index| !interrupted.complete.contains(index)) {
+            match way {
+                Way::Put => fs::remove_file(interrupted.path(index)).unwrap(),
+                Way::Get => drop(interrupted.store.lock().objects.remove(&format!("p/{index}"))),
+            }
         }
+        let results = interrupted.run(&manager(interrupted.settings())).unwrap();
+        assert!(results.len() == interrupted.complete.len() && results.iter().all(TransferResult::is_transferred));
+        assert!(interrupted.transferred() == 0 && !interrupted.has_journal());
     }
+}
+
+#[test]
+fn a_journal_is_kept_if_a_file_fails() {
+    let interrupted = Interrupted::new(Way::Put);
+    interrupted.store.script(|call, n| (call == Call::Put && n == 0).then_some(Fault::Fails(Kind::Denied)));
+    let failed = interrupted.run(&manager(interrupted.settings())).unwrap();
+    assert_eq!(failed.iter().filter(|result| !result.is_transferred()).count(), 1);
+    interrupted.store.script(|_, _| None);
+    interrupted.store.forget();
+    interrupted.resume(interrupted.settings());
+    assert_eq!(interrupted.transferred(), 1);
 }
 
 #[test]
@@ -222,6 +231,33 @@ fn a_target_that_is_gone_is_transferred_again() {
             assert_eq!(interrupted.transferred(), FILES - interrupted.complete.len() + 2);
         }
     }
+}
+
+/// The process was killed while downloads waited until they are on the disk. Their bytes have arrived, but they have no
+/// names yet.
+#[test]
+fn a_file_that_waited_for_the_disk_is_not_fetched_again() {
+    let interrupted = Interrupted::new(Way::Get);
+    let [one, other] = interrupted.two();
+    let text = fs::read_to_string(interrupted.journal()).unwrap();
+    let temporary = |index: usize| {
+        let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["done"].take());
+        let line = lines.into_iter().find(|line| line["object"] == format!("p/{index}")).unwrap();
+        let name =
+            line["temporary"]["name"]["Unix"].as_array().unwrap().iter().map(|byte| byte.as_u64().unwrap() as u8);
+        interrupted.path(index).with_file_name(String::from_utf8(name.collect()).unwrap())
+    };
+    for index in [one, other] {
+        fs::rename(interrupted.path(index), temporary(index)).unwrap();
+        // An earlier file, which the download replaces, has the name.
+        fs::write(interrupted.path(index), "earlier").unwrap();
+    }
+    // A loss of power has destroyed the contents of one file.
+    fs::write(temporary(other), vec![0; 100 + other]).unwrap();
+    let results = interrupted.resume(interrupted.settings());
+    assert_eq!(interrupted.transferred(), FILES - interrupted.complete.len() + 1);
+    assert_eq!(reasons(&results), [""; 0]);
+    assert_eq!(super::names(&interrupted.folder.path().join("target")).len(), FILES, "no temporary file remains");
 }
 
 #[test]
@@ -345,7 +381,7 @@ fn without_versions_nothing_is_resumed() {
     (0..4).for_each(|index| fs::write(folder.path().join(index.to_string()), "x").unwrap());
     let journals = folder.path().join("journals");
     fs::create_dir(&journals).unwrap();
-    store.script(|call, n| (call == Call::Put && n == 3).then_some(Fault::Fails(ascertain_transfer::Kind::Denied)));
+    store.script(|call, n| (call == Call::Put && n == 3).then_some(Fault::Fails(Kind::Denied)));
     let settings = Settings { journals: Some(journals.clone()), ..settings() };
     let from: Vec<_> = (0..4).map(|index| folder.path().join(index.to_string())).collect();
     run(manager(settings).put_many(&from, &store.place("p/"), &Selection::default())).unwrap();
