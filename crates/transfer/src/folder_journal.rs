@@ -4,7 +4,7 @@
 //!
 //! The journal does not prove that a file was transferred. It only names the versions of both sides, and a file counts
 //! as transferred if both sides still have these versions. So the lines need not be on the disk before the command goes
-//! on, and a loss of power does no harm: if a line is lost, its file is transferred again. If the lines reached the
+//! on. A loss of power does no harm: if a line is lost, its file is transferred again. If the lines reached the
 //! disk, but a downloaded file did not, the file has no name (see [`Publisher`](crate::publisher::Publisher)). It is then
 //! compared with its checksum, or fetched again if it is gone.
 //!
@@ -170,8 +170,8 @@ impl FolderJournal {
     }
 
     /// Returns the result of a file that an earlier attempt has transferred. Returns `None` if the file must be
-    /// transferred: the journal does not name it, the target is gone or was not listed, or it was not read back although
-    /// `verify` is set.
+    /// transferred, because the journal does not name it, or because the target is gone or was not listed. Also returns
+    /// `None` if `verify` is set, but the file was not read back.
     ///
     /// # Errors
     /// Returns [`Error::CantResume`] if the journal names the file, but one of the sides has changed since.

@@ -111,8 +111,8 @@ fn interrupted(args: &Args) -> anyhow::Result<Vec<Result<String, String>>> {
     Ok(aborted.chain(named).chain(unread).collect())
 }
 
-/// Describes the source of an interrupted transfer and its progress: `1 MB of 3 MB from /data/a`, or
-/// `3120 of 5000 files (1 MB of 3 MB) from /data` for a folder.
+/// Describes the source of an interrupted transfer and its progress: `1 MB of 3 MB from /data/a`. The progress of a
+/// folder is `3120 of 5000 files (1 MB of 3 MB) from /data`.
 fn source(transfer: &InterruptedTransfer) -> String {
     let size = |bytes: u64| Unit::Byte.human(bytes as f64);
     let from = escape_controls(&transfer.from);
