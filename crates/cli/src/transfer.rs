@@ -242,8 +242,14 @@ pub fn transfer(request: &TransferRequest, options: &TransferOptions) -> anyhow:
         }
         is_failed = true;
     }
-    // Without one of these options, the same command would also transfer again the files that are already complete.
-    let and = if options.skip_unchanged || options.no_clobber { "" } else { " with --skip-unchanged" };
+    // Without a journal and these options, the same command would also transfer the complete files again. There is no
+    // journal of a folder if both sides are on this machine.
+    let skips = options.skip_unchanged || options.no_clobber;
+    let is_remote =
+        |place: &OsString| place.to_string_lossy().split_once("://").is_some_and(|(scheme, _)| scheme != "file");
+    let has_journal = request.settings.journals.is_some()
+        && (request.sources.iter().any(is_remote) || is_remote(&request.destination));
+    let and = if skips || has_journal { "" } else { " with --skip-unchanged" };
     if is_full {
         output::note(&format!("there is no room left; free some space, then run the same command{and} to resume"));
     }

@@ -188,13 +188,15 @@ impl<'a> ObjectDownload<'a> {
         let began = Instant::now();
         manager.check_memory(0, from)?;
         let (meta, latency_s) = manager.find(from).await?;
-        let result = TransferResult::new(path, from, meta.size().unwrap_or(0), TransferStatus::Transferred);
+        let mut result = TransferResult::new(path, from, meta.size().unwrap_or(0), TransferStatus::Transferred);
+        result.etag = meta.etag.clone();
         Ok(Self { manager, from, meta, latency_s, is_listed: false, began, result })
     }
 
     /// Creates the state of the download of an object that a list describes.
     fn listed(manager: &'a TransferManager, from: &'a Location, path: &Path, meta: ObjectMeta) -> Self {
-        let result = TransferResult::new(path, from, meta.bytes, TransferStatus::Transferred);
+        let mut result = TransferResult::new(path, from, meta.bytes, TransferStatus::Transferred);
+        result.etag = meta.etag.clone();
         Self { manager, from, meta, latency_s: 0.0, is_listed: true, began: Instant::now(), result }
     }
 
@@ -216,11 +218,43 @@ impl<'a> ObjectDownload<'a> {
             }
             done => done?,
         }
+        self.manager.folder_journal.record_download(&self.from.name, &self.result, None);
         Ok(self.result)
     }
 
-    /// Fetches a whole object to a file with one request.
+    /// Fetches a whole object to a file with one request, or continues with a file that an earlier attempt has fetched.
     async fn write_whole(mut self, target: &TargetPath) -> Result<TransferResult> {
+        let (manager, cant_write) = (self.manager, |error| Error::file("can't write", &target.path)(error));
+        let draft = match self.reopen_fetched(target).await? {
+            Some(draft) => draft,
+            None => self.fetch_whole(target).await?,
+        };
+        self.result.elapsed_s = self.began.elapsed().as_secs_f64();
+        manager.verify(self.from, &self.meta, &mut self.result, DOWNLOAD_WORDS).await?;
+        set_modified(&draft, &self.meta, &manager.settings).map_err(cant_write)?;
+        manager.folder_journal.record_download(&self.from.name, &self.result, Some(&draft));
+        manager.publisher.publish(draft, manager.settings.no_clobber).await.map_err(cant_write)?;
+        Ok(self.result)
+    }
+
+    /// Returns the file without a name that an earlier attempt has fetched. Returns `None` if there is no such file, or
+    /// if it is incomplete, because the machine lost power.
+    async fn reopen_fetched(&mut self, target: &TargetPath) -> Result<Option<Draft>> {
+        let (manager, bytes) = (self.manager, self.meta.bytes);
+        let fetched = manager.folder_journal.fetched(&self.meta);
+        let reopened = fetched.and_then(|fetched| target.reopen_temporary(fetched.temporary.as_ref()?).ok());
+        let (Some(fetched), Some(draft)) = (fetched, reopened) else { return Ok(None) };
+        let _memory = manager.gate.admit(bytes).await?;
+        let is_long = draft.file().metadata().is_ok_and(|there| there.len() != bytes);
+        let read = manager.gate.buffers.read(draft.file(), 0, bytes);
+        if is_long || !read.is_ok_and(|body| Some(body.crc64) == fetched.crc64) {
+            return Ok(None);
+        }
+        (self.result.resumed_bytes, self.result.crc64) = (bytes, fetched.crc64);
+        Ok(Some(draft))
+    }
+
+    async fn fetch_whole(&mut self, target: &TargetPath) -> Result<Draft> {
         let (manager, from, path, bytes) = (self.manager, self.from, &target.path, self.meta.bytes);
         let permission = match &manager.permits {
             Some(permits) => Some(manager.or_stopped(Arc::clone(permits).permit(Wanted::whole(bytes))).await?),
@@ -254,11 +288,7 @@ impl<'a> ObjectDownload<'a> {
         }
         permission.into_iter().for_each(|permission| permission.complete(&stats));
         (self.result.parts, self.result.requests) = (u64::from(bytes > 0), RequestSummary::new(&[stats]));
-        self.result.elapsed_s = self.began.elapsed().as_secs_f64();
-        manager.verify(from, &self.meta, &mut self.result, DOWNLOAD_WORDS).await?;
-        set_modified(&draft, &self.meta, &manager.settings).map_err(cant_write)?;
-        manager.publisher.publish(draft, manager.settings.no_clobber).await.map_err(cant_write)?;
-        Ok(self.result)
+        Ok(draft)
     }
 
     /// Compares the checksums of a whole object with those in the answer. Returns the CRC-64 of the bytes, and the
@@ -444,7 +474,13 @@ impl TargetPath {
     /// Opens the incomplete file of an interrupted download, if it is still the file that `header` describes. If the
     /// returned draft is dropped, the file is removed.
     pub fn reopen(&self, header: &JournalHeader) -> io::Result<Draft> {
-        let Temporary { name, device, inode } = header.temporary.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        self.reopen_temporary(header.temporary.as_ref().ok_or(io::ErrorKind::NotFound)?)
+    }
+
+    /// Opens the file of an interrupted download, if it is still the same file. If the returned draft is dropped, the
+    /// file is removed.
+    pub fn reopen_temporary(&self, temporary: &Temporary) -> io::Result<Draft> {
+        let Temporary { name, device, inode } = temporary;
         let identity = files::Identity { device: *device, inode: *inode };
         Draft::reopen_in(&self.folder, &self.name, name, identity)
     }

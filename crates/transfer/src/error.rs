@@ -158,6 +158,11 @@ impl Error {
     pub(crate) fn journal(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Journal { action, path: path.to_path_buf(), source }
     }
+
+    /// Returns the error for a journal that contains an invalid line, which `damage` describes.
+    pub(crate) fn damaged_journal(path: &Path, damage: String) -> Self {
+        Self::file("can't read the journal", path)(io::Error::new(io::ErrorKind::InvalidData, damage))
+    }
 }
 
 /// Copies an error, because [`io::Error`] can't be cloned.

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -200,8 +200,7 @@ impl Journal {
     /// recorded. If `is_fresh`, a damaged journal is not an error, because the caller is going to clear it.
     pub fn open(folder: Option<&Path>, from: &str, to: &str, is_fresh: bool) -> Result<(Self, JournalContents)> {
         let Some(folder) = folder else { return Ok(Default::default()) };
-        fs::create_dir_all(folder).map_err(Error::journal("made", folder))?;
-        let path = folder.join(format!("{:016x}{JOURNAL}", crc64(format!("{from}\n{to}").as_bytes())));
+        let path = journal_path(folder, &format!("{from}\n{to}"), JOURNAL)?;
         let (file, text) = read_locked(&path)?;
         let (contents, whole_bytes, damage) = parse(&text);
         if let Some(damage) = damage.filter(|_| !is_fresh) {
@@ -229,17 +228,10 @@ impl Journal {
     /// Opens and reads a journal or a note. Returns the open record, its first line, and its parts. Returns `None` if
     /// the file is gone or empty, or if another process has locked it.
     pub fn reopen(path: &Path) -> Result<Option<(Self, JournalHeader, PartList)>> {
-        if !path.exists() {
-            return Ok(None);
-        }
-        let (file, text) = match read_locked(path) {
-            Err(Error::InUse { .. }) => return Ok(None),
-            opened => opened?,
-        };
+        let Some((file, text)) = reopen_locked(path)? else { return Ok(None) };
         let (JournalContents { header, parts }, _, damage) = parse(&text);
         if let (None, Some(damage)) = (&header, damage) {
-            let error = io::Error::new(io::ErrorKind::InvalidData, damage);
-            return Err(Error::file("can't read the journal", path)(error));
+            return Err(Error::damaged_journal(path, damage));
         }
         let journal = Self { file: Some((file, path.into())), is_started: !text.is_empty(), is_note: false };
         Ok(header.map(|header| (journal, header, parts)))
@@ -309,10 +301,28 @@ impl Drop for Journal {
     }
 }
 
-fn read_locked(path: &Path) -> Result<(File, Vec<u8>)> {
+/// Returns the path of the journal for `key` in the folder of journals. Creates the folder if it is missing.
+pub(crate) fn journal_path(folder: &Path, key: &str, extension: &str) -> Result<PathBuf> {
+    fs::create_dir_all(folder).map_err(Error::journal("made", folder))?;
+    Ok(folder.join(format!("{:016x}{extension}", crc64(key.as_bytes()))))
+}
+
+/// Opens and locks a journal, and reads it.
+pub(crate) fn read_locked(path: &Path) -> Result<(File, Vec<u8>)> {
     let (mut file, mut text) = (lock(path)?, Vec::new());
     file.read_to_end(&mut text).map_err(Error::journal("read", path))?;
     Ok((file, text))
+}
+
+/// Opens an existing journal like [`read_locked`]. Returns `None` if it is gone, or if another process has locked it.
+pub(crate) fn reopen_locked(path: &Path) -> Result<Option<(File, Vec<u8>)>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    match read_locked(path) {
+        Err(Error::InUse { .. }) => Ok(None),
+        opened => opened.map(Some),
+    }
 }
 
 /// Opens the file of a journal or a note, and locks it. Fails if another process has locked it.
@@ -338,30 +348,44 @@ fn lock(path: &Path) -> Result<File> {
 /// description of the invalid line, if any.
 pub(crate) fn parse(text: &[u8]) -> (JournalContents, usize, Option<String>) {
     let mut contents = JournalContents::default();
-    let mut whole_bytes = 0;
-    for (index, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        if line.last() != Some(&b'\n') {
-            break;
-        }
+    let (whole_bytes, invalid) = split_lines(text, |line| {
         let JournalContents { header, parts } = &mut contents;
         match (serde_json::from_slice(line), &header) {
             (Ok(Line::Header(first)), None) if first.version == VERSION => *header = Some(*first),
             (Ok(Line::Started(part)), Some(header)) if parts.accepts(part, header.source.bytes) => parts.start(part),
             (Ok(Line::Completed { index, part }), _) if parts.0.contains_key(&index) => parts.complete(index, part),
+            _ => return false,
+        }
+        true
+    });
+    (contents, whole_bytes, invalid.map(|(number, line)| describe_damage(number, line, VERSION)))
+}
+
+/// Calls `accept` with each line, which returns `false` for an invalid line. Ends before the first invalid line, and
+/// before a last line that is incomplete. Returns the length of the valid lines in bytes. Also returns the number and the
+/// text of the invalid line, if any.
+pub(crate) fn split_lines(text: &[u8], mut accept: impl FnMut(&[u8]) -> bool) -> (usize, Option<(usize, &[u8])>) {
+    let mut whole_bytes = 0;
+    for (index, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        if line.last() != Some(&b'\n') {
+            break;
+        }
+        if !accept(line) {
             // After a crash of the machine, the file may contain zeros in place of the last lines.
-            _ if text[whole_bytes..].iter().all(|byte| *byte == 0) => break,
-            _ => return (contents, whole_bytes, Some(describe_damage(index + 1, line))),
+            let is_lost = text[whole_bytes..].iter().all(|byte| *byte == 0);
+            return (whole_bytes, Some((index + 1, line)).filter(|_| !is_lost));
         }
         whole_bytes += line.len();
     }
-    (contents, whole_bytes, None)
+    (whole_bytes, None)
 }
 
-fn describe_damage(number: usize, line: &[u8]) -> String {
+/// Describes an invalid line. `version` is the version of the format that this program supports.
+pub(crate) fn describe_damage(number: usize, line: &[u8], version: u32) -> String {
     let value = serde_json::from_slice(line).unwrap_or(serde_json::Value::Null);
     match value["begun"]["version"].as_u64() {
-        Some(version) if version != u64::from(VERSION) => {
-            format!("its format version is {version}, but this program supports version {VERSION}")
+        Some(theirs) if theirs != u64::from(version) => {
+            format!("its format version is {theirs}, but this program supports version {version}")
         }
         _ => format!("line {number} is invalid"),
     }

@@ -12,6 +12,7 @@ use tokio::runtime::Builder;
 
 use crate::download::TargetPath;
 use crate::error::{Error, Result};
+use crate::folder_journal::{FOLDER, FolderJournal};
 use crate::journal::{JOURNAL, Journal, JournalContents, JournalHeader, NOTE, Side, parse};
 use crate::location::Location;
 use crate::manager::{Settings, TransferManager};
@@ -122,7 +123,7 @@ fn ids_in_journals(journals: &Path) -> (BTreeSet<String>, Vec<Unread>) {
 pub struct InterruptedTransfer {
     /// Path of the transfer's journal, or of its note. A note is the record of an upload that can't be resumed.
     pub journal: PathBuf,
-    /// Path or address of the source; `-` for a stream.
+    /// Path or address of the source; `-` for a stream. Several sources are separated by commas.
     pub from: String,
     /// Path or address of the destination.
     pub to: String,
@@ -130,6 +131,9 @@ pub struct InterruptedTransfer {
     pub done_bytes: u64,
     /// Size of the whole file in bytes; `None` for a stream.
     pub bytes: Option<u64>,
+    /// The number of complete files and the number of all files, for a folder or several files; `None` for a single
+    /// file. A large file of a folder has a journal of its own while it is incomplete.
+    pub files: Option<[u64; 2]>,
     /// `true` if the transfer can be resumed, because its record is a journal and not only a note. A stream can never
     /// be resumed.
     pub is_resumable: bool,
@@ -140,7 +144,7 @@ pub struct InterruptedTransfer {
 /// The fate of the parts that were already transferred, if an interrupted transfer is aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbortOutcome {
-    /// The parts were removed.
+    /// The parts were removed. Of a folder, only the journal is removed, because its complete files are of use.
     Removed,
     /// The store keeps the parts, and removes them later. Azure does so within a week.
     Expires,
@@ -190,6 +194,9 @@ impl InterruptedTransfer {
     /// Reads a journal or a note. Returns `None` if the file is neither of these, or if another process has locked it.
     fn read(path: &Path) -> Result<Option<Self>> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.ends_with(FOLDER) {
+            return Self::read_folder(path);
+        }
         let is_resumable = name.ends_with(JOURNAL);
         if !is_resumable && !name.ends_with(NOTE) {
             return Ok(None);
@@ -197,15 +204,31 @@ impl InterruptedTransfer {
         let Some((_, JournalHeader { source, destination, .. }, parts)) = Journal::reopen(path)? else {
             return Ok(None);
         };
-        let written = fs::metadata(path).and_then(|there| there.modified()).map_err(Error::file("can't read", path))?;
         Ok(Some(Self {
             journal: path.to_path_buf(),
+            files: None,
             bytes: (source.address != "-").then_some(source.bytes),
             from: source.address,
             to: destination.address,
             done_bytes: parts.done_bytes(),
             is_resumable,
-            idle: written.elapsed().unwrap_or_default(),
+            idle: idle(path)?,
+        }))
+    }
+
+    /// Reads the journal of a folder like [`Self::read`].
+    fn read_folder(path: &Path) -> Result<Option<Self>> {
+        let Some((_, header, contents)) = FolderJournal::reopen(path)? else { return Ok(None) };
+        let (done_files, done_bytes) = contents.done();
+        Ok(Some(Self {
+            journal: path.to_path_buf(),
+            from: header.sources.join(", "),
+            to: header.destination,
+            done_bytes,
+            bytes: Some(header.bytes),
+            files: Some([done_files, header.files]),
+            is_resumable: true,
+            idle: idle(path)?,
         }))
     }
 
@@ -224,6 +247,10 @@ impl InterruptedTransfer {
     /// # Errors
     /// Fails if the store can't be reached or refuses the request. The journal is then kept.
     pub async fn abort(&self, manager: &TransferManager, options: &Options) -> Result<Option<AbortOutcome>> {
+        if self.files.is_some() {
+            let Some((journal, ..)) = FolderJournal::reopen(&self.journal)? else { return Ok(None) };
+            return journal.remove().map(|()| Some(AbortOutcome::Removed));
+        }
         let Some((journal, header, _)) = Journal::reopen(&self.journal)? else { return Ok(None) };
         let outcome = if header.upload.is_empty() {
             // Dropping the draft removes the incomplete file, if it is still the file that the journal describes.
@@ -239,6 +266,12 @@ impl InterruptedTransfer {
         };
         journal.remove().map(|()| Some(outcome))
     }
+}
+
+/// Returns the time since a journal was last changed.
+fn idle(path: &Path) -> Result<Duration> {
+    let written = fs::metadata(path).and_then(|there| there.modified()).map_err(Error::file("can't read", path))?;
+    Ok(written.elapsed().unwrap_or_default())
 }
 
 /// Returns the location of the object that an interrupted upload would create; `None` if its store can't abort uploads.

@@ -13,6 +13,8 @@ mod download;
 #[cfg(feature = "stores")]
 mod error;
 #[cfg(feature = "stores")]
+mod folder_journal;
+#[cfg(feature = "stores")]
 mod gentle;
 #[cfg(feature = "stores")]
 mod journal;

@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
 use crate::error::{Error, Result};
+use crate::folder_journal::FolderJournal;
 use crate::gentle::{CongestionControl, part_bytes, slice_s};
 use crate::location::Location;
 use crate::model::{self, Constraints, Planner};
@@ -115,7 +116,8 @@ pub enum Resume {
     /// reason in [`TransferResult::restart_reason`](crate::TransferResult::restart_reason).
     #[default]
     IfSame,
-    /// Resumes the attempt if the source and the destination are unchanged. Otherwise fails.
+    /// Resumes the attempt if the source and the destination are unchanged. Otherwise fails. If a file of a folder has
+    /// changed after it was complete, only this file fails. If the journal of a folder is damaged, the command fails.
     Only,
     /// Discards the attempt, and starts again from the beginning.
     Never,
@@ -131,6 +133,8 @@ pub struct TransferManager {
     pub(crate) gentle: Option<Arc<Mutex<CongestionControl>>>,
     pub(crate) began: Instant,
     pub(crate) publisher: Arc<Publisher>,
+    /// The journal of the command, if it has several files.
+    pub(crate) folder_journal: Arc<FolderJournal>,
     /// The requests of the file that this clone of the manager transfers, if the file is one of several.
     pub(crate) permits: Option<Arc<FileRequests>>,
 }
@@ -173,6 +177,7 @@ impl TransferManager {
             gentle: gentle.map(|gentle| Arc::new(Mutex::new(gentle))),
             began: Instant::now(),
             publisher: Arc::default(),
+            folder_journal: Arc::default(),
             permits: None,
             settings,
         }

@@ -2,7 +2,7 @@
 //! and objects. It never removes what is missing at the source.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, Metadata};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Omission, Result};
@@ -12,6 +12,7 @@ use crate::names::{Filter, beneath};
 use crate::part::LARGE_BYTES;
 use crate::pattern::Pattern;
 use crate::retry::request;
+use crate::source::version;
 use crate::store::{Kind, ObjectMeta};
 use crate::walk::{Entry, Links, Walk};
 
@@ -48,11 +49,15 @@ pub(crate) struct PlannedFile {
     /// Name of the object that is the source or the target.
     pub object: String,
     pub bytes: u64,
+    /// The version of a regular file of this machine when it was listed; `None` for an object, a pipe or a device.
+    pub version: Option<String>,
     pub listing: Listing,
     /// `true` if the user named this file; `false` if it was found in a folder that the user named.
     pub is_named: bool,
     /// The reason why the file can't be transferred, if that is known before the transfer.
     pub problem: Option<Error>,
+    /// The reason why the file is transferred again, although an earlier attempt has transferred it.
+    pub restart_reason: Option<String>,
 }
 
 impl Selection {
@@ -66,11 +71,15 @@ impl PlannedFile {
     /// Creates an entry for a file, or for a path that can't be transferred. `is_named` is `true` if the user named it.
     /// The name of the object is set later.
     fn new(Entry { name, path, found }: Entry, is_named: bool) -> Self {
-        let (bytes, problem) = match found.map(|metadata: Metadata| metadata.len()) {
-            Ok(bytes) => (bytes, None),
-            Err(reason) => (0, Some(Error::Omitted { path: path.clone(), reason })),
-        };
-        Self { path, relative: name, bytes, is_named, problem, ..Self::default() }
+        let mut file = Self { path, relative: name, is_named, ..Self::default() };
+        match found {
+            Ok(metadata) => {
+                file.bytes = metadata.len();
+                file.version = metadata.is_file().then(|| version(&metadata));
+            }
+            Err(reason) => file.problem = Some(Error::Omitted { path: file.path.clone(), reason }),
+        }
+        file
     }
 }
 
@@ -129,11 +138,12 @@ impl TransferManager {
         Ok(files)
     }
 
-    /// Asks the store once which objects exist, instead of once for each file, if files that exist are skipped. Leaves
-    /// [`Listing::Unknown`] if the store can't be listed, or if there are few files.
-    pub(crate) async fn list_targets(&self, files: &mut [PlannedFile], to: &Location) -> Result<()> {
-        let is_needed = self.settings.no_clobber || self.settings.skip_unchanged;
-        if !is_needed || files.len() < LISTED_FILES || to.store.local_path(&to.name).is_some() {
+    /// Asks the store once which objects exist, instead of once for each file, if files that exist are skipped, or if
+    /// an earlier attempt is resumed (`is_resumed`). Leaves [`Listing::Unknown`] if the store can't be listed, or if
+    /// there are few files.
+    pub(crate) async fn list_targets(&self, files: &mut [PlannedFile], to: &Location, is_resumed: bool) -> Result<()> {
+        let skips = (self.settings.no_clobber || self.settings.skip_unchanged) && files.len() >= LISTED_FILES;
+        if !(skips || is_resumed) || to.store.local_path(&to.name).is_some() {
             return Ok(());
         }
         let request = request!(attempt = self.gate.attempt(), to.store.list(&to.name, &mut attempt));

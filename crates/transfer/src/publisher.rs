@@ -5,9 +5,10 @@
 //! is on the disk before its first file is named. When the command ends successfully, the names are on the disk too.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ascertain_sys::files::{Draft, Lasting};
@@ -49,6 +50,16 @@ impl Publisher {
         drop(turn);
         // The file was in this batch, or in the batch of the transfer that had the turn before.
         result.try_recv().unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+
+    /// Adds a file that an earlier process has published. If that process was killed, its name may not be on the disk.
+    pub fn add_named(&self, path: &Path) {
+        let mut written = lock(&self.written);
+        if let Ok(system) = fs::metadata(path).map(|metadata| metadata.dev())
+            && !written.contains_key(&system)
+        {
+            written.extend(File::open(path).ok().map(|file| (system, file)));
+        }
     }
 
     /// Writes the names of all published files to the disk.
@@ -105,7 +116,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
-    use std::fs;
     use std::io::Write;
 
     use super::*;

@@ -31,6 +31,9 @@ pub struct TransferResult {
     pub elapsed_s: f64,
     /// The CRC-64/NVME of the file's bytes; `None` if the file was not transferred.
     pub crc64: Option<u64>,
+    /// The tag of the object that was stored or fetched, which changes whenever the object changes. `None` if the store
+    /// has no tags, or if the file was not transferred.
+    pub etag: Option<String>,
     /// `true` if the object was read back and has the same content as the file.
     pub verified: bool,
     /// Durations and retries of the requests that carried the file's bytes.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ascertain_sys::files::{self, WriteTarget};
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::standard;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -18,10 +18,11 @@ use tokio::time::Instant;
 
 use crate::download::{RANGES, Root};
 use crate::error::{Error, Result, copy};
+use crate::folder_journal::{FolderHeader, FolderJournal};
 use crate::location::{Location, local_path};
-use crate::manager::{Settings, TransferManager};
+use crate::manager::{Resume, Settings, TransferManager};
 use crate::model::{Planner, WHOLE_BYTES};
-use crate::names::Filter;
+use crate::names::{Filter, shown};
 use crate::plan::{PlannedFile, Selection, list_sources};
 use crate::pool::Pool;
 use crate::result::{Observer, Progress, TransferResult, TransferStatus};
@@ -36,7 +37,7 @@ pub const STANDARD: &str = "-";
 const MAX_ACTIVE: usize = 256;
 
 /// The direction of a transfer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Transfers files from this machine into a store.
@@ -151,7 +152,7 @@ async fn put(request: &TransferRequest, manager: &TransferManager) -> Result<Vec
         }
         _ => {}
     }
-    manager.put_listed(files, &to).await
+    manager.put_listed(sources, files, &to).await
 }
 
 async fn put_standard_input(request: &TransferRequest, manager: &TransferManager) -> Result<Vec<TransferResult>> {
@@ -253,14 +254,21 @@ impl TransferManager {
         to: &Location,
         selection: &Selection,
     ) -> Result<Vec<TransferResult>> {
-        self.put_listed(list_sources(from, selection), to).await
+        self.put_listed(from, list_sources(from, selection), to).await
     }
 
-    /// Stores the files that were found at the sources.
-    async fn put_listed(&self, files: Vec<PlannedFile>, to: &Location) -> Result<Vec<TransferResult>> {
+    /// Stores the files that were found at the sources `from`.
+    async fn put_listed<P: AsRef<Path>>(
+        &self,
+        from: &[P],
+        files: Vec<PlannedFile>,
+        to: &Location,
+    ) -> Result<Vec<TransferResult>> {
         let mut files = self.plan_put(files, to)?;
-        self.list_targets(&mut files, to).await?;
-        Ok(self.transfer_all(Direction::Put, to, files, None).await)
+        let sources = from.iter().map(|path| absolute(path.as_ref())).collect();
+        let journal = self.open_journal(to, FolderHeader::new(Direction::Put, sources, to.address.clone(), &files))?;
+        self.list_targets(&mut files, to, journal.has_complete_files()).await?;
+        Ok(self.transfer_all(Direction::Put, to, files, None, journal).await)
     }
 
     /// Writes all objects whose names start with `from.name` to files below a folder. The rest of the object's name is
@@ -274,22 +282,42 @@ impl TransferManager {
         let files = self.plan_get(from, folder, selection).await?;
         let is_needed = !self.settings.dry_run && files.iter().any(|file| file.problem.is_none());
         let root = if is_needed { Some(Arc::new(Root::make(folder)?)) } else { None };
-        Ok(self.transfer_all(Direction::Get, from, files, root).await)
+        let sources = vec![from.address.clone()];
+        let journal = self.open_journal(from, FolderHeader::new(Direction::Get, sources, absolute(folder), &files))?;
+        Ok(self.transfer_all(Direction::Get, from, files, root, journal).await)
+    }
+
+    /// Opens the journal of a command with several files. A dry run and a single file have no such journal. A store of
+    /// local files has none either: no list of its versions is read, so nothing could be resumed.
+    fn open_journal(&self, location: &Location, header: FolderHeader) -> Result<FolderJournal> {
+        let is_local = location.store.local_path(&location.name).is_some();
+        if self.settings.dry_run || is_local || header.files < 2 {
+            return Ok(FolderJournal::default());
+        }
+        FolderJournal::open(&self.settings, header)
     }
 
     /// Transfers the planned files side by side, and returns their results sorted by address. Downloads go below the
-    /// folder `root`, which is `None` for uploads.
+    /// folder `root`, which is `None` for uploads. Leaves out the files that are complete according to the journal.
     async fn transfer_all(
         &self,
         direction: Direction,
         location: &Location,
         files: Vec<PlannedFile>,
         root: Option<Arc<Root>>,
+        mut journal: FolderJournal,
     ) -> Vec<TransferResult> {
         let (mut results, mut files) = (Vec::new(), files);
         for file in files.extract_if(.., |file| file.problem.is_some()) {
             let status = TransferStatus::Failed(file.problem.unwrap_or(Error::Stopped));
             results.push(TransferResult::new(&file.path, &location.named(&file.object), file.bytes, status));
+        }
+        let (all_files, all_bytes) = (files.len() as u64, files.iter().map(|file| file.bytes).sum());
+        let restart_reason = journal.restart_reason.take();
+        let complete = self.resume_files(location, &mut files, &journal);
+        // A damaged journal concerns all files, but one message is enough.
+        if let (Some(reason), Some(file)) = (restart_reason, files.first_mut()) {
+            file.restart_reason = Some(reason);
         }
         // Large files come first. If they came last, few connections would be busy at the end.
         files.sort_by_key(|file| Reverse(if file.bytes > WHOLE_BYTES { file.bytes } else { 0 }));
@@ -298,7 +326,15 @@ impl TransferManager {
         let bytes = files.iter().map(|file| file.bytes).sum();
         let planner = Planner::for_files(bytes, files.len(), constraints, self.settings.seed);
         let pool = Pool::new(planner, Instant::now());
-        let total = Arc::new(TotalProgress::new(&files, self, Arc::clone(&pool)));
+        let total = Arc::new(TotalProgress::new(all_files, all_bytes, self, Arc::clone(&pool)));
+        for (file, result) in complete {
+            if direction == Direction::Get && result.is_transferred() {
+                self.publisher.add_named(&file.path);
+            }
+            total.complete(&file, &result);
+            results.push(result);
+        }
+        let journal = Arc::new(journal);
         let most = MAX_ACTIVE.max(constraints.max_concurrency);
         let (turns, mut tasks) = (Arc::new(Semaphore::new(most)), JoinSet::new());
         // Becomes `true` when a file fails for a reason that concerns the whole store.
@@ -315,10 +351,10 @@ impl TransferManager {
             while let Some(joined) = tasks.try_join_next() {
                 results.extend(joined.ok());
             }
-            let (total, root) = (Arc::clone(&total), root.clone());
+            let (total, root, folder_journal) = (Arc::clone(&total), root.clone(), Arc::clone(&journal));
             let (object, permits) = (location.named(&file.object), Arc::new(pool.file(file.bytes)));
             let observer = Arc::clone(&total) as Arc<dyn Observer>;
-            let manager = Self { observer, permits: Some(permits), ..self.clone() };
+            let manager = Self { observer, folder_journal, permits: Some(permits), ..self.clone() };
             let (halt, mut halted) = (Arc::clone(&halt), halted.clone());
             tasks.spawn(async move {
                 let transfer = async {
@@ -335,12 +371,16 @@ impl TransferManager {
                     _ = halted.wait_for(|is_halted| *is_halted) => Err(Error::Halted),
                     result = transfer => result,
                 };
-                let result = result.unwrap_or_else(|error| {
+                let mut result = result.unwrap_or_else(|error| {
                     if error.concerns_whole_store() {
                         halt.send_replace(true);
                     }
                     TransferResult::new(&file.path, &object, file.bytes, TransferStatus::Failed(error))
                 });
+                if direction == Direction::Put {
+                    manager.folder_journal.record_upload(&file, &result);
+                }
+                result.restart_reason = result.restart_reason.or(file.restart_reason.clone());
                 total.complete(&file, &result);
                 drop(turn);
                 result
@@ -354,8 +394,41 @@ impl TransferManager {
                 result.status = TransferStatus::Failed(not_on_disk(&error));
             }
         }
+        if results.iter().all(|result| !matches!(result.status, TransferStatus::Failed(_))) {
+            // A journal that can't be removed is harmless, because both sides of each file are compared with it.
+            let _ = Arc::into_inner(journal).map(FolderJournal::remove);
+        }
         results.sort_by(|one: &TransferResult, other| one.address.cmp(&other.address));
         results
+    }
+
+    /// Removes the files that need not be transferred from `files`, and returns them with their results: an earlier
+    /// attempt has transferred them. Under [`Resume::Only`], a file that has changed since then is one of them, because
+    /// its result is an error.
+    fn resume_files(
+        &self,
+        location: &Location,
+        files: &mut Vec<PlannedFile>,
+        journal: &FolderJournal,
+    ) -> Vec<(PlannedFile, TransferResult)> {
+        let mut complete = Vec::new();
+        for mut file in std::mem::take(files) {
+            let object = location.named(&file.object);
+            match journal.earlier_result(&file, &object.address, self.settings.verify) {
+                Ok(Some(result)) => complete.push((file, result)),
+                Ok(None) => files.push(file),
+                Err(Error::CantResume(reason)) if self.settings.resume != Resume::Only => {
+                    file.restart_reason = Some(reason);
+                    files.push(file);
+                }
+                Err(error) => {
+                    let status = TransferStatus::Failed(error);
+                    let result = TransferResult::new(&file.path, &object, file.bytes, status);
+                    complete.push((file, result));
+                }
+            }
+        }
+        complete
     }
 
     /// Returns the expected outcome of the transfer of a file or stream of `bytes` bytes, without transferring it (a
@@ -384,6 +457,11 @@ impl TransferManager {
         };
         Ok(TransferResult::new(path, object, bytes, status.unwrap_or(TransferStatus::Planned)))
     }
+}
+
+/// Returns the absolute path of a file or folder, without links. It names the same command in every folder.
+fn absolute(path: &Path) -> String {
+    shown(&path.canonicalize().unwrap_or_else(|_| path.to_path_buf()))
 }
 
 /// Returns an error if the request has patterns for names although `source` is a single file.
@@ -429,12 +507,10 @@ struct TotalState {
 }
 
 impl TotalProgress {
-    fn new(files: &[PlannedFile], manager: &TransferManager, pool: Arc<Pool>) -> Self {
-        let bytes = files.iter().map(|file| file.bytes).sum();
+    fn new(files: u64, bytes: u64, manager: &TransferManager, pool: Arc<Pool>) -> Self {
         let state = Mutex::new(TotalState { bytes, ..TotalState::default() });
         let limit_bytes_per_s = manager.settings.limit_bytes_per_s;
-        let (observer, files) = (Arc::clone(&manager.observer), files.len() as u64);
-        Self { observer, pool, limit_bytes_per_s, began: Instant::now(), files, state }
+        Self { observer: Arc::clone(&manager.observer), pool, limit_bytes_per_s, began: Instant::now(), files, state }
     }
 
     /// Counts a file whose transfer has ended. If it was skipped or has failed, its size is removed from the total.

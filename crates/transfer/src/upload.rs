@@ -231,6 +231,7 @@ impl<'a> ObjectUpload<'a> {
     /// Verifies the object in the store, and returns the result of the upload.
     pub async fn finish(mut self, meta: &ObjectMeta) -> Result<TransferResult> {
         self.result.elapsed_s = self.began.elapsed().as_secs_f64();
+        self.result.etag = meta.etag.clone();
         self.manager.verify(self.to, meta, &mut self.result, UPLOAD_WORDS).await?;
         Ok(self.result)
     }

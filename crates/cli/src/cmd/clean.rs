@@ -109,20 +109,27 @@ fn interrupted(args: &Args) -> anyhow::Result<Vec<Result<String, String>>> {
         Ok(format!("{to}: incomplete, {}, last progress {age} ago; {ways}", source(transfer)))
     });
     // A path that can't be read is reported only once. If the user named folders, the search of these folders reports
-    // journals (the files for resuming transfers), so only notes of uploads are reported here.
-    let is_said_here = |path: &Path| args.folders.is_empty() || path.extension().is_some_and(|end| end == "note");
+    // journals of single files, so only notes of uploads and journals of folders are reported here.
+    let is_said_here = |path: &Path| args.folders.is_empty() || path.extension().is_none_or(|end| end != "journal");
     let unread = unread.into_iter().filter(|(path, _)| is_said_here(path)).map(|(_, error)| Err(error.to_string()));
     Ok(aborted.chain(named).chain(unread).collect())
 }
 
-/// Describes the source of an interrupted transfer and its progress: `1 MB of 3 MB from /data/a`.
+/// Describes the source of an interrupted transfer and its progress: `1 MB of 3 MB from /data/a`. The progress of a
+/// folder is `3120 of 5000 files (1 MB of 3 MB) from /data`.
 fn source(transfer: &InterruptedTransfer) -> String {
     let size = |bytes: u64| Unit::Byte.human(bytes as f64);
     let from = escape_controls(&transfer.from);
     match transfer.bytes {
         None => "from standard input".into(),
         Some(_) if !transfer.is_resumable => format!("from {from}"),
-        Some(bytes) => format!("{} of {} from {from}", size(transfer.done_bytes), size(bytes)),
+        Some(bytes) => {
+            let done = format!("{} of {}", size(transfer.done_bytes), size(bytes));
+            match transfer.files {
+                Some([complete, files]) => format!("{complete} of {files} files ({done}) from {from}"),
+                None => format!("{done} from {from}"),
+            }
+        }
     }
 }
 

@@ -135,6 +135,31 @@ fn a_journal_is_named_until_it_is_given_up() {
     }
 }
 
+/// The complete files of a folder stay if the transfer is given up.
+#[test]
+fn a_folder_is_named_until_it_is_given_up() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    fs::create_dir(state.join("folder")).unwrap();
+    (0..50).for_each(|index| fs::write(state.join(format!("folder/{index}")), vec![7; 100_000]).unwrap());
+    let (store, address) = start(Store::s3());
+    let arguments = ["put", "folder", &address, "--limit", "500kB/s", "--quiet", "--endpoint-url", &store.url()];
+    let mut child = of_store(&store, state, &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("a file is in the journal", || {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
+        state.join("ascertain/transfers").exists() && journals(state).concat().contains("done")
+    });
+    kill(child);
+    let named = clean(&store, state, &[]).stdout;
+    assert!(named.starts_with(&format!("{address}: incomplete, ")), "{named}");
+    assert!(named.contains(" of 50 files (") && named.contains(" of 5.000 MB) from "), "{named}");
+    let given_up = clean(&store, state, &["--give-up", "1ns"]).stdout;
+    assert!(given_up.starts_with(&format!("{address}: aborted, ")), "{given_up}");
+    assert!(journals(state).is_empty());
+    let is_stored = |index: usize| store.object("bucket", &format!("deep/a/{index}")).is_some();
+    assert!((0..50).any(is_stored));
+}
+
 /// If a download is given up, its incomplete file is removed too.
 #[test]
 fn a_download_is_given_up() {

@@ -147,7 +147,7 @@ fn ctrl_c_among_many_files_is_said_once() {
     wait_until("the store has received a request", || !store.seen().is_empty());
     send_signal(&child, "-TERM");
     let ran = ran(child.wait_with_output().unwrap());
-    let said = "interrupted: 3 of 3 files not transferred; run the same command with --skip-unchanged to resume\n";
+    let said = "interrupted: 3 of 3 files not transferred; run the same command to resume\n";
     assert_eq!((ran.code, &*ran.stderr, &*ran.stdout), (Some(130), said, ""));
 }
 

@@ -34,6 +34,9 @@ pub struct Attributes {
     pub modified: Option<SystemTime>,
 }
 
+/// A function that writes a time as the value of a metadata header.
+pub(super) type TimeFormat = fn(SystemTime) -> String;
+
 impl Attributes {
     /// Checks that the object at `address` can have all attributes that are set. `known` are the names of the fields
     /// that its `store` supports. [`Self::modified`] is not checked.
@@ -87,11 +90,7 @@ impl Attributes {
 
     /// Returns the headers for the metadata, each with its name and value. All names begin with `prefix`. `times` are
     /// the names under which the store keeps the time of modification, and functions that write the time.
-    pub(super) fn metadata_headers(
-        &self,
-        prefix: &str,
-        times: &[(&str, fn(SystemTime) -> String)],
-    ) -> Vec<(String, String)> {
+    pub(super) fn metadata_headers(&self, prefix: &str, times: &[(&str, TimeFormat)]) -> Vec<(String, String)> {
         let times = times.iter().filter_map(|(name, write)| Some((name.to_string(), write(self.modified?))));
         let mut all: BTreeMap<String, String> = times.collect();
         // The caller's own values take precedence.

@@ -1,13 +1,11 @@
 //! The differences between S3, older S3-compatible stores, and GCS. Most of them concern the checksums that a store
 //! verifies.
 
-use std::time::SystemTime;
-
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use md5::{Digest, Md5};
 
-use super::attributes::{decimal_seconds, rfc_3339, whole_seconds};
+use super::attributes::{TimeFormat, decimal_seconds, rfc_3339, whole_seconds};
 use super::client::{Headers, Response};
 use crate::crc64::{crc32c, crc32c_of_blocks};
 use crate::{Attributes, PartBody, crc64};
@@ -134,8 +132,7 @@ impl Dialect {
         match self {
             Self::S3 | Self::OldS3 => attributes.metadata_headers("x-amz-meta-", &[("mtime", decimal_seconds)]),
             Self::Google => {
-                let times: &[(&str, fn(SystemTime) -> String)] =
-                    &[("mtime", rfc_3339), ("goog-reserved-file-mtime", whole_seconds)];
+                let times: &[(&str, TimeFormat)] = &[("mtime", rfc_3339), ("goog-reserved-file-mtime", whole_seconds)];
                 attributes.metadata_headers("x-goog-meta-", times)
             }
         }

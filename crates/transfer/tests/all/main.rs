@@ -13,6 +13,8 @@ mod credentials;
 mod http;
 #[cfg(feature = "stores")]
 mod killed;
+#[cfg(feature = "stores")]
+mod killed_folder;
 #[cfg(all(feature = "stores", target_os = "linux"))]
 mod minio_azurite;
 #[cfg(feature = "stores")]

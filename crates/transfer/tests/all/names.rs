@@ -189,7 +189,7 @@ fn attributes_are_sent_however_an_object_is_stored() {
         ("x-ms-meta-mtime", "2012-11-27T18:15:05.120Z"),
     ];
     let azure = azure.into_iter().chain(general("x-ms-meta-owner")).collect();
-    let stores: [(&str, Vec<(&str, &str)>, &str); 3] = [
+    let stores = [
         ("s3://bucket/a", s3, "uploads="),
         ("gs://bucket/a", google, "uploads="),
         ("az://bucket/a", azure, "comp=blocklist"),

@@ -8,6 +8,7 @@ mod memory;
 mod outages;
 mod paths;
 mod resume;
+mod resume_folder;
 mod whole;
 
 use std::future::Future;

@@ -92,9 +92,12 @@ fn at(address: SocketAddr) -> Location {
     open("s3://bucket/name", &Options { environment, endpoint_url, timeout, ..Options::default() }).unwrap()
 }
 
-/// Records the outages that it receives.
+/// An outage: the server, the length of the silence in seconds, and the time that is left in seconds.
+type Seen = (String, f64, Option<f64>);
+
+/// Records the outages that it receives; `None` for the end of an outage.
 #[derive(Clone, Default)]
-struct Recorder(Arc<Mutex<Vec<Option<(String, f64, Option<f64>)>>>>);
+struct Recorder(Arc<Mutex<Vec<Option<Seen>>>>);
 
 impl Observer for Recorder {
     fn progress(&self, _progress: &Progress<'_>) {}
