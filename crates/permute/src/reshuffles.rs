@@ -50,9 +50,9 @@ pub enum Technique {
 pub struct Reshuffles {
     pub(crate) deal: Deal,
     contrast: Contrast,
-    /// Input of the exact arithmetic, which is used if the bounds of the rounding errors do not decide: the question
-    /// without the shift and scale of its null hypothesis, and the unrounded statistics of the data. `None` if exact
-    /// arithmetic cannot decide either.
+    /// Input of the exact arithmetic, which is used if the bounds of the rounding errors do not decide. It consists of
+    /// the question without the shift and scale of its null hypothesis, and the unrounded statistics of the data. `None`
+    /// if exact arithmetic cannot decide either.
     exactly: Option<(Question, exactly::Statistics)>,
     observed: Observation,
     /// Lower and upper bound of the distance between the data's comparison and the value that the null hypothesis

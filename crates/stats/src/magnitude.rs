@@ -75,8 +75,8 @@ const SCALES: [f64; 16] = {
     scales
 };
 
-/// The tails of the noise in the components. Each entry has two numbers about the part of the noise that follows
-/// Cauchy's distribution: its share of the noise, and how many times as wide it is as the rest.
+/// The tails of the noise in the components. A part of the noise follows Cauchy's distribution. Each entry has the share
+/// of this part, and its width as a multiple of the width of the rest.
 const TAILS: [(f64, f64); 4] = [(0.05, 5.0), (0.3, 10.0), (0.6, 15.0), (0.8, 50.0)];
 
 /// Shifts of the components, as multiples of the noise's width. A component with a shift leans towards one sign.

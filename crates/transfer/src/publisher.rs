@@ -1,8 +1,8 @@
-//! Gives complete downloads their final names, in batches. One request to the kernel writes all files of a batch to the
-//! disk; a request for each file would take most of the time of a folder of small files.
+//! Gives complete downloads their final names, in batches. One system call writes all files of a batch to the disk. With
+//! a call for each file, these calls would take most of the time of a folder of small files.
 //!
-//! If the machine loses power, each file is either complete under its final name, or has no final name, because a batch
-//! is on the disk before its first file is named. When the command ends successfully, the names are on the disk too.
+//! A batch is on the disk before its first file is named. So if the machine loses power, each file that has its final
+//! name is complete. When the command ends successfully, the names are on the disk too.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

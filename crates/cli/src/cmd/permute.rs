@@ -111,8 +111,8 @@ const ALTERNATIVES: &[Word<Alternative>] = &[
     (&["less"], "The second sample's statistic is less", Alternative::Less),
 ];
 
-/// A function that makes the sequential test. Its arguments are the value of `--alpha`, which is the chance of a false
-/// difference, and that of `--error`, which is the chance that the p-value is on the wrong side of `--alpha`.
+/// A function that makes the sequential test from the values of `--alpha` and `--error`. The first is the chance of a
+/// false difference. The second is the chance that the p-value is on the wrong side of `--alpha`.
 type MethodOf = fn(f64, f64) -> Method;
 
 const METHODS: &[Word<MethodOf>] = &[

@@ -123,7 +123,7 @@ impl Planner {
     /// Creates a planner for `files` files, which have `bytes` bytes together. Their own parts measure the link, so
     /// there is no probe. The latency is learned from the first request.
     #[must_use]
-    pub fn for_files(bytes: u64, files: usize, constraints: Constraints, seed: u64) -> Self {
+    pub(crate) fn for_files(bytes: u64, files: usize, constraints: Constraints, seed: u64) -> Self {
         if files <= 1 {
             return Self::new(bytes, constraints, None, seed);
         }
@@ -187,7 +187,7 @@ impl Planner {
 
     /// Returns the next part of a file that has `file_bytes` bytes left. The part has at least `least_bytes` bytes,
     /// unless it is the file's last part. `None` if enough parts are in flight at the time `now_s`.
-    pub fn next_part_of(&mut self, file_bytes: u64, least_bytes: u64, now_s: f64) -> Option<Ticket> {
+    pub(crate) fn next_part_of(&mut self, file_bytes: u64, least_bytes: u64, now_s: f64) -> Option<Ticket> {
         if self.under_way.len() >= self.constraints.max_concurrency {
             return None;
         }
@@ -225,10 +225,10 @@ impl Planner {
         self.under_way.len() < self.shape.concurrency
     }
 
-    /// Permits a second request for the part of `ticket`, if the first one is late at the time `now_s`, every other part
-    /// was handed out, and there is an unused connection. The second requests together carry at most [`EXTRA`] of all
-    /// bytes, but always at least one part.
-    pub fn repeat_late(&mut self, ticket: &Ticket, now_s: f64) -> Option<Ticket> {
+    /// Permits a second request for the part of `ticket` if the first one is late at the time `now_s`. Every other part
+    /// must have been handed out, and there must be an unused connection. The second requests together carry at most
+    /// [`EXTRA`] of all bytes, but always at least one part.
+    pub(crate) fn repeat_late(&mut self, ticket: &Ticket, now_s: f64) -> Option<Ticket> {
         let is_in_budget =
             self.extra_bytes == 0 || (self.extra_bytes + ticket.bytes) as f64 <= EXTRA * self.bytes as f64;
         let is_at_end = self.left == 0 && self.under_way.len() < self.constraints.max_concurrency;
@@ -242,7 +242,7 @@ impl Planner {
 
     /// Returns the median duration in seconds of the requests for about `bytes` bytes. `None` if there were too few.
     #[must_use]
-    pub fn usual_s(&self, bytes: u64) -> Option<f64> {
+    pub(crate) fn usual_s(&self, bytes: u64) -> Option<f64> {
         let alike = |one: &&Observation| one.bytes / 2 <= bytes && bytes / 2 <= one.bytes;
         let times: Vec<f64> = self.seen.iter().filter(alike).map(|one| one.seconds).collect();
         if times.len() >= COMPARED { median(times) } else { None }
@@ -251,18 +251,18 @@ impl Planner {
     /// Returns whether files of up to [`WHOLE_BYTES`] are not split. While there are at least as many files as
     /// connections, splitting a file would only cost requests.
     #[must_use]
-    pub fn sends_whole(&self) -> bool {
+    pub(crate) fn sends_whole(&self) -> bool {
         self.is_folder && self.files_left >= self.shape.concurrency
     }
 
     /// Removes `bytes` bytes and `files` files that were not handed out, and need not be transferred.
-    pub fn leave_out(&mut self, bytes: u64, files: usize) {
+    pub(crate) fn leave_out(&mut self, bytes: u64, files: usize) {
         (self.bytes, self.left) = (self.bytes.saturating_sub(bytes), self.left.saturating_sub(bytes));
         self.files_left = self.files_left.saturating_sub(files);
     }
 
     /// Adds a file that is transferred in addition, such as an object that is read back.
-    pub fn add(&mut self, bytes: u64) {
+    pub(crate) fn add(&mut self, bytes: u64) {
         (self.bytes, self.left, self.files_left) = (self.bytes + bytes, self.left + bytes, self.files_left + 1);
     }
 
@@ -287,7 +287,7 @@ impl Planner {
     }
 
     /// Records that a part was not transferred, because its transfer failed or was cancelled.
-    pub fn give_up(&mut self, ticket: &Ticket, now_s: f64) {
+    pub(crate) fn give_up(&mut self, ticket: &Ticket, now_s: f64) {
         self.pass(now_s);
         self.remove_under_way(ticket);
     }

@@ -17,7 +17,7 @@ const BUCKETS: u64 = 200;
 
 /// Simulates downloads by `streams` senders. `others` has the start and the end of unrelated traffic. Returns the bytes
 /// of IP packets that arrived in each interval. The second value is the moment at which the receiver sees that the
-/// link's credit (a number of bytes at the full rate) has run out; `None` if it sees no such moment.
+/// link's credit has run out; `None` if it sees no such moment. The credit is a number of bytes at the full rate.
 fn curve(
     conditions: &Conditions,
     rtt_ns: u64,
