@@ -25,7 +25,7 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["compare", "--precision", "1%", "true"], 2, "second command"),
     (&["compare", "--margin", "1%", "true"], 2, "second command"),
     // An option without an effect is an error.
-    (&["put", "/etc/passwd", "b", "--content-type", "text/plain"], 2, "has no media type"),
+    (&["put", "/etc/passwd", "b", "--content-type", "text/plain"], 2, "--content-type is not supported by a file"),
     (&["put", "/etc/passwd", "b", "--exclude", "passwd"], 2, "/etc/passwd: patterns apply only to folders"),
     (&["get", "/etc/passwd", "b", "--include", "*.x"], 2, "patterns apply only to folders, but this is a single file"),
     (&["compare", "--min-runs", "3", "--runs", "5", "true", "true"], 2, "--runs"),

@@ -40,9 +40,9 @@ fn limits_of_retries_are_options() {
         assert!(got.stderr.contains(&address.to_string()), "{options:?}: {}", got.stderr);
     }
     for (options, message) in [
-        (["--timeout", "5"], "not in a suitable unit"),
+        (["--timeout", "5"], "`5` needs a unit"),
         (["--timeout", "soon"], "soon"),
-        (["--retry-for", "10"], "not in a suitable unit"),
+        (["--retry-for", "10"], "`10` needs a unit"),
         (["--retry-for", "10 MB"], "10 MB"),
         (["--retries", "many"], "--retries"),
     ] {

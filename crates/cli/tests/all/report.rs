@@ -205,7 +205,7 @@ fn claims_are_counted_by_their_answers() {
     let compare = ascertain(state.path(), &[&by[..], &["true", MANY_FAULTS]].concat());
     assert!(compare.stdout.contains(" has more page faults than "), "{}{}", compare.stdout, compare.stderr);
     let all = ascertain(state.path(), &["report", "--all"]).stdout;
-    assert!(all.ends_with("1 claim: 1 more.\n"), "{all}");
+    assert!(all.contains(" has more page faults than ") && !all.contains("claim"), "{all}");
 }
 
 #[test]
