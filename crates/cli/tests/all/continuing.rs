@@ -108,12 +108,12 @@ fn what_is_undecided_says_how_to_go_on() {
     assert!(!ran.stderr.contains("undecided"), "{}", ran.stderr);
 }
 
-/// The figures that these commands print differ by chance, so no ratio is ever known to ±0.01 %.
+/// The numbers that these commands print are random, so no ratio is ever known to ±0.01 %.
 #[test]
 fn a_comparison_is_continued_until_its_precision_is_reached() {
     let state = tempfile::tempdir().unwrap();
     let compare = ["compare", "--metric", "x=([0-9]+)", "--better", "lower", "--max-time", "10min"];
-    let commands = ["date +x=1%N", "date +x=9%N"];
+    let commands = ["shuf -n 1 -i 1000-1999", "shuf -n 1 -i 9000-9999"];
     let ran = ascertain(state.path(), &[&compare[..], &["--quick"], &commands].concat());
     assert!(!ran.stderr.contains("precision"), "{}", ran.stderr);
     let ran = ascertain(state.path(), &["continue"]);
@@ -125,7 +125,10 @@ fn a_comparison_is_continued_until_its_precision_is_reached() {
     let run = runs(state.path()).pop().unwrap();
     let how =
         format!("; `ascertain continue {} --max-trials 80 --precision 0.01%`", run.file_name().unwrap().display());
-    let missed = on.stderr.lines().find(|line| line.starts_with("--precision 0.01% was not reached: `date +x=9%N` ±"));
+    let missed = on
+        .stderr
+        .lines()
+        .find(|line| line.starts_with("--precision 0.01% was not reached: `shuf -n 1 -i 9000-9999` ±"));
     assert!(missed.is_some_and(|line| line.contains(&how)), "{}", on.stderr);
     let again = ascertain(state.path(), &["continue", "--precision", "99%", "--max-trials", "100"]);
     assert!(again.stderr.contains(already) && !again.stderr.contains("not reached"), "{}", again.stderr);
