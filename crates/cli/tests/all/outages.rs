@@ -76,7 +76,8 @@ fn a_single_failure_is_json_too() {
     }
 }
 
-/// Starts a command that transfers a file slowly. Stops it as soon as its journal records a part.
+/// Starts a command that transfers a file slowly. Stops it as soon as its journal records a part. SIGINT would be
+/// ignored below `nohup` and `&`.
 fn stopped(state: &Path, arguments: &[&str]) -> Ran {
     let mut slow = command(state, arguments);
     slow.args(["--limit", "500kB/s"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -87,7 +88,7 @@ fn stopped(state: &Path, arguments: &[&str]) -> Ran {
         entries.flatten().filter_map(|entry| fs::read_to_string(entry.path()).ok()).any(is_unfinished)
     };
     wait_until("a part is complete", has_part);
-    send_signal(&child, "-INT");
+    send_signal(&child, "-TERM");
     ran(child.wait_with_output().unwrap())
 }
 
@@ -106,7 +107,7 @@ fn a_stop_says_whether_the_same_command_resumes() {
     let child = stopped.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = || fs::read_dir(state.path().join("store")).unwrap().count() > 1;
     wait_until("the upload has begun", begun);
-    send_signal(&child, "-INT");
+    send_signal(&child, "-TERM");
     let stopped = ran(child.wait_with_output().unwrap());
     assert_eq!((stopped.code, stopped.stderr.trim_end()), (Some(130), "interrupted"));
 }
