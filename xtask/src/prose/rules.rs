@@ -21,7 +21,7 @@ const PHRASES: &[&str] = &[
     "as it was",
 ];
 
-/// Nouns that must not stand between two articles, as in `a line a claim` for `one line per claim`.
+/// Nouns for which "an X a Y" is refused. The correct form is "one X per Y".
 const PER: &[&str] = &["line", "row", "dot", "cell", "file", "value", "page"];
 
 /// A rule that a sentence or a comment breaks.
@@ -29,7 +29,7 @@ const PER: &[&str] = &["line", "row", "dot", "cell", "file", "value", "page"];
 pub enum Rule {
     /// The sentence begins with a clause that is used as a noun.
     Start,
-    /// The sentence contains one of [`PHRASES`], or a noun of [`PER`] between two articles.
+    /// The sentence contains one of [`PHRASES`], or a noun of [`PER`] in "an X a Y".
     Phrase,
     /// The sentence has more than [`MAX_WORDS`] words.
     LongSentence,
