@@ -1,4 +1,4 @@
-//! Tests whether a URL answers in time often enough: `cargo run --release --example url --
+//! Tests whether a URL answers at least 90 % of requests within two seconds: `cargo run --release --example url --
 //! http://localhost:8080/health`.
 #![allow(clippy::print_stdout)]
 

@@ -27,8 +27,8 @@
 //! `cargo bench --bench NAME -- --help` lists the options. They mean the same as those of `ascertain compare`, but the
 //! default margin is `--margin 1%`. Even two identical functions may differ by up to a percent, because they are at
 //! different addresses in the program. Without a margin, the answer for them would be that one is faster, which is
-//! correct but not useful: after a change of the code, you want to read *same*. With `--margin 0`, the answer only
-//! counts which function won more pairs.
+//! correct but not useful: after a change of the code, you want to read *same*. With `--margin 0`, the answer is which
+//! function won more pairs, however small the difference is.
 //!
 //! After the answers, a group is measured until the interval of each ratio and each median is at most ±1 %. The time
 //! limit for this is half a second for each function, which includes the time for the answers. `--precision` sets
@@ -118,7 +118,7 @@
 //! | `bench_with_input(BenchmarkId::new("f", n), &data, \|b, data\| b.iter(\|\| f(data)))` | `#[divan::bench(args = […])]` | `.at("n", n).function_with_input("f", &data, f)` |
 //! | `iter_batched(setup, f, size)` | `with_inputs(setup).bench_values(f)` | `.function_with_setup("f", setup, f)` |
 //! | `iter_batched_ref(setup, f, size)` | `with_inputs(setup).bench_refs(f)` | `.function_with_setup_ref("f", setup, f)` |
-//! | `iter_with_large_drop(f)` | the returned value is never in the time | `.function_with_setup("f", \|\| (), \|()\| f())` |
+//! | `iter_with_large_drop(f)` | dropping the returned value is never measured | `.function_with_setup("f", \|\| (), \|()\| f())` |
 //! | `BatchSize` | | at most 1,024 inputs exist at once, and no more than are created in 10 ms |
 //! | `to_async(runtime).iter(f)` | | `.function("f", \|\| runtime.block_on(f()))` |
 //! | `throughput(Throughput::Bytes(n))` | `counter(BytesCount::new(n))` | `.throughput(Throughput::Bytes(n))`, for all functions at an input |

@@ -8,8 +8,8 @@ use ascertain_engine::plan::{Config, Plan, UseCase};
 use crate::compare::{self, Compare};
 use crate::error::Error;
 
-/// Time limit of one execution of the command. The result is about differences that a comparison detects within a
-/// minute, so a longer execution is of no use.
+/// Time limit of one execution of the command. The result is the smallest difference that a comparison detects within a
+/// minute. A command that takes longer cannot be compared within a minute.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A request to measure how noisy this machine is, by a command that is compared with itself. Pass the result to

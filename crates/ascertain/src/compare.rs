@@ -36,9 +36,9 @@ pub struct Compare {
     /// [`command::counters`], or a [printed](CommandSet::printed) metric. If it is a counter, the counters are observed
     /// too. The table also shows the other observed metrics.
     pub metric: String,
-    /// Settings for measuring and judging; by default the result of [`config()`]. `exact_trials` is the exact number of
-    /// trials, and `table_trials` is the minimum. A `margin` of `Some(0.0)` means no margin. A `margin` of `None` means
-    /// [`GATE_MARGIN`] if there is a gate, and no margin otherwise.
+    /// Settings for measuring and judging; by default the result of [`config()`]. `exact_trials` sets an exact number
+    /// of trials; `table_trials` sets only a minimum. A `margin` of `Some(0.0)` means no margin. A `margin` of `None`
+    /// means [`GATE_MARGIN`] if there is a gate, and no margin otherwise.
     pub config: Config,
 }
 

@@ -62,7 +62,8 @@ pub struct Permute {
 /// ```
 ///
 /// # Errors
-/// If the samples can't answer the question: a sample is empty, or the sign of a ratio is undefined.
+/// If the samples can't answer the question. For example, a sample is empty, or a ratio is requested and a value is not
+/// positive.
 pub fn permute(asked: Permute, stop: &Stop, observe: &mut dyn FnMut(&Progress)) -> Result<Permutation, Error> {
     let Permute { samples, unit, question, method, budget, seed } = asked;
     let described = |(sample, heading): &HeadedSample| {

@@ -14,10 +14,11 @@ pub struct Power {
     /// True rates for which to predict the verdict. If empty, rates around the claimed one are chosen. For
     /// [`Question::Order`], a true rate is the share of pairs that one command wins.
     pub true_rates: Vec<f64>,
-    /// Highest probability that the verdict is wrong. If a run has several claims, this is the share of one claim.
+    /// Highest probability that the verdict is wrong. If a run has several claims, give the part of the run's error
+    /// probability that one claim gets.
     pub error: f64,
-    /// Maximum number of trials; if it is reached, the verdict stays undecided. The default is enough if the odds of
-    /// failure are in truth a fifth lower than claimed.
+    /// Maximum number of trials; if it is reached, the verdict stays undecided. The default is usually enough for a
+    /// verdict if the true odds of failure are a fifth lower than claimed.
     pub max_trials: Option<u64>,
 }
 
@@ -40,8 +41,8 @@ pub enum Question {
 }
 
 impl Power {
-    /// Returns the claimed rate, the margin, and the error probability of each verdict. [`Question::Order`] counts as
-    /// the claim that one command wins at least half of the pairs.
+    /// Returns the claimed rate, the margin, and the error probability of each verdict. For [`Question::Order`], the
+    /// claim is that one command wins at least half of the pairs.
     fn terms(&self) -> (f64, Option<f64>, f64) {
         match self.question {
             Question::AtLeast { rate, margin, two_sided: false } => (rate, margin, self.error),
@@ -174,8 +175,9 @@ fn rounded(rate: f64) -> f64 {
     if rate < 0.5 { short } else { format!("{:.15}", 1.0 - short).parse().unwrap_or(rate) }
 }
 
-/// Returns the default maximum of trials, at most a million. It is three times the number that a verdict is expected to
-/// need, rounded up. That number assumes that the true odds of failure are a fifth lower than claimed.
+/// Returns the default maximum of trials: three times the expected number, rounded up, but at most a million. The
+/// expected number of trials until the verdict is computed for true odds of failure that are a fifth lower than
+/// claimed.
 fn enough_trials(rate: f64, error: f64) -> u64 {
     let needed = 3.0 * (1.0 / error).ln() / expected_growth(rate, with_odds(rate, 0.8));
     let mut round = (0..6).flat_map(|exponent| [1, 2, 5].map(|digit| digit * 10_u64.pow(exponent)));

@@ -27,9 +27,9 @@ pub struct Slo {
     /// `memory_peak`, `exit` or a [printed](CommandSet::printed) metric. If no condition is on `exit`, the exit code
     /// must be 0.
     pub require: Vec<String>,
-    /// Time over which the first trials are spread: as many trials as are needed at least to show that the objective
-    /// holds. Later trials follow at the same mean distance. With `None`, each trial follows the previous one
-    /// immediately.
+    /// Time over which the first trials are spread. The number of these trials is the smallest one that can show that
+    /// the objective holds. Later trials follow at the same mean distance. With `None`, each trial follows the previous
+    /// one immediately.
     pub spread: Option<Duration>,
     /// Tolerance around the required share. If the true share is within it, either verdict is acceptable.
     pub margin: Option<f64>,

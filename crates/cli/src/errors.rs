@@ -52,7 +52,8 @@ pub fn with_option(error: anyhow::Error) -> anyhow::Error {
 pub const EVIDENCE_OPTIONS: &str = " (--evidence DIR, --no-evidence)";
 
 /// Returns the option that solves the problem, to be appended to the error's message; `None` if there is none. If the
-/// message suggests several solutions, the option must be for the last one, because it follows directly.
+/// message suggests several solutions, the option must belong to the last solution, because the option is printed right
+/// after the message.
 fn option(error: &anyhow::Error) -> Option<String> {
     use ascertain::Error::{Engine, Evidence, TooManyTrials};
     use ascertain_engine::samples::Error::{Column, TooLong};

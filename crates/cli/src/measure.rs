@@ -175,9 +175,9 @@ fn unmeasured(run: &RunResult) -> &'static str {
     }
 }
 
-/// Returns a note if a comparison ended before it reached the precision that the user requested, with the precision
-/// that it reached. The note has the command that continues the run, unless an answer `is_undecided` or the run was
-/// interrupted, because another note then has it.
+/// Returns a note if a comparison ended before it reached the precision that the user requested. The note has the
+/// precision that was reached, and the command that continues the run. If the run was interrupted or an answer
+/// `is_undecided`, the note lacks this command, because another note has it.
 fn missed_precision(run: &RunResult, is_undecided: bool) -> Option<String> {
     let RunResult { plan, outcome, .. } = run;
     // A precision with a time limit of its own is the default of `compare`.

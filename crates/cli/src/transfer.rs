@@ -59,7 +59,7 @@ pub struct TransferOptions {
     #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u16).range(1..=1024),
           help_heading = "Transfer")]
     connections: u16,
-    /// Highest transfer rate: `10MB/s`, `10MB` or `10000000` (both per second), or `100Mbit/s`
+    /// Highest transfer rate, such as `100Mbit/s` or `10MB/s`; `10MB` and `10000000` also mean 10 MB per second
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Transfer")]
     limit: Option<u64>,
     /// Latency that the transfer may add to the network path, to leave room for other traffic; without a value, 20ms
@@ -90,7 +90,7 @@ pub struct TransferOptions {
     /// Keep no journal; an interrupted transfer can't be resumed
     #[arg(long, conflicts_with_all = ["fresh", "resume"], help_heading = "Transfer")]
     no_journal: bool,
-    /// Keep the modification times of files: `put` stores them as metadata like rclone, `get` restores them
+    /// Keep the modification times of files: `put` stores them as metadata in rclone's format, `get` restores them
     #[arg(long, help_heading = "Files")]
     preserve: bool,
     #[command(flatten)]
@@ -384,7 +384,7 @@ const RESUME: &[Word<Resume>] = &[
 /// An observer that shows the progress of transfers, and outages, on one line.
 struct ProgressLine {
     line: Line,
-    /// The share of the work that is done and its sentence, as they were drawn last without an outage.
+    /// The latest progress that was reported: the share of the work that is done, and a sentence.
     latest: Mutex<(f64, String)>,
 }
 

@@ -103,7 +103,7 @@ fn arm(variant: &str) -> Arm {
     Arm { variant: variant.into(), point: Point::default().with("elements", 187_500).with("type", "f32") }
 }
 
-/// A time with all its digits, and a whole number.
+/// Returns the two samples of a trial: a time whose text needs all digits of a double, and a whole number of bytes.
 fn samples(trial: u64) -> [Sample; 2] {
     let noise = trial.wrapping_mul(0x9e37_79b9_7f4a_7c15) as f64 / u64::MAX as f64;
     let sample = |metric, value| Sample { metric, key: "".into(), offset_ns: 0, value, status: Status::Ok };

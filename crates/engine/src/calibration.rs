@@ -169,8 +169,8 @@ mod tests {
         assert_eq!(seen(&noise(5.0), 100), None, "this noise hides even twice the time");
     }
 
-    /// The result must lie between two known values. No test can detect a smaller difference than the first, and a sign
-    /// test needs the second.
+    /// The result must lie between two known values. The first is the smallest difference that any test can detect. The
+    /// second is the smallest difference that a sign test detects, plus a tenth.
     #[test]
     fn what_is_seen_lies_between_what_is_known_of_tests() {
         let (pairs, scale, error) = (200.0_f64, 0.01, 0.0005_f64);

@@ -14,7 +14,7 @@ pub enum Error {
         /// The reason why the claim's rate, margin or error is invalid.
         reason: ascertain_stats::Error,
     },
-    /// The error probability of the run is this number, which is not above 0 and below 1.
+    /// The run's error probability is not strictly between 0 and 1. The field has the invalid number.
     #[error("invalid error {0}; give a probability between 0 and 1, such as 0.001")]
     NotAnError(f64),
     /// The claims that set an error probability leave too little of the run's error probability for the other claims.

@@ -61,8 +61,8 @@ pub enum Reason {
         most_trials: Option<u64>,
         /// `true` if the run was interrupted before its time limit.
         is_interrupted: bool,
-        /// `true` if the run also spent time on other claims. It then needs more time than `least` states, which is for
-        /// this claim alone.
+        /// `true` if the run also spent time on other claims. The claim then needs more time than `least` states,
+        /// because `least` is for a run with this claim alone.
         is_shared: bool,
     },
     /// A verdict or answer had been reached, but later trials contradict it, so it is withdrawn.
@@ -410,18 +410,18 @@ pub enum Remark {
     },
     /// Requests were sent too slowly or too late, or the system refused to send them.
     Overload {
-        /// Number of trials with at least one of these problems.
+        /// Number of limited trials, which are trials with at least one of these problems.
         limited: u64,
         /// Total number of trials of the arm, including warm-up trials.
         trials: u64,
         /// Rate at which requests should have been sent, per second.
         wanted_per_s: f64,
-        /// Rate at which requests were sent in the last of these trials, per second.
+        /// Rate at which requests were sent in the last limited trial, per second.
         sent_per_s: f64,
-        /// Delay that 1 % of the requests reached or exceeded in the last of these trials, in nanoseconds. It is 0 if
+        /// Delay that 1 % of the requests reached or exceeded in the last limited trial, in nanoseconds. It is 0 if
         /// delays were not the problem.
         late_ns: f64,
-        /// Number of requests that the system refused to send in the last of these trials.
+        /// Number of requests that the system refused to send in the last limited trial.
         refused: u64,
     },
     /// A command does less work if its output goes to `/dev/null`.

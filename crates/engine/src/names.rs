@@ -33,8 +33,9 @@ pub fn by_nearness<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
 /// Minimum length in bytes of a word that is searched for in known words. Shorter words occur in too many of them.
 pub const LEAST_LENGTH: usize = 3;
 
-/// Returns how similar a known word is to `word`, from 0 to 1. The result is higher if the known word contains `word`:
-/// 1 to 2, and 2 to 3 if it begins with `word`.
+/// Returns how similar a known word is to `word`. The number is between 0 and 1, according to the letters that differ.
+/// If the known word contains `word`, the number is higher by 1; if it begins with `word`, by 2. Both apply only to a
+/// `word` of at least [`LEAST_LENGTH`] bytes.
 fn likeness(word: &str, known: &str) -> f64 {
     let bonus = match known.find(word).filter(|_| word.len() >= LEAST_LENGTH) {
         Some(0) => 2.0,

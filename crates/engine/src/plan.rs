@@ -87,8 +87,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns a pair for each arm except the first at its point. The pair has the arm, then the first arm at the same
-    /// point.
+    /// Returns the pairs of arms to compare. Of all arms with the same point (combination of levels), each arm is
+    /// paired with the first one. A pair has the arm, then the first arm.
     #[must_use]
     pub fn with_the_first(&self) -> Vec<[&Arm; 2]> {
         let versus = self.arms.iter().filter_map(|arm| {

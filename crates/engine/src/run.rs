@@ -43,9 +43,9 @@ const FEW: u64 = 64;
 /// must wait until then. Afterwards, tables get every other slice of the time, so that a claim that cannot be decided
 /// does not leave a table empty.
 const CLAIMS_SHARE: f64 = 0.75;
-/// Inverse of a share of the run's time; 4 means a quarter. Pilots come before all other trials until they have used
-/// this share. Afterwards, pilots may take up to half of the elapsed time. A pilot prepares a lane, a group of arms
-/// that are measured together, and runs its warm-up trials.
+/// Inverse of a share of the run's time: 4 means a quarter. A pilot prepares a lane, a group of arms that are measured
+/// together, and runs its warm-up trials. Until pilots have used this share of the time, they come before all other
+/// trials. Afterwards, pilots may take up to half of the elapsed time.
 const PILOTS_SHARE: u64 = 4;
 
 /// Measures a plan in randomised trials. Stops when every claim is decided and every table is full, when the time is

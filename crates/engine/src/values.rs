@@ -43,7 +43,7 @@ impl Bounds {
     }
 
     /// Returns the number if it is known exactly, else the middle of its range if the range has two bounds. A lower
-    /// bound of zero does not count as a bound, because a ratio is always above zero. Tables, plots and sentences show
+    /// bound of zero does not count, because it says nothing about a time or a ratio. Tables, plots and sentences show
     /// this value.
     pub fn estimate(self) -> Option<f64> {
         let is_bounded = self.low.is_finite() && self.high.is_finite() && self.low != 0.0;
@@ -88,8 +88,9 @@ impl Bounds {
         }
     }
 
-    /// Returns the natural logarithm of this number, which must be a ratio. It is infinite if the ratio is only known
-    /// to be above 1 (or below 1). Returns `None` if not even that is known.
+    /// Returns the natural logarithm of this number, which must be a ratio. If the ratio is a range on one side of 1,
+    /// the result is for the end that is farther from 1, and may be infinite. Returns `None` if the ratio may be above
+    /// or below 1.
     pub fn log_ratio(self) -> Option<f64> {
         match self {
             Bounds { low, high } if low >= 1.0 => Some(high.ln()),

@@ -12,10 +12,10 @@ use ascertain_sys::{clock, files};
 use crate::error::Error;
 use crate::runs;
 
-/// Deletes the runs in the folder `below`, except those that are protected. `keep` protects this many of the latest
-/// runs, and `older_than` protects all runs that are younger than this. A run that is being written, a folder that was
-/// renamed, and a folder without a `run.json` are never deleted. With `dry_run`, returns the same list but deletes
-/// nothing.
+/// Deletes the runs in the folder `below`, except those that are protected. `keep` is the number of latest runs that
+/// are protected. `older_than` is the age up to which all runs are protected. A run that is being written, a folder
+/// that was renamed, and a folder without a `run.json` are never deleted. With `dry_run`, deletes nothing, and returns
+/// the runs that would be deleted.
 ///
 /// # Errors
 /// If there are no runs, or the folder can't be read.

@@ -27,8 +27,9 @@ Examples:
 
 /// Run the daemon that reports when each CPU was interrupted
 ///
-/// The daemon is the slow side of an asymmetric memory barrier (`ascertain_sync::barrierd`). A program that waits until
-/// each CPU has been interrupted or is idle needs no fence on the fast side. The daemon sleeps while no program waits.
+/// Programs use the daemon for asymmetric memory barriers (`ascertain_sync::barrierd`). The threads on the fast side of
+/// such a barrier need no fence. A thread on the slow side waits until each CPU has been interrupted or is idle. The
+/// daemon sleeps while no program waits.
 ///
 /// The daemon runs until SIGTERM or Ctrl-C, as the user `nobody` and with no capability other than CAP_BPF. Exit code
 /// 4: the machine or the user can't run the daemon, or no daemon answers --status.

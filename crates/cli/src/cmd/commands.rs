@@ -49,9 +49,9 @@ pub struct Starting {
     /// Destination of the output of the commands: `discard`, `null`, `pipe`, `inherit` or a file (once for all
     /// commands, or one for each) [default: discard]
     ///
-    /// `discard` is a device that programs do not recognise. `null` is /dev/null; some programs do less work if they
-    /// detect it. `pipe` reads the output and throws it away. `inherit` shows the output here, instead of the progress
-    /// line.
+    /// `discard` throws the output away in a way that programs do not detect. `null` is /dev/null; some programs do
+    /// less work if they detect it. `pipe` reads the output and throws it away. `inherit` shows the output here,
+    /// instead of the progress line.
     #[arg(long, value_name = "WHERE", value_parser = output, value_hint = ValueHint::FilePath,
           help_heading = "Commands")]
     output: Vec<Output>,
@@ -72,9 +72,9 @@ impl Starting {
         self.shell.as_deref().and_then(named_shell)
     }
 
-    /// Returns the shell, if any, and the commands to run. If `--shell` has no value, the first of `commands` is the
-    /// shell if it is only the name of one, because hyperfine expects the shell there. A first command that merely
-    /// contains such a name is ambiguous, and an error.
+    /// Returns the shell, if any, and the commands to run. In hyperfine, the word after `--shell` is the shell. If
+    /// `--shell` has no value, and the first of `commands` is only the name of a shell, that name is therefore the
+    /// shell. A first command that merely contains the name of a shell is ambiguous, and an error.
     pub fn shell_and_commands<'c>(&self, commands: &'c [String]) -> anyhow::Result<(Option<String>, &'c [String])> {
         let is_bare = self.shell.as_deref() == Some("");
         let Some((first, rest)) = commands.split_first().filter(|_| is_bare) else {

@@ -59,7 +59,7 @@ pub struct Args {
     ignore_failure: Option<OnFailure>,
     /// Metric to compare: `wall`, `user`, `system`, `memory_peak`, a counter such as `page_faults`, or a printed figure
     ///
-    /// A figure that the commands print is a regular expression, as in `throughput=([0-9.]+) MB/s`, or a path in JSON
+    /// A printed figure is given by a regular expression, as in `throughput=([0-9.]+) MB/s`, or by a path in JSON
     /// output, as in `json:.stats.p99`. If you repeat the option, the first metric is compared. The others must be
     /// printed figures, which the table shows too.
     #[arg(long, value_name = "METRIC", default_value = "wall", help_heading = "Judging")]

@@ -29,8 +29,8 @@ pub struct Args {
     /// Address: s3://BUCKET/NAME, gs://BUCKET/NAME, az://CONTAINER/NAME or a path
     ///
     /// An address that ends with a slash stands for all objects whose names begin with it. Without a slash, it stands
-    /// for the object with this name and the objects below a folder with this name. In a name that no object has, `*`,
-    /// `**`, `?`, `[ab]` and `{a,b}` are a pattern.
+    /// for the object with this name and the objects below a folder with this name. If no object has exactly the given
+    /// name, `*`, `**`, `?`, `[ab]` and `{a,b}` in the name are a pattern.
     #[arg(value_name = "ADDRESS", value_hint = ValueHint::AnyPath)]
     address: OsString,
     #[command(flatten)]

@@ -36,7 +36,8 @@ pub struct Args {
     /// True rate for which to predict the verdict; repeat the option for more rates [default: rates around the claim]
     #[arg(long = "true", value_name = "RATE", value_parser = true_rate)]
     true_rates: Vec<f64>,
-    /// Highest chance that the verdict is wrong; if a run has several claims, the share of one of them
+    /// Highest chance that the verdict is wrong; if a run has several claims, give the part of the run's error that one
+    /// claim gets
     #[arg(long, value_name = "E", default_value = "0.001", value_parser = share)]
     error: f64,
     /// Give each verdict half of the error (by default each has all of it, because only one can be wrong)
@@ -45,8 +46,8 @@ pub struct Args {
     /// Tolerance around the claimed rate: inside it, either verdict is acceptable
     #[arg(long, value_name = "D", value_parser = positive_share)]
     margin: Option<f64>,
-    /// Maximum number of trials, after which the verdict stays undecided [default: enough if the odds of failure are a
-    /// fifth lower than claimed]
+    /// Maximum number of trials, after which the verdict stays undecided [default: usually enough for a verdict if the
+    /// true odds of failure are a fifth lower than claimed]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 53))]
     max_trials: Option<u64>,
     /// File for the plot, as an SVG; with `-`, only the SVG is printed, to standard output

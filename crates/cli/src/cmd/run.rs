@@ -253,8 +253,8 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     Ok(Table { experiment: spec.id.clone(), arms })
 }
 
-/// Returns the level that is measured if the user requests the level `text`. The experiment may change it, such as a
-/// name into an address. Then a note is printed, unless `is_quiet`.
+/// Returns the level that is measured if the user requests the level `text`. The experiment may replace the requested
+/// level, for example a name by its address. Unless `is_quiet`, a note then reports the replacement.
 fn settled(experiment: &dyn Experiment, factor: &Factor, text: &str, is_quiet: bool) -> anyhow::Result<Level> {
     let asked = level(factor, text)?;
     let settled = experiment.settled(&factor.name, asked.clone());
@@ -371,8 +371,8 @@ mod tests {
 
     use super::*;
 
-    /// An arm is real if its variant or one of its levels selects a real system instead of the emulated one. No arm of
-    /// an experiment without emulation counts as real here.
+    /// An arm is real if its variant or one of its levels selects a real system instead of the emulated one. If an
+    /// experiment emulates nothing, none of its arms counts as real, because there is nothing to distinguish them from.
     #[test]
     fn what_is_real_is_told_from_what_is_emulated() {
         let arm =

@@ -32,8 +32,8 @@ fn the_usual_metrics_are_five() {
     );
 }
 
-/// At this error, four pairs are enough on a quiet machine. If other load delays the short command in some pairs, the
-/// run needs more pairs, but the answer is the same.
+/// With an error probability of 0.2, four pairs are enough on a quiet machine. If other load delays the short command
+/// in some pairs, the run needs more pairs, but the answer is the same.
 #[test]
 fn compare_speaks_to_people() {
     let state = tempfile::tempdir().unwrap();

@@ -250,7 +250,8 @@ fn interrupting_the_slow_ones_does_not_drop_them() {
     assert!(wall["max"].is_null() && wall["limit"].as_f64() >= Some(100e6), "{wall}");
 }
 
-/// If the process is killed during a call, the time of the call is unknown, so it counts against either verdict.
+/// If the process is killed during a call, the time of the call is unknown. The call therefore counts as evidence
+/// against *holds* and also as evidence against *refuted*.
 #[cfg(target_os = "linux")]
 #[test]
 fn killing_the_slow_ones_does_not_drop_them() {

@@ -121,8 +121,8 @@ fn a_terminal_shows_the_curve_and_a_sentence() {
     assert!(addresses.iter().all(|server| curve.contains(&server.to_string())), "{curve}");
 }
 
-/// One server never gets the record, and the other one never answers. If the machine stalls for the whole second, the
-/// first may seem not to answer either.
+/// One server never gets the record, and the other one never answers. The time limit is one second. If the machine
+/// stalls for that long, the first server may seem not to answer either.
 #[test]
 fn what_does_not_come_in_time_is_said() {
     let state = tempfile::tempdir().unwrap();

@@ -1,5 +1,6 @@
-//! Tests every option that is a path with every kind of object that the path may lead to, and every level with a secret
-//! in it. The options come from the program's own definition, so new options are tested automatically.
+//! Tests the options whose value is a path, each with every kind of object that a path can lead to. Also tests that a
+//! secret in the level of a factor is never written to a file. The options come from the program's own definition, so
+//! new options are tested automatically.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};

@@ -51,7 +51,7 @@ fn limits_of_retries_are_options() {
     }
 }
 
-/// Programs read the failure of a single file as they read the failures of several files.
+/// The failure of a single file must have the same form in JSON as the failures of several files.
 #[test]
 fn a_single_failure_is_json_too() {
     let state = tempfile::tempdir().unwrap();
@@ -112,8 +112,8 @@ fn a_stop_says_whether_the_same_command_resumes() {
     assert_eq!((stopped.code, stopped.stderr.trim_end()), (Some(130), "interrupted"));
 }
 
-/// The variable names the folder with the small file system in the process that [`a_full_disk_says_how_to_resume`]
-/// starts.
+/// Name of the environment variable that has the path of the small file system. [`a_full_disk_says_how_to_resume`] sets
+/// the variable for the process that it starts.
 const SMALL: &str = "ASCERTAIN_TEST_SMALL";
 
 #[test]

@@ -14,7 +14,8 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::common::{MANY_FAULTS, Ran, ascertain, command, ran, runs, send_signal, write_script};
 
 /// Command line of a command that waits for a file, so that a test can look at the progress during the first
-/// observation. Then it takes a second, so that the 14 pairs of an answer take longer than the time limit of 12 s.
+/// observation. After the wait, the command takes a second. An answer needs at least 14 pairs, which take longer than
+/// the time limit of 12 s.
 const WAITS: &str = "sh -c 'until [ -e go ]; do sleep 0.02; done; sleep 1'";
 
 /// The note after the first pair, about the time that an answer needs.

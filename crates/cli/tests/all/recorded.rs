@@ -1,4 +1,4 @@
-//! Tests that runs which a release recorded stay readable.
+//! Tests that runs recorded by an earlier release can still be read.
 
 use std::fs;
 use std::os::unix::process::CommandExt;

@@ -1,4 +1,4 @@
-//! Tests that arms that this machine can't measure are reported once per reason, in every format.
+//! Tests the reports about arms that this machine can't measure: each reason must appear once, in every format.
 
 use ascertain_sys::machine;
 

@@ -77,8 +77,8 @@ impl<'a> Notes<'a> {
     }
 
     /// Returns the value if there are no mistakes, else the error with all mistakes, in file order. A mistake at the
-    /// beginning of a claim is about a missing key. It comes after the claim's other mistakes, because a misspelled key
-    /// is often the cause.
+    /// beginning of a claim is about a missing key. Often the key is there but misspelled, which is another mistake of
+    /// the same claim. The missing key is therefore reported after the claim's other mistakes.
     pub(super) fn finish<T>(mut self, value: T) -> Result<T, ClaimsFileError> {
         self.tables.sort_unstable();
         let tables = &self.tables;

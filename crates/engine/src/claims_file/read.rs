@@ -246,7 +246,7 @@ fn check_arms(claims: &[Claim], fields: &Fields<'_>, notes: &mut Notes<'_>) {
     }
 }
 
-/// The default rate of comparisons, which makes a claim about the median trial.
+/// The default rate of a comparison. At this rate, the claim is about the median trial.
 pub(super) const COMPARISON_RATE: f64 = 0.5;
 
 /// Reads the keys of a claim that do not depend on its subject: its texts, its rate, margin and error, and its limits.

@@ -241,8 +241,8 @@ fn axis_levels(axis: &Entry<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<V
     (notes.count() == count_before).then_some(levels)
 }
 
-/// Returns the factor that the entry's key names. If there is no such factor, reports a mistake, with a list of the
-/// keys that are allowed. `beside` is an allowed key that is not a factor, for this list.
+/// Returns the factor that the entry's key names. If there is no such factor, reports a mistake that lists the allowed
+/// keys. These are the factors and the key `beside`, if it is given.
 pub(super) fn factor<'s>(
     entry: &Entry<'_>,
     spec: &'s Spec,

@@ -81,8 +81,8 @@ impl KnownRun {
     }
 }
 
-/// Returns whether this user has recorded or continued the run on this machine, with the plan that is now in its
-/// folder.
+/// Returns whether this user has recorded or continued the run on this machine. The plan that was used must equal the
+/// plan that is now in the run's folder.
 #[must_use]
 pub fn is_known(known: &Path, header: &Header) -> bool {
     let words = path(known, &header.run_id).and_then(|path| Words::read(&path, MARK));
@@ -103,8 +103,9 @@ fn path(known: &Path, run_id: &str) -> Option<PathBuf> {
     is_run_id(run_id).then(|| known.join(run_id))
 }
 
-/// Returns the plan as JSON, for comparison with another plan. Reading a number from JSON can change its last digit.
-/// Writing and reading the plan twice makes the digits stable, so a new plan equals the same plan from `run.json`.
+/// Returns the plan as JSON, for comparison with another plan. Reading a number from JSON can change its last digit. If
+/// the plan is written and read twice, further passes no longer change it. A plan that was just made then equals the
+/// same plan from `run.json`.
 fn plan_of(header: &Header) -> io::Result<Value> {
     let mut plan = serde_json::to_value(&header.plan)?;
     for _ in 0..2 {

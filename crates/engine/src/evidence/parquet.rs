@@ -25,7 +25,7 @@ use super::folder::{PARQUET, checksum_of_file, replace};
 use super::lines::LineReader;
 use super::row::{Row, RowReader};
 
-/// The end of the message of [`Error::NoRows`], after a semicolon. It tells the user what else would help.
+/// The end of the message of [`Error::NoRows`], after a semicolon: another way to restore the rows.
 pub(super) const WITHOUT_LINES: &str = "or restore its trials.parquet, which has the same rows";
 /// Number of rows in a row group. The writer holds a group in memory (about 20 MB). Readers can skip groups, or read
 /// several in parallel. Tests use a small number, so that a few rows need several groups.

@@ -47,7 +47,7 @@ pub struct RunEvidence {
     pub trials: Trials,
     /// Messages about files of the run that are damaged, or that became longer or shorter after the run ended.
     pub faults: Vec<String>,
-    /// The error for missing rows. It is present if the run had more rows at its end than could be read.
+    /// The error for missing rows, if fewer rows could be read than the run had when it ended.
     pub lost_rows: Option<Error>,
 }
 
@@ -112,9 +112,8 @@ pub(super) fn read_lines(run: &Path, header: &Header) -> Result<(Trials, u64, Op
     Ok((trials, whole_end, lost))
 }
 
-/// Returns whether rows were appended to the run after it had ended. `then` is the state of `trials.jsonl` when the run
-/// ended. The file must still begin with the same lines, and the next bytes must be a row, because only a continuation
-/// appends rows.
+/// Returns whether the run was continued after it had ended. `then` is the state of `trials.jsonl` when the run ended.
+/// The file must still begin with the same lines, and a further row must follow them.
 pub(crate) fn was_continued(run: &Path, then: FinalLines) -> bool {
     const NEXT_ROW: &[u8] = b"\n{\"run_id\":";
     let path = run.join(LINES);

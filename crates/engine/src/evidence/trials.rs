@@ -128,9 +128,8 @@ struct TrialsBuilder {
     /// one byte string.
     known: HashMap<Vec<u8>, u32>,
     name: Vec<u8>,
-    /// For each series, the levels of its arm as text, and the index of another series: the one whose row came next,
-    /// after the last row of this series. Rows usually repeat their order, so the next row probably belongs to that
-    /// series too.
+    /// For each series, the levels of its arm as text, and the index of the series that probably comes next. This is
+    /// the series of the row that followed the latest row of this series, because rows usually repeat their order.
     points: Vec<(String, u32)>,
     last: u32,
     /// For each arm, the index of the first arm of the same experiment. It identifies the experiment.

@@ -26,8 +26,9 @@ pub(crate) struct ClaimJudge {
     easier: Option<(f64, f64)>,
     most_trials: Option<u64>,
     precision: Option<f64>,
-    /// `true` if the claim stays open until its confidence interval is precise enough. This setting does not influence
-    /// when the interval is updated. Judging the recorded trials again therefore gives the same interval.
+    /// `true` if the claim stays open until its confidence interval is precise enough. The interval is updated after
+    /// the same trials with and without this setting. Judging the recorded trials again therefore gives the same
+    /// interval, even if the setting differs.
     is_precision_awaited: bool,
     tests: LaneTests,
     rule: Rule,
@@ -37,8 +38,7 @@ pub(crate) struct ClaimJudge {
     to_the_end: bool,
     /// `true` if a claim with an answer also counts trials that are measured for other claims or for a table. This is
     /// so if the run waits for precise medians or intervals. Evidence does not record at which trial the run stopped
-    /// waiting, and a continuation may wait for a higher precision. If the claim stopped counting there, judging the
-    /// recorded trials could not reproduce its result.
+    /// waiting. If a claim stopped counting at that trial, judging the recorded trials again would give another result.
     counts_all: bool,
     trials: u64,
     successes: u64,
@@ -413,8 +413,9 @@ impl ClaimJudge {
 
 const VERDICTS: [stats::Verdict; 2] = [stats::Verdict::Holds, stats::Verdict::Refuted];
 
-/// Returns the error probability of each verdict, "holds" or "refuted". Only one of these can be wrong, whatever the
-/// true rate is, so each has the whole error. A comparison asks two questions, so each of its answers has half.
+/// Returns the error probability of each verdict, "holds" or "refuted". In a claim about a rate, only one of these can
+/// be wrong, whatever the true rate is, so each has the whole error. In a comparison of two equally fast arms, both
+/// possible answers are wrong, so each has half of the error.
 fn direction_error(claim: &Claim, error: f64) -> f64 {
     if claim.asked.judging == Judging::Order { error / 2.0 } else { error }
 }

@@ -236,8 +236,8 @@ impl PairedStatistic {
         self.low > self.high
     }
 
-    /// Returns the quantile of the values as of the last [`look`](Self::look). It is a range if values that were cut
-    /// off leave it open.
+    /// Returns the quantile of the values as of the last [`look`](Self::look). The quantile is a range if it depends on
+    /// values that were cut off.
     pub fn estimate(&self) -> Option<Bounds> {
         self.values.quantile(self.quantile)
     }

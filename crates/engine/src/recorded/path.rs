@@ -49,8 +49,8 @@ const MOST_POINTS: usize = 1_999;
 #[derive(Clone)]
 pub(crate) struct PathRecorder {
     path: ClaimPath,
-    /// Number of trials after which the distance between stored log e-values grows by one. Log e-values are stored
-    /// after every trial up to this number of trials, then after every second trial up to twice this number, and so on.
+    /// Number of trials after each of which log e-values are stored. After more trials, log e-values are stored less
+    /// often: after every second trial up to twice this number, then after every third, and so on.
     dense: u64,
     /// Number of counted trials at which log e-values are next stored.
     next: u64,

@@ -72,8 +72,8 @@ impl RecordedRun {
 ///
 /// The outcome is the one that the run has written. If there is none, or if the run was continued after it was written,
 /// the outcome comes from judging the trials again. It is then the outcome that the run would have had if it had ended
-/// with these rows, with one exception. Rows do not show which targets failed, and which claims were deferred because
-/// they would have taken too long. Such claims are undecided.
+/// with these rows, with one exception. Rows show neither which arms failed nor which claims were deferred because they
+/// would have taken too long. The affected claims are undecided.
 ///
 /// # Memory
 /// All rows are held in memory. A row needs at most 49 bytes while the run is read; 20 bytes of these remain, or 28 if

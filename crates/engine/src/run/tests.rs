@@ -150,8 +150,9 @@ fn carried_out(
     (judge.results(), of_tables)
 }
 
-/// Judges three claims. Two share a lane: in half of the trials the candidate is 1.5 times as fast as the baseline, and
-/// it takes at most 1.5 ns. The third, in another lane, says that another candidate is faster than its baseline.
+/// Judges three claims. The first states that the candidate is at least 1.5 times as fast as the baseline in half of
+/// the trials. The second states that the candidate takes at most 1.5 ns in half of the trials. The third, in another
+/// lane, states that another candidate is faster than its baseline.
 fn judged(executor: &mut dyn Executor, max_trials: u64, now: Now) -> Vec<ClaimResult> {
     let metrics = vec![Metric::time("time", "")];
     let remote = Remote(Spec { id: "remote".into(), metrics, ..Spec::default() });

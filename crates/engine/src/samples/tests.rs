@@ -157,7 +157,8 @@ fn bytes_that_are_no_text() {
     assert!(error.to_string().starts_with("f:2:1: `\u{fffd}\u{fffd}` is not a number"), "{error}");
 }
 
-/// Input that arrives in pieces of this many bytes. If the last field is `true`, it fails at the end.
+/// Input that arrives in pieces. The fields are the input, the number of bytes in a piece, and whether reading fails at
+/// the end of the input.
 struct Pieces<'a>(&'a [u8], usize, bool);
 
 impl Read for Pieces<'_> {

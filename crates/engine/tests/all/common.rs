@@ -89,8 +89,8 @@ thread_local! {
     static NOW_NS: Cell<u64> = Cell::new(clock::now_ns());
 }
 
-/// A clock that scripts move with [`take`]. Each reading moves it by one nanosecond, so that every duration is above
-/// zero.
+/// A clock that tests move with [`take`]. Each reading moves the clock by one nanosecond, so that every duration is
+/// above zero.
 pub struct TestClock;
 
 impl Clock for TestClock {
@@ -109,7 +109,7 @@ pub fn take(duration: Duration) {
     NOW_NS.set(NOW_NS.get() + duration.as_nanos() as u64);
 }
 
-/// Carries out a plan with the clock that scripts move.
+/// Carries out a plan with [`TestClock`].
 pub fn run(
     plan: &Plan,
     registry: &Registry,

@@ -217,8 +217,8 @@ fn what_was_taken_back_stays_so() {
     }
 }
 
-/// If a continuation finds a wrong answer and removes values, the run may have fewer values than before. Even so, its
-/// outcome describes the machine of the continuation.
+/// A continuation that finds a wrong answer removes all values of that arm. The run may then have fewer values than
+/// before, but its outcome must still describe the machine of the continuation.
 #[test]
 fn the_machine_is_that_of_the_latest_values() {
     static TRIAL: AtomicU64 = AtomicU64::new(0);

@@ -88,8 +88,8 @@ impl CommandLine {
     }
 
     /// Returns a command line that runs before or after a command. `what` is its role in messages, such as `set-up`.
-    /// Its output is shown if the command's output is shown. If it needs a shell it gets one, because its time is not
-    /// measured.
+    /// Its output is shown if the command's output is shown. If the line needs a shell, it runs in one, even if the
+    /// user requested no shell. The start of a shell does no harm here, because the time of this line is not measured.
     ///
     /// # Errors
     /// If the command line cannot be split into words.

@@ -34,7 +34,7 @@ struct ActiveSetup {
     files: HashMap<PathBuf, String>,
 }
 
-/// The use of an active set-up by one arm. Dropping the guard ends the use.
+/// A guard that is held as long as one arm uses an active set-up.
 pub(super) struct SetupGuard<'s> {
     setups: &'s Setups,
     key: SetupKey,

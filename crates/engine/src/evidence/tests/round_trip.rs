@@ -136,7 +136,8 @@ fn observation() -> impl Strategy<Value = Observation> {
     })
 }
 
-/// Returns the value and status that are read back, because JSON has no infinities and no NaN.
+/// Returns the value and status that are read back. They can differ from the written ones, because JSON has no
+/// infinities and no NaN.
 fn expected(value: f64, status: Status) -> (f64, Status) {
     match value {
         f64::INFINITY => (value, Status::Censored),

@@ -124,8 +124,8 @@ fn what_a_rate_takes_depends_on_what_was_seen() {
     assert_eq!(judge.verdict(), (Verdict::Undecided, vec![]), "enough for that, and no answer yet");
 }
 
-/// After few trials, the expected growth is high even if these trials were unfavourable. The claim then gets more
-/// trials before a claim with slow growth takes all the time.
+/// After few trials, the expected growth is high even if these trials were unfavourable. The run therefore measures
+/// such a claim further, instead of spending all its time on a claim that is known to grow slowly.
 #[test]
 fn what_few_trials_say_does_not_starve_a_claim() {
     let of = |trials: u64, share: f64| {
@@ -175,7 +175,7 @@ fn a_difference_is_said_as_one() {
     assert!(unlike.contains(&Unlike::NoneFits { of: Estimated::Ratio }), "{unlike:?}");
 }
 
-/// A rate that fell from 54 % to 15 % does not describe the trials.
+/// If the rate falls from 54 % to 15 % during the run, the result must be marked as drifted.
 #[test]
 fn a_verdict_on_a_changing_rate_is_marked_as_drifted() {
     let refuted = |late: u64| {
@@ -387,8 +387,8 @@ fn the_size_of_an_interrupted_pair_is_nobodys_coin() {
     assert!(matches!(result.reasons[..], [Reason::LeftOpen { has_met_limit: false, .. }]), "no trial reached a limit");
 }
 
-/// An interrupted trial counts as a failure for *holds* and as a success for *refuted*, however early the signal came.
-/// Only a trial that had already missed its limit counts as a failure for both.
+/// The outcome of an interrupted trial is unknown, however early the signal came. A trial that had already missed its
+/// limit is a failure, even if it was interrupted.
 #[test]
 fn an_interrupted_trial_counts_however_early_the_signal_came() {
     let mut judge = judge(0.5, None, 1);

@@ -1,4 +1,4 @@
-//! Inputs with which the fuzzer of each parser starts, or that it has found.
+//! Replays inputs of the parsers: those with which each parser's fuzzer starts, and those that it has found.
 
 mod targets;
 

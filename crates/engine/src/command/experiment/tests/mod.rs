@@ -1,4 +1,4 @@
-//! Tests with real commands: `true`, `sh`, and the lines that they append to a log.
+//! Tests with real commands, such as `true` and `sh`. Some commands append lines to a log, which the tests read.
 
 mod measured;
 mod mistakes;

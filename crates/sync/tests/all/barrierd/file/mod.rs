@@ -1,4 +1,4 @@
-//! Replays the contents of a daemon's memory that a fuzzer starts from, or that it has found.
+//! Replays contents of a daemon's memory: those with which the fuzzer starts, and those that it has found.
 
 mod target;
 
