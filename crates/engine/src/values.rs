@@ -89,7 +89,7 @@ impl Bounds {
     }
 
     /// Returns the natural logarithm of this number, which must be a ratio. If the ratio is a range on one side of 1,
-    /// the result is for the end that is farther from 1, and may be infinite. Returns `None` if the ratio may be above
+    /// uses the end that is farther from 1. The result may then be infinite. Returns `None` if the ratio may be above
     /// or below 1.
     pub fn log_ratio(self) -> Option<f64> {
         match self {

@@ -13,8 +13,9 @@ pub(crate) struct Contrast {
     factor: f64,
     /// The number that is added to the second sample's statistic after the multiplication; 0 without a shift.
     term: f64,
-    /// The result of the comparison under the null hypothesis. It is computed from the statistic of all pooled values.
-    /// That statistic, with the factor and the term applied, is compared with the same statistic without them.
+    /// The result of the comparison under the null hypothesis. It is computed as if the statistic of all pooled values
+    /// were that of the first sample. The second sample's statistic is the same number after the factor and the term
+    /// are applied.
     pub expected: f64,
 }
 

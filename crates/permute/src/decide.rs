@@ -115,8 +115,8 @@ pub struct Conclusion {
     pub shuffles: u64,
     /// Number of reshuffles that are at least as far from the null hypothesis as the data.
     pub exceedances: u64,
-    /// The anytime-valid p-value ([`BettingTest::p_value`]). Only [`Method::Betting`] computes it. The bettor's wealth
-    /// is limited, so this p-value is never below 0.9 of alpha.
+    /// The anytime-valid p-value ([`BettingTest::p_value`]). Only [`Method::Betting`] computes it. This p-value is the
+    /// reciprocal of the bettor's highest wealth. The wealth is limited, so the p-value is never below 0.9 of alpha.
     pub p_anytime: Option<f64>,
     /// The natural logarithm of the bettor's wealth after the last reshuffle. Only [`Method::Betting`] computes it.
     pub log_wealth: Option<f64>,

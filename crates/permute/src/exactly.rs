@@ -141,7 +141,8 @@ fn compare_roots([a, b]: [&Dyadic; 2], [c, d]: [&Dyadic; 2]) -> Ordering {
 mod tests {
     use super::*;
 
-    /// Squares have whole roots. Sums of other roots differ enough for doubles to tell them apart.
+    /// Some of these sums are equal, such as √2 + √8 and √0 + √18. All other sums differ so much that doubles can tell
+    /// them apart.
     #[test]
     fn roots_are_compared_as_they_are() {
         let numbers = [0_u64, 1, 2, 3, 4, 8, 9, 16, 18, 24, 25, 50];

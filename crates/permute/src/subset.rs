@@ -92,9 +92,10 @@ fn random_bits<R: Rng>(numerator: u32, bits: u32, random: &mut R) -> u64 {
     word
 }
 
-/// Returns the expected cost of a draw: the cost of the random words, and that of the picks which correct the number of
-/// elements. If there are too many elements, only a pick of an element in the subset helps; if there are too few, only
-/// a pick of one outside. The number of picks is the expected surplus or lack, divided by the chance that a pick helps.
+/// Returns the expected cost of a draw: the cost of the random words, and the cost of the picks that correct the number
+/// of elements. A pick chooses a random element. If the subset has too many elements, the pick helps only if the
+/// element is in the subset. If it has too few, the pick helps only if the element is outside. The expected number of
+/// picks is the expected surplus or lack, divided by the chance that a pick helps.
 fn expected_cost(count: f64, chosen: f64, bits: u32, numerator: u32) -> f64 {
     let share = f64::from(numerator) / f64::from(1 << bits);
     let spread = 0.4 * (count * share * (1.0 - share)).sqrt();

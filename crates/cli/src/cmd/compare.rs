@@ -66,7 +66,7 @@ pub struct Args {
     metric: Vec<String>,
     #[command(flatten)]
     printed: Printed,
-    /// hyperfine 2.0's option, whose jobs several options share here.
+    /// An option of hyperfine 2.0. Here it is an error, whose message names the options to use instead.
     #[arg(long, value_name = "LIST", hide = true)]
     metrics: Option<String>,
     /// Exact number of trials, even if the answer is decided earlier

@@ -372,7 +372,7 @@ mod tests {
     use super::*;
 
     /// An arm is real if its variant or one of its levels selects a real system instead of the emulated one. If an
-    /// experiment emulates nothing, none of its arms counts as real, because there is nothing to distinguish them from.
+    /// experiment emulates nothing, `is_real` returns `false` for all of its arms.
     #[test]
     fn what_is_real_is_told_from_what_is_emulated() {
         let arm =

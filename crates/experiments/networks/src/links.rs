@@ -203,13 +203,13 @@ mod here {
     }
 }
 
-/// Repeats `measure` as long as the machine is so busy that nothing arrives during the counted time.
+/// Repeats `measure` as long as the machine is so busy that nothing arrives during the measurement.
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) fn retry_until_measured<T>(
     mut measure: impl FnMut() -> Result<T, ascertain_engine::experiment::TargetError>,
 ) -> Result<T, ascertain_engine::experiment::TargetError> {
     let mut result = None;
-    ascertain_sys::testing::wait_until("something arrives during the counted time", || {
+    ascertain_sys::testing::wait_until("something arrives during the measurement", || {
         result = Some(measure());
         let is_nothing = |why: String| why.contains("nothing arrived during the measurement");
         !result.iter().flat_map(|result| result.as_ref().err()).any(|error| is_nothing(error.to_string()))

@@ -39,7 +39,8 @@ const COSTS_MS: &[(&str, &str, u64)] = &[
     ("transfer", "", 85),
 ];
 
-/// Smallest number of trials after which a verdict is possible: few are enough to refute a high rate.
+/// Smallest number of trials after which a verdict is possible. It is small, because a few failures are enough to
+/// refute a claim that nearly all trials succeed.
 const FEWEST_TRIALS: usize = 3;
 
 /// Claims that this test leaves out, because the time that Route 53 takes cannot be predicted.

@@ -73,7 +73,8 @@ fn what_stands_in_for_the_real_thing_says_so() {
     }
 }
 
-/// No link is emulated for a policy that uses only the disk. In a replay, the times of the disk may be emulated.
+/// If a policy of `cache-race` uses only the disk, no link is emulated. In a replay, however, the times of the disk may
+/// be emulated.
 #[test]
 fn who_never_asks_the_link_is_not_emulated() {
     let spec = experiment("cache-race").spec();
@@ -88,7 +89,8 @@ fn who_never_asks_the_link_is_not_emulated() {
     assert!(is_emulated("never", "stalls"));
 }
 
-/// A table must have every variant, no arm twice, and the arms for which the publication gives figures.
+/// A table must have every variant, no arm twice, and the arms for which the publication in the experiment's README
+/// gives figures.
 #[test]
 fn tables_show_what_the_sources_tell_figures_of() {
     for experiment in registry() {
@@ -180,7 +182,7 @@ fn sums_are_measured_or_say_what_they_need() {
     }
 }
 
-/// The claim about the name server in this process must be judged from arms that the table has anyway.
+/// The claim about the name server in this process must only use arms that are also in the table of `dns-load`.
 #[test]
 fn the_claim_about_our_name_server_needs_no_other_arms() {
     let claims = shipped_claims().unwrap().claims;
@@ -228,7 +230,7 @@ fn sizes_over_memory_are_refused_before_time_is_spent() {
     }
 }
 
-/// The same seed must give the same fill rates, whether drawn or thrown, and all must be between 0 and 1.
+/// With each variant of `fill-rate`, the same seed must give the same fill rates, and all must be between 0 and 1.
 #[test]
 fn fill_rates_are_shares_and_repeat() {
     let levels = [("bins", Level::Integer(10)), ("capacity", Level::Integer(50))];
@@ -241,7 +243,8 @@ fn fill_rates_are_shares_and_repeat() {
     assert!(first.iter().all(|(n, min, max)| *n == 5 && min.unwrap() > 0.1 && max.unwrap() <= 1.0), "{first:?}");
 }
 
-/// Each variant must either be measured with more threads than CPUs, without losing a count, or report what it needs.
+/// Each variant must report what it needs, or be measured with five threads without losing a count. Many machines have
+/// fewer CPUs than that.
 #[test]
 fn data_of_cpus_is_measured_or_says_what_it_needs() {
     let outcome = measure("per-cpu", &[("threads", Level::Integer(5))]);

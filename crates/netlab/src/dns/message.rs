@@ -41,8 +41,9 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Describes the answer in a few words: an error by its response code, otherwise the records or the alias. If the
-    /// answer is truncated, or has neither such records nor an alias, the text says this instead.
+    /// Describes the answer in a few words. For an error, the text is the response code. For a truncated answer, the
+    /// text is that the answer is truncated. Otherwise the text has the records or the alias, or states that there is
+    /// no such record.
     pub fn words(&self) -> String {
         let value = |value: &RData| match value {
             RData::TXT(text) => format!("\"{text}\""),

@@ -104,8 +104,8 @@ pub struct ServerState {
     /// `true` if, for each flow, the server's latest answer shows the change to the zone.
     pub is_new: bool,
     /// The server's latest answer that did not show the change: its text, and a time in nanoseconds of the caller's
-    /// clock. The time is when the query was sent; if consecutive answers of this kind have the same text, it is that
-    /// of the first of them. `None` if there was no such answer.
+    /// clock. The time is when the query for this answer was sent. If consecutive answers without the change have the
+    /// same text, the time belongs to the first of these answers. `None` if there was no answer without the change.
     pub other: Option<(Arc<str>, u64)>,
 }
 
@@ -326,9 +326,9 @@ impl Prober {
         others.map(|(server, other)| ServerState { is_new: is_new(server), other: other.clone() }).collect()
     }
 
-    /// Returns when the last query was sent whose answer did not show the change to the zone; 0 if every answer showed
-    /// it. All answers to later queries showed the change. `None` unless each server's latest answer to each flow shows
-    /// the change.
+    /// Returns the time since when all answers have shown the change to the zone. This is the time at which the last
+    /// query with another answer was sent. The time is 0 if every answer showed the change. Returns `None` if a
+    /// server's latest answer to one of the flows does not show the change.
     pub fn is_new_since_ns(&self) -> Option<u64> {
         self.is_new_at.iter().all(|is_new| *is_new).then_some(self.latest_old_ns)
     }

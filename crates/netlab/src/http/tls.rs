@@ -141,9 +141,10 @@ pub fn trusting(certificates_pem: &[u8], versions: &[TlsVersion]) -> Result<Tls,
 
 /// Accepts a server's certificate if a trusted authority signed it, or if it is itself one of the trusted certificates.
 ///
-/// On its own, rustls refuses a server's certificate that is marked as an authority's, even a trusted one. All
-/// certificates from `openssl req -x509` are marked so. This verifier accepts them, but still checks the name, the
-/// validity period and the signature of the handshake.
+/// On its own, rustls refuses a server's certificate that is marked as the certificate of an authority, even if the
+/// client trusts this certificate. `openssl req -x509` marks all its certificates in this way. This verifier accepts
+/// such a certificate if it is trusted, but still checks the name, the validity period and the signature of the
+/// handshake.
 #[derive(Debug)]
 struct Verifier {
     by_authority: Arc<WebPkiServerVerifier>,
@@ -202,7 +203,7 @@ fn is_authority(error: &rustls::Error) -> bool {
 }
 
 /// Converts an error of the handshake into one with a readable message. rustls describes some errors only by the name
-/// of an enum variant. The common ones of these are replaced by a sentence.
+/// of an enum variant. For the common errors among these, this function writes a sentence instead.
 pub(super) fn disagreement(error: io::Error) -> Error {
     let Some(of_rustls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
         return Error::broken("during the TLS handshake", error);

@@ -201,8 +201,8 @@ pub fn minio(address: SocketAddr) -> Program {
     Program { is_ready: is_refusing, ..program }
 }
 
-/// Returns whether MinIO is ready: it then refuses a request without credentials. Its health check would succeed too
-/// early.
+/// Returns whether MinIO is ready, which means that it answers a request without credentials with status 403. The
+/// health check of MinIO succeeds too early.
 fn is_refusing(stream: TcpStream) -> bool {
     let question = b"GET / HTTP/1.1\r\nhost: minio\r\n\r\n";
     ask(stream, question).is_ok_and(|answer: [u8; 12]| answer.ends_with(b" 403"))

@@ -24,8 +24,8 @@ pub(super) struct Wire {
     rate_bits_per_s: Option<u64>,
     /// Time at which the latest segment is completely sent, rounded up to whole nanoseconds.
     pub free_ns: u64,
-    /// Number of further nanobits that the wire could still send in the last nanosecond before `free_ns`. It is less
-    /// than the rate.
+    /// Number of further nanobits that the wire could still send in the last nanosecond before `free_ns`. This number
+    /// is less than what the wire sends in a nanosecond.
     spare_nanobits: u128,
 }
 
@@ -156,7 +156,7 @@ impl Throttling {
     }
 
     /// Returns whether the throttle lets a segment through. The segments of favoured flows spend no tokens. While the
-    /// limit is lifted for all flows, no segment does.
+    /// limit is lifted for all flows, the segments of other flows spend no tokens either.
     pub fn lets_through(&mut self, now_ns: u64, nanobits: u128, flow: &Flow) -> bool {
         if self.throttle.favoured.iter().any(|favoured| favoured.takes_part_in(flow)) {
             let until_ns = |time: Duration| u128::from(now_ns).saturating_add(time.as_nanos());

@@ -79,7 +79,7 @@ pub struct Provider {
     pub throttled_changes: usize,
     /// Number of changes that are made, but whose answers are lost before the client receives them.
     pub lost_answers: usize,
-    /// Number of changes that are made only a second after their answers were lost.
+    /// Number of changes whose answers are lost, and which are not made until a second later.
     pub late_changes: usize,
 }
 

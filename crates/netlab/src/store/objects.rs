@@ -86,8 +86,8 @@ pub(super) struct Block {
 /// One page of the objects in a bucket, as a request to list them returns it.
 pub(super) struct ListPage<'a> {
     pub objects: Vec<(&'a str, &'a Object)>,
-    /// Common prefixes of object names, each up to and including the delimiter, similar to folders. A prefix is listed
-    /// once, instead of the objects whose names begin with it.
+    /// Common prefixes of object names, each up to and including the delimiter. Like a folder, a prefix is listed once,
+    /// instead of the objects whose names begin with the prefix.
     pub prefixes: Vec<String>,
     /// The name after which the next page starts; `None` on the last page.
     pub next: Option<String>,

@@ -17,8 +17,8 @@ const BURST: Duration = Duration::from_millis(10);
 struct Pace {
     bytes_per_s: u64,
     due: Pin<Box<Sleep>>,
-    /// `true` if there was nothing to transfer since the previous burst. Idle time must not allow faster transfers
-    /// later.
+    /// `true` if there was nothing to transfer since the previous burst. The next burst then counts as begun when it is
+    /// transferred, so that idle time does not allow faster transfers later.
     is_idle: bool,
 }
 

@@ -37,8 +37,8 @@ pub struct Bucket {
 }
 
 /// Approximate number of groups into which the intervals are divided. A fall of the rate is searched for between
-/// groups, not between single intervals, because a short disturbance could hide it there. For example, packets are lost
-/// when a bucket becomes empty, and this delays the data of some intervals.
+/// groups, not between single intervals, because a short disturbance changes single intervals and could hide the fall.
+/// For example, packets are lost when a bucket becomes empty, and this delays the data of some intervals.
 const BLOCKS: usize = 25;
 /// Minimum number of groups of intervals on each side of the fall of the rate.
 const FEWEST: usize = 5;
@@ -48,9 +48,9 @@ const APART: f64 = 0.9;
 /// Minimum size of a fall of the rate, as a share of the rate before it. A smaller fall may be the network's normal
 /// variation.
 const LEAST: f64 = 0.2;
-/// Maximum ratio of two residuals, which are sums of squared deviations. The first is that of two constant rates,
-/// before and after the fall. The second is that of one straight line. If a rate drifts steadily, the line fits better,
-/// so the ratio is too high.
+/// Maximum ratio of two sums of squared deviations of the rates. The first sum is for two constant rates, one before
+/// and one after the fall. The second sum is for a single straight line. If a rate drifts steadily, the line fits
+/// better, so the ratio is too high.
 const OF_A_LINE: f64 = 0.6;
 /// Minimum share of steady sections among the sections after the fall (see [`parts`]). Traffic through an empty bucket
 /// is steady, whereas traffic that shares a link with other traffic varies more. A few sections need not be steady,
@@ -67,9 +67,9 @@ const FEWEST_BYTES: f64 = 45_000.0;
 impl Bucket {
     /// Finds the bucket behind a curve whose rate falls once and stays low; `None` if there is no such fall.
     ///
-    /// The result is in bytes of received payload. If a bucket counts headers as well, its capacity and rate are larger
-    /// by the headers. False detections are rare in a network that shares its rate fairly with other traffic: see the
-    /// tests of the experiment `link-throughput` of Ascertain.
+    /// The result is in bytes of received payload. If a bucket also counts the headers of packets, its real capacity
+    /// and rate are larger by the size of these headers. False detections are rare in a network that shares its rate
+    /// fairly with other traffic: see the tests of the experiment `link-throughput` of Ascertain.
     pub fn find(curve: &Curve) -> Option<Self> {
         let rates = curve.rates();
         let each = (rates.len() / BLOCKS).max(1);

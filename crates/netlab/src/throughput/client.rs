@@ -22,9 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Number of round trips that are measured to estimate the offset of the clocks. The estimate uses the shortest one.
 const PINGS: usize = 10;
 
-/// Time that the client allows for the start message to reach the listener, in milliseconds, in addition to a round
-/// trip. Each attempt allows the next time of this list. The first times are too short for a start message that is lost
-/// and retransmitted.
+/// Times that the client allows for the start message to reach the listener, in milliseconds, in addition to a round
+/// trip. The first attempt uses the first time, and each further attempt uses the next one. The first times are too
+/// short for a start message that is lost and retransmitted.
 const AHEAD_MS: [u64; 4] = [2, 20, 500, 5_000];
 
 /// A way to reach a listener, for example by its address or through an emulated link.
@@ -292,7 +292,7 @@ impl<'a> ClientControl<'a> {
     }
 
     /// Closes the client's side of the control connection. Then waits for at most a second until the listener has
-    /// closed its side. Until then, the listener would refuse a new measurement as busy.
+    /// closed its side. As long as its side is open, the listener is busy, and refuses a new measurement.
     fn hang_up(&mut self) {
         let start = Instant::now();
         let _ = self.control.stream.shutdown(Shutdown::Write);

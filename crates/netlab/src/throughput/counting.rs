@@ -88,9 +88,9 @@ pub(super) struct Timing {
 
 impl Timing {
     pub fn new(spec: &TrafficSpec, zero_ns: u64, bound_ns: u64) -> Self {
-        /// Two limits: the minimum of `slack_ns`, and the maximum that the error of the clocks adds to it. The minimum
-        /// is not 0, because a machine may be busy. The maximum prevents a long wait if the other host sends a wrong
-        /// `bound_ns`.
+        /// The minimum of `slack_ns`, and the maximum of the time that is added to this minimum for the error of the
+        /// clocks. The minimum is not 0, because a machine may be busy. The maximum prevents a long wait if the other
+        /// host sends a wrong `bound_ns`.
         const SLACK_NS: [u64; 2] = [20_000_000, 2_000_000_000];
         let interval_ns = spec.interval.as_nanos() as u64;
         let begin_ns = zero_ns + interval_ns * u64::from(spec.left_out);

@@ -1,4 +1,4 @@
-//! Properties of links that hold on any machine, however busy.
+//! Tests properties of links that do not depend on how busy the machine is.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};

@@ -1,8 +1,9 @@
 //! All digits of a number at once, without a branch, by AVX-512 IFMA and VBMI.
 //!
-//! Each lane has its own k. A multiplication whose upper half is dropped gives the fraction of x/10ᵏ to 52 bits. The
-//! integer part of ten times this fraction is a digit. A second multiplication, by ten, returns it as the upper half.
-//! Eight digits therefore need two multiplications, whatever the number is.
+//! Each lane computes one digit of the number x, with its own power 10ᵏ. A first multiplication, whose upper half is
+//! dropped, gives the fraction of x/10ᵏ to 52 bits. The digit is the integer part of ten times this fraction. A second
+//! multiplication, by ten, has this integer part as its upper half. Eight digits of any number therefore need two
+//! multiplications.
 
 use core::arch::x86_64::*;
 
@@ -41,12 +42,14 @@ const POWERS: [u64; 20] = {
     powers
 };
 
-/// Returns the byte positions of the digits of the longest possible number. The digits are in two registers, and the
+/// Returns the byte positions of the digits of the longest possible number, from the first digit to the last. The
+/// digits are in the lanes of two registers. A lane has eight bytes, and the second register begins at position 64. The
 /// result has three parts:
 ///
-/// 1. The first `second` positions are those of the digits from [`above`], at the end of the first register.
-/// 2. The next eight are those of the digits that [`eight`] adds to the first register.
-/// 3. The last eight are those of the digits in the second register, whose bytes count from 64.
+/// 1. Digits from [`above`]: the second byte in each of the last lanes of the first register. There are `second` such
+///    digits.
+/// 2. Eight digits that [`eight`] adds to the first register: the first byte in each lane.
+/// 3. Eight digits in the second register: the first byte in each lane.
 ///
 /// For a shorter number, the caller reads the positions from a later entry on, which skips the leading zeros.
 const fn places<const COUNT: usize>(second: usize) -> [u8; COUNT] {

@@ -112,9 +112,9 @@ pub fn chosen() -> &'static Variant {
     CHOSEN.get_or_init(|| first_that_runs(|requires| first_missing(requires).is_none()))
 }
 
-/// Returns the variant for a machine with the features that `has` reports. The choice depends on these features alone,
-/// without a measurement. Every CPU with AVX-512 IFMA and VBMI multiplies eight numbers at once in a cycle or two; the
-/// portable method needs several multiplications one after the other.
+/// Returns the variant for a machine with the features that `has` reports. The choice needs no measurement, because the
+/// variant with AVX-512 IFMA and VBMI is clearly the faster one. Every CPU with these features multiplies eight numbers
+/// at once in a cycle or two. The portable method needs several multiplications one after the other.
 fn first_that_runs(has: impl Fn(&[&'static str]) -> bool) -> &'static Variant {
     let runs = |variant: &&Variant| variant.name != "table-avx512" && has(variant.requires);
     VARIANTS.iter().find(runs).expect("the portable variant runs on every machine")
@@ -186,7 +186,8 @@ pub(super) fn best<I: Integer>() -> Digits {
 }
 
 /// Returns the static that holds the chosen function for types whose largest magnitude has `most_digits` digits.
-/// Initially it holds a function that makes the choice, so later calls need no check.
+/// Initially the static holds [`found`], which replaces itself by the chosen function. Calls therefore need not check
+/// whether the function was chosen.
 #[inline(always)]
 fn slot(most_digits: usize) -> &'static AtomicPtr<()> {
     const fn first(digits: Digits) -> AtomicPtr<()> {

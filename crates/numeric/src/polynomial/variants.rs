@@ -59,8 +59,8 @@ const AVX2: &[&str] = &["avx2", "fma"];
 const AVX512: &[&str] = &["avx512f"];
 
 /// Calls `$function` for two to five coefficients, and `$of_any_degree` for more. `$function` is generic over the
-/// number of coefficients, so the compiler unrolls its loops. The coefficients are not copied, because a CPU stalls
-/// when it reads a copy in pieces of another size than those in which it was written.
+/// number of coefficients, so the compiler unrolls its loops. The coefficients are not copied. If the code wrote a copy
+/// and then read it in pieces of another size, the CPU would stall.
 macro_rules! by_length {
     ($coefficients:ident, $out:ident, $function:expr, beyond $of_any_degree:expr) => {
         match $coefficients {
@@ -132,7 +132,7 @@ fn additions(coefficients: &[f64], out: &mut [f64]) {
     by_length!(coefficients, out, method::additions, beyond scalar::direct)
 }
 
-/// Expands to the kernel on x86-64, and to `None` on other architectures. The variant is listed there too, because
+/// Expands to the kernel on x86-64, and to `None` on other architectures. All architectures list the variant, because
 /// shipped claims refer to its name.
 macro_rules! x86 {
     ($kernel:path) => {

@@ -92,7 +92,7 @@ macro_rules! with_instructions {
 pub(super) use with_instructions;
 
 /// Eight numbers in `PARTS` registers of type `V`, the first numbers in the first register. Lanes are added in the
-/// order of an AVX-512 register, so results have the same bits.
+/// order of an AVX-512 register, so results have the same bits as with AVX-512.
 #[derive(Clone, Copy)]
 pub struct Eight<V, const PARTS: usize>(pub [V; PARTS]);
 

@@ -23,11 +23,11 @@ use alloc::vec::Vec;
 /// than the error of the rounding to `f32` itself.
 ///
 /// The result has the same bits on every machine, in every run and wherever the slice begins. The numbers are added in
-/// a fixed order, with the instructions that are fastest on this machine. The first call measures which those are, in
-/// about 30 µs; [`chosen`](super::chosen()) returns them. If the numbers are reordered, the last bit may change;
-/// [`exact`](super::exact) returns the same bits in any order.
+/// a fixed order, with the instructions that are fastest on this machine. The first call takes about 30 µs longer, to
+/// measure which instructions are the fastest. [`chosen`](super::chosen()) returns the variant with these instructions.
+/// If the numbers are reordered, the last bit may change; [`exact`](super::exact) returns the same bits in any order.
 ///
-/// NaN, infinities, signed zeros and sums that overflow only on the way give the same result as
+/// NaN, infinities, signed zeros, and sums that overflow only in an intermediate result give the same result as
 /// [`exact`](super::exact). The sum of no numbers is −0.0, as in the standard library.
 ///
 /// ```
@@ -71,7 +71,7 @@ const PLAIN_DOT: &str = "dot2";
 /// let (variant, accumulators) = chosen();
 /// assert_eq!(variant.function(accumulators).unwrap()(&xs).to_bits(), sum(&xs).to_bits());
 ///
-/// // The result of a machine without vectors.
+/// // The result of a machine without SIMD instructions.
 /// let elsewhere = f64::variant("block-twosum").unwrap().function(accumulators).unwrap();
 /// assert_eq!(elsewhere(&xs).to_bits(), sum(&xs).to_bits());
 /// ```
@@ -194,12 +194,12 @@ macro_rules! candidates {
     }};
 }
 
-#[allow(unused_variables, reason = "a machine without vectors needs no check")]
+#[allow(unused_variables, reason = "a machine without SIMD instructions needs no check")]
 fn exact_sums<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<AddExactly<T>> {
     candidates!(has, AddExactly<T>, add_exactly)
 }
 
-#[allow(unused_variables, reason = "a machine without vectors needs no check")]
+#[allow(unused_variables, reason = "a machine without SIMD instructions needs no check")]
 fn all_distances<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<Distances<T>> {
     candidates!(has, Distances<T>, distances, by_eight)
 }

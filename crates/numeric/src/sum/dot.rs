@@ -171,8 +171,8 @@ unsafe fn push_part_products<V: Vector, T: Element>(
     }
 }
 
-/// The speed limit of [`Dot2`] for `f64`. It does the same number of operations for one register of each slice, ten,
-/// but they do not depend on each other. The result is always 0.
+/// The speed limit of [`Dot2`] for `f64`. For one register of each slice, both do ten operations, but the operations of
+/// the limit do not depend on each other. The result is always 0.
 #[cfg(target_arch = "x86_64")]
 pub struct LimitOfDot2;
 

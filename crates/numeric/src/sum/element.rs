@@ -91,7 +91,7 @@ pub trait Load: Copy + 'static {
     const ONE: Self;
 
     /// Number of registers that are added without compensation before their rounding error is computed. It is a power
-    /// of two, and 1 if every addition may round.
+    /// of two. For `f64` it is 1: every addition may round, so every rounding error is computed.
     const BLOCK: usize;
 
     /// `true` if the product of two numbers is exact in `f64`.

@@ -1,4 +1,4 @@
-//! The choice of the fastest of several functions that calculate the same.
+//! The choice of the fastest of several functions that return the same result.
 
 #[cfg(not(feature = "std"))]
 pub(super) use first::fastest_on;
@@ -23,7 +23,8 @@ mod timed {
 
     use crate::sum::element::Element;
 
-    /// Size in bytes of the data that is used for timing: half of the smallest L1 cache among CPUs with vectors.
+    /// Size in bytes of the data that is used for timing: half of the smallest L1 cache among CPUs with SIMD
+    /// instructions.
     const TIMED_BYTES: usize = 16 << 10;
     /// Number of calls between two readings of the clock, which may have a resolution of 10 ns or more.
     const TIMED_CALLS: u32 = 4;

@@ -12,7 +12,8 @@ pub trait Vector: Register {
     /// Number of CPU registers that `Self` takes.
     const PARTS: usize = Self::LANES / Self::Part::LANES;
 
-    /// The CPU's execution units, adders or multipliers, that run the exact subtractions of a loop fastest.
+    /// The execution units of the CPU, adders or multipliers, that run the subtractions in the loops of this crate
+    /// fastest.
     type Subtraction: Subtract<Self::Part>;
 
     /// Returns the CPU registers that make up the vector; the first one has the first numbers. A loop over one of them

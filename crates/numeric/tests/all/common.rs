@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Finite numbers of every kind: all exponents, ordinary ones, small integers, zeros of both signs, subnormals, and the
-/// largest.
+/// Finite numbers of every kind: random bits, numbers between −1 and 1, small integers, zeros of both signs,
+/// subnormals, and the largest numbers.
 pub fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         any::<u64>().prop_map(f64::from_bits).prop_filter("finite", |x| x.is_finite()),

@@ -88,7 +88,8 @@ fn functions() -> impl Iterator<Item = (&'static str, Fill)> {
     bounded.filter_map(|variant| Some((variant.name, variant.function()?)))
 }
 
-/// Returns positions for which methods may be wrong: the ends of the slice, of runs and of rows, and some between.
+/// Returns the positions that are checked: those near the ends of the slice and of the parts into which variants divide
+/// it, and some between.
 fn places(length: usize) -> impl Iterator<Item = usize> {
     (0..length).filter(move |i| {
         let is_near_an_end = *i < 50 || length - i < 50;
@@ -137,8 +138,8 @@ proptest! {
     }
 }
 
-/// On this input the rule with two roundings errs by more than n·u·Σ|cₖ|·iᵏ. Variants that multiply and add in one step
-/// must not.
+/// On this input, the error is more than n·u·Σ|cₖ|·iᵏ if Horner's rule rounds after each multiplication and again after
+/// each addition. Variants that round only once for both must have a smaller error.
 #[test]
 fn the_fused_bound_holds_beyond_the_fourth_degree() {
     let coefficients = [

@@ -265,8 +265,8 @@ fn what_others_have_put_there_stays() {
     }
 }
 
-/// A change that is refused because of the rate limit is requested again after growing pauses. `call` runs before each
-/// request, so the time of the accepted request counts.
+/// A change that is refused because of the rate limit is requested again after growing pauses. `call` records the time
+/// of a request. It must run before each request, so that the recorded time is that of the accepted one.
 #[test]
 fn who_asks_too_often_waits() {
     for interface in BOTH {
@@ -318,7 +318,8 @@ fn a_change_whose_answer_is_lost_is_taken_away() {
     }
 }
 
-/// The answer that a record does not exist is not final as long as the provider may still work on the change.
+/// The provider may answer that a record does not exist, and add the record later. As long as this is possible, the
+/// client must request the removal again.
 #[test]
 fn a_change_that_is_made_late_is_taken_away() {
     for interface in BOTH {

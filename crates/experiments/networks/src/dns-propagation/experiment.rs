@@ -60,7 +60,7 @@ indices! {
 }
 
 /// Default number of ports from which simulated servers are queried. If eight replicas share a server's queries evenly,
-/// 64 ports find all of them in 99.8 of 100 cases.
+/// 64 ports find all of them with a probability of 99.8 %.
 const SIMULATED_PORTS: u64 = 64;
 /// Default number of ports from which other servers are queried. It is lower, to burden these servers less.
 const OTHERS_PORTS: u64 = 16;
@@ -260,8 +260,8 @@ impl Experiment for DnsPropagation {
         arm.variant == WATCH
     }
 
-    /// Returns the memory for all queries of one arm until its time limit. This is the arm with the most queries,
-    /// because only one arm is measured at a time.
+    /// Returns the memory for the queries of the arm that has the most queries until its time limit. The other arms
+    /// need no additional memory, because only one arm is measured at a time.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
         let of_arm = |arm: &Arm| {
             let (ports, interval) = rhythm(arm).ok()?;

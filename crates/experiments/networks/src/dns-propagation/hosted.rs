@@ -25,7 +25,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 const REMOVING: Duration = Duration::from_secs(60);
 /// Time for which the provider may still be working on a change whose answer was lost.
 const SETTLING: Duration = Duration::from_secs(10);
-/// Largest number of characters of a provider's message that our errors contain.
+/// Maximum number of characters that an error quotes from a provider's message.
 const MOST_CHARS: usize = 300;
 
 /// The factors and environment variables that describe a zone at a provider.
@@ -127,8 +127,9 @@ pub struct Hosted {
     endpoint: Option<String>,
     limit: Duration,
     pub settling: Duration,
-    /// The moment at which the latest change request with an unknown result ended; `None` if no result is unknown. At
-    /// first this is the moment when the client was created, because an earlier process may have sent such a request.
+    /// The moment at which the latest attempt to add a record ended, if its result is unknown; otherwise `None`.
+    /// Initially this is the moment at which the client was created, because an earlier process may have left an
+    /// unknown result.
     unsure_since: Mutex<Option<Instant>>,
     // Runs in its own thread, so that connections stay open between requests.
     runtime: Runtime,
@@ -289,8 +290,8 @@ impl Hosted {
         }
     }
 
-    /// Returns `false` as long as the provider may still carry out an earlier change, because the result of the request
-    /// for that change is unknown.
+    /// Returns whether the provider can no longer carry out an earlier change. If the result of a request is unknown,
+    /// the provider may carry out the change until the time `settling` has passed.
     fn is_settled(&self) -> bool {
         let unsure_since = *self.unsure_since.lock().unwrap_or_else(PoisonError::into_inner);
         unsure_since.is_none_or(|since| since.elapsed() >= self.settling)

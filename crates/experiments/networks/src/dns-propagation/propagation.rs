@@ -33,7 +33,8 @@ impl Moment {
     }
 
     /// Returns whether the bounds of two replicas overlap, so that both may have received the change at the same time.
-    /// Bounds that both begin at the call always overlap, because both replicas may have had the change before it.
+    /// Two bounds that begin at the call always overlap, because the replicas may have received the change even before
+    /// the call.
     fn may_equal(self, other: Self) -> bool {
         let begins_before_end = |one: Self, other: Self| one.low_ns < other.until_ns().max(1);
         begins_before_end(self, other) && begins_before_end(other, self)
@@ -63,11 +64,11 @@ pub struct Replica {
 /// The observations of one address of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
-    /// The replicas in the order in which they received the change: as few as can have given all the answers. Empty if
-    /// the server did not answer.
+    /// The replicas in the order in which they received the change. Their number is the smallest that explains all
+    /// answers. Empty if the server did not answer.
     pub replicas: Vec<Replica>,
-    /// The moment of each query in ns, and whether its answer was new. Empty unless at least two replicas must have
-    /// given the answers of one port, because these alternated between new and old under one identity.
+    /// The moment of each query in ns, and whether its answer was new. This list is only filled if the answers of one
+    /// port alternated between new and old under one identity. At least two replicas must have given such answers.
     pub mixed: Vec<(u64, bool)>,
     /// Number of source ports that got an answer.
     pub ports: usize,
@@ -288,8 +289,9 @@ pub fn times<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Option<Times>
 const MOST_STEPS: u64 = 500;
 
 /// Returns the times at which the steps of a curve end, up to `end_ns` after the call. The length of a step is
-/// `gap_ns`, doubled until there are at most `MOST_STEPS` steps. Each step of a long trial therefore ends together with
-/// a step of any shorter trial, so that trials can be compared.
+/// `gap_ns`, doubled until there are at most `MOST_STEPS` steps. The steps of a longer trial are therefore the same, or
+/// twice or four times as long, and so on. Each of them ends together with a step of the shorter trial, so that trials
+/// can be compared.
 pub fn steps(gap_ns: u64, end_ns: u64) -> impl Iterator<Item = u64> {
     let mut step_ns = gap_ns.max(1);
     while end_ns / step_ns > MOST_STEPS {
@@ -299,8 +301,9 @@ pub fn steps(gap_ns: u64, end_ns: u64) -> impl Iterator<Item = u64> {
 }
 
 /// Returns the share of a server's answers that were new at `time_ns` after the call. Each replica contributes its
-/// share of the answers, multiplied by the probability that it has the change. If new and old answers alternate, the
-/// share is that of the answers in the interval of length `interval_ns` around the moment; `None` if there are none.
+/// share of the answers, multiplied by the probability that it has the change. If new and old answers alternate, counts
+/// the answers in an interval of length `interval_ns` around that time instead. Returns `None` if this interval has no
+/// answers.
 pub fn share_at(server: &Server, time_ns: u64, call_ns: u64, interval_ns: u64) -> Option<f64> {
     if server.mixed.is_empty() {
         return Some(server.replicas.iter().map(|replica| replica.share * replica.had.share_at(time_ns)).sum());

@@ -56,11 +56,11 @@ pub trait Provider: Send + Sync {
         None
     }
     /// Returns the text that names the provider in a [`Note`], from which `clean` finds the provider again. Returns
-    /// `None` if the zone ends with this process.
+    /// `None` if the zone exists only as long as this process.
     fn address(&self) -> Option<String>;
 }
 
-/// Creates the provider that a [`Note`] names by this address. Takes credentials from the environment.
+/// Creates the provider from its [address](Provider::address) in a [`Note`]. Takes credentials from the environment.
 fn noted(address: &str) -> Result<Box<dyn Provider>, String> {
     let hosted = |project: Option<&&str>, zone_id: &str, endpoint: &[&str]| {
         let options = ProviderOptions {

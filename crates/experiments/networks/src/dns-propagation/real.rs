@@ -111,7 +111,7 @@ fn updates(servers: &[&RunningProgram], secret: &str) -> Updates {
     updates_at(servers, secret, unix_s)
 }
 
-/// Returns a server's error for a signature whose clock is an hour late.
+/// Returns a server's error for a signature with a time that is an hour in the past.
 fn at_a_wrong_time(server: &RunningProgram) -> String {
     let mut updates = updates_at(&[server], SECRET, || unix_s() - 3_600);
     updates.measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default()).unwrap_err().to_string()

@@ -30,8 +30,8 @@ impl ObservedChange {
         Some(Self { all: times(&servers)?.all, servers, done_ns })
     }
 
-    /// Returns whether replicas, the machines behind a server's address, may have been missed. Then the last of them
-    /// may have received the change later than observed.
+    /// Returns whether replicas, the machines behind a server's address, may have been missed. A missed replica may
+    /// have received the change later than all observed replicas.
     pub fn may_miss(&self) -> bool {
         self.servers.iter().any(|server| server.misses() > MUCH_MISSED)
     }

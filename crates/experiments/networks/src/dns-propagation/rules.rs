@@ -38,8 +38,8 @@ fn is_given(arm: &Arm, factor: &str) -> bool {
     arm.point.get(factor).is_some_and(|level| Some(level) != default)
 }
 
-/// Returns whether a factor applies to an arm. If the user gave a level of a factor that belongs to another variant,
-/// the factor applies too, so that the arm becomes unavailable.
+/// Returns whether a factor applies to an arm. A factor of another variant also applies if the user gave a level for
+/// it. The arm is then reported as unavailable, because its variant does not accept the factor.
 pub fn has(arm: &Arm, factor: &str) -> bool {
     let rule = RULES.iter().find(|(name, ..)| *name == factor);
     match (factor, rule) {

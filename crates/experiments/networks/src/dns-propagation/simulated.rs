@@ -97,7 +97,7 @@ fn plan(seed: u64, least_gap_ms: u64) -> SimulationSpec {
     SimulationSpec { has_nsid: seed.is_multiple_of(2), seed, ..SimulationSpec::new(servers) }
 }
 
-/// Returns the largest accepted error of an estimate in ns: an interval and a round trip.
+/// Returns the largest accepted error of an estimate in ns: the interval between two queries, plus a round-trip time.
 fn tolerance_ns() -> u64 {
     rhythm(1).interval.as_nanos() as u64 + RTT_NS
 }
@@ -131,7 +131,7 @@ fn each_replica_is_found_at_its_moment() {
 }
 
 /// Two replicas that receive the change at nearly the same time may count as one, but a single replica never counts as
-/// two. Replicas that report identities are separated by them.
+/// two. Replicas that report different identities never count as one.
 #[test]
 fn there_are_never_more_replicas_than_there_are() {
     for seed in 0..SEEDS {
@@ -233,7 +233,7 @@ fn replicas_with_one_name_are_counted_by_their_moments_and_not_by_ports() {
     assert!(moments.iter().all(|(_, share, nsid)| (share - 0.5).abs() < 1e-9 && *nsid == Some(0)), "{moments:?}");
 }
 
-/// One port was used only before the call, and the other first after the call. Both may have reached the same replica.
+/// One port was used only before the call, and the other port only after it. Both may have reached the same replica.
 #[test]
 fn a_replica_that_had_it_before_the_call_is_one() {
     let of_flow = |(flow, sent_ns): (usize, u64)| {
@@ -274,7 +274,8 @@ fn the_curve_goes_up_by_steps() {
     assert!(between.len() > 100 && curve.len() as u64 <= MOST_STEPS + 1 && curve[0].0 <= interval_ns / 16);
 }
 
-/// The median over changes is computed at times that longer and shorter changes have in common.
+/// Each step of a long observation must end at a time at which a step of a shorter observation ends too. A median over
+/// several changes needs such common times.
 #[test]
 fn longer_changes_are_looked_at_when_shorter_ones_are() {
     let times = |end_ns| steps(10, end_ns).collect::<Vec<_>>();
@@ -296,8 +297,9 @@ fn the_curve_of_what_goes_back_and_forth_goes_up() {
     assert!((0.2..0.4).contains(&at(500)) && (0.65..0.85).contains(&at(1_300)), "{} {}", at(500), at(1_300));
 }
 
-/// The default number of ports for simulated servers finds eight replicas that share the queries evenly, in all but one
-/// of hundreds of cases. The default for other servers is too small for that, which a remark reports.
+/// Eight replicas share the queries of a server evenly. The default number of ports for simulated servers almost always
+/// finds all eight. The default number for other servers is too small, and a remark must report that replicas may have
+/// been missed.
 #[test]
 fn eight_replicas_are_counted_by_the_usual_number_of_ports() {
     let plan = |seed| SimulationSpec {

@@ -391,7 +391,7 @@ fn what_a_killed_run_has_left_is_taken_away() {
     }
 }
 
-/// Simulates that `clean` runs at a bad moment: it locks a note that is still empty, and removes it as if its run had
+/// Simulates a run of `clean` at a bad moment: `clean` locks an empty note, and removes the note as if its run had
 /// ended.
 #[test]
 fn a_note_that_is_taken_away_too_early_is_made_anew() {

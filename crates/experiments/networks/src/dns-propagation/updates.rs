@@ -58,9 +58,9 @@ struct UpdateArm {
     least_patience: Duration,
     /// Time for which servers that are not simulated are queried before anything is changed.
     first_look: Duration,
-    /// The end of the wait for the first change by another program; `None` if there is no such limit yet. The user
-    /// expects a result within `limit_s`. Therefore the wait already begins with the first queries, which find out how
-    /// often the servers may be queried.
+    /// The end of the wait for the first change by another program; `None` before the wait and after it. The user
+    /// expects a result within `limit_s`, so the wait includes the first queries, which find out how often the servers
+    /// may be queried.
     watch_end_ns: Option<u64>,
     now: Now,
     /// The changes that have been observed so far.
@@ -106,13 +106,14 @@ impl UpdateArm {
     }
 
     /// Returns the longest time for the queries before the change. The wait for the last answers has the same limit. If
-    /// another program makes the change, it is a quarter of the user's time limit, which includes both.
+    /// another program makes the change, this limit is a quarter of the user's time limit. If this program makes the
+    /// change, there is no limit.
     fn most_beside(&self) -> Duration {
         if self.zone.is_watched() { self.limit / 4 } else { Duration::MAX }
     }
 
-    /// Returns the time at which the last query is sent, if the run waits for a change by another program. If this
-    /// program makes the change, there is no such limit, and the time is never reached.
+    /// Returns the time at which the queries for a change by another program end. If this program makes the change,
+    /// returns a time that is never reached.
     fn last_question_ns(&self, start_ns: u64) -> u64 {
         if !self.zone.is_watched() {
             return u64::MAX;
@@ -122,8 +123,8 @@ impl UpdateArm {
         last_ns.max(start_ns + self.most_beside().as_nanos() as u64)
     }
 
-    /// Opens one socket for each source port. Each change uses new ports, because routers may send their packets to
-    /// other replicas.
+    /// Opens one socket for each source port. Each change uses new ports. Routers may send packets from other ports to
+    /// other replicas, so that more changes find more replicas.
     fn sockets(&self) -> Result<Vec<UdpSocket>, TargetError> {
         (0..self.rhythm.flows).map(|_| self.zone.socket()).collect()
     }
@@ -432,8 +433,8 @@ impl UpdateArm {
         (!servers.is_empty()).then_some(Remark::Limited { servers, interval_ns })
     }
 
-    /// Adds the values of each server's metrics. Within an interval the ports send their queries one after the other,
-    /// so the curves have a step for each query.
+    /// Adds the values of each server's metrics. The queries of all ports are spread evenly over an interval, so the
+    /// curves have one step for each query.
     fn push_by_server(&self, observation: &Observation, of_servers: &[Server], out: &mut Samples) {
         let Observation { log, call_ns, .. } = observation;
         let end_ns = log.probes.last().map_or(0, |last| last.sent_ns.saturating_sub(*call_ns));
@@ -468,9 +469,9 @@ fn is_limited(probes: &[Probe], server: usize) -> bool {
     !truncated.is_empty() && (!whole.is_empty() || 4 * lost >= truncated.len())
 }
 
-/// Returns a name for each of a server's replicas, the machines behind its address. A name has the identity that the
-/// replica reports, or its place in the order in which the replicas had the change. The order also distinguishes
-/// replicas with the same identity.
+/// Returns a name for each of a server's replicas, the machines behind its address. A name contains the identity that
+/// the replica reports. If the replica reports none, the name contains its place in the order in which the replicas
+/// received the change. The place also distinguishes replicas with the same identity.
 fn keys(server: &str, of_server: &Server, nsids: &[Vec<u8>]) -> Vec<String> {
     let mut called: Vec<String> = Vec::new();
     let mut count: BTreeMap<Option<usize>, u64> = BTreeMap::new();

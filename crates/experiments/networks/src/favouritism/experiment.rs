@@ -101,7 +101,7 @@ impl Experiment for Favouritism {
         &SPEC
     }
 
-    /// Returns each variant over the fair and over the cheating emulated link.
+    /// Returns two arms for each variant: one with the fair emulated link, and one with the cheating link.
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |variant: &str, link| Arm { variant: variant.into(), point: SPEC.default_point().with("link", link) };
         [FAIR, CHEATING]

@@ -176,7 +176,7 @@ impl Flows {
 }
 
 impl DownloadArm {
-    /// Creates the state of an arm. Arms at the same point share their sources.
+    /// Creates the state of an arm. Arms with the same combination of levels share their sources.
     fn new(arm: &Arm, all: &mut Vec<(Point, Rc<Sources>)>) -> Result<Self, TargetError> {
         let (left_out, measured) = (milliseconds(arm, "left_out_ms")?, milliseconds(arm, "measured_ms")?);
         let sources = shared(all, arm.point.clone(), || Sources::open(arm, left_out + measured))?;
@@ -225,8 +225,8 @@ impl DownloadArm {
         })
     }
 
-    /// Measures throughputs in bytes per second, during the measured time. Returns that of the first download, which is
-    /// the measured one, and that of all other downloads together.
+    /// Measures throughputs in bytes per second, during the measured time. Returns the throughput of the first
+    /// download, which is the measured one, and the total throughput of all other downloads.
     fn watch(&self, flows: &[Flow], stop: &Stop) -> Result<[f64; 2], TargetError> {
         wait(self.left_out, stop)?;
         let (start_ns, before) = (now_ns(), received_bytes(flows)?);

@@ -2,12 +2,13 @@
 //! tests the prediction.
 //!
 //! A server may send only a limited number of segments before the first acknowledgement: its initial window. The rest
-//! of the answer needs another round trip. The cliff is the size of the largest body that needs no other round trip.
+//! of the answer needs another round trip. The cliff is the size of the largest body that arrives without this other
+//! round trip.
 //!
-//! The cliff follows from the window, the payload of a segment, and two more values. One is the number of bytes that
-//! share segments with the body: the head, and the framing of TLS and HTTP/2. The other is the number of segments that
-//! hold something else: session tickets, settings, or a head that was written separately. One answer that certainly
-//! fits into the window shows both.
+//! The cliff follows from the window, the payload of a segment, and two properties of an answer. One property is the
+//! number of bytes that share segments with the body: the head, and the framing of TLS and HTTP/2. The other is the
+//! number of segments that contain nothing of the body: session tickets, settings, or a head that was written
+//! separately. Both are measured with one answer that certainly fits into the window.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -80,8 +81,9 @@ pub const MOST_BYTES: u64 = 1 << 24;
 /// between the largest fast and the smallest slow size.
 const SEGMENTS_LOOKED: usize = 2;
 
-/// Returns the body size for the first request, which certainly fits into the window. It usually has as many digits as
-/// the largest body that fits, because the head contains the size as a decimal number.
+/// Returns the body size for the first request, which certainly fits into the window. The size usually has as many
+/// digits as that of the largest body that fits. The head contains the size as a decimal number, so the heads of both
+/// answers are usually equally long.
 fn sample_bytes(window: Window) -> u64 {
     let most = window.segments * window.segment_bytes * 7 / 10;
     10_u64.pow(most.max(1).ilog10())
@@ -145,9 +147,9 @@ impl Search {
         is_slow.then_some(Cliff { body_bytes, predicted_bytes: self.predicted_bytes, requests: self.requests })
     }
 
-    /// Returns the expected size of the largest body that fits into the window. The window must also hold the segments
-    /// of the first answer that have nothing of its body, and the bytes that share segments with the body. `grown` is
-    /// the number of bytes by which the shared bytes have increased.
+    /// Returns the expected size of the largest body that fits into the window. Like the first answer, the expected one
+    /// also has segments without bytes of the body, and bytes that share segments with the body. `grown` is the number
+    /// of additional bytes of this second kind.
     fn expected_of(&self, first: Answer, grown: u64) -> u64 {
         let of_body = (first.body_bytes + first.shared_bytes).div_ceil(self.window.segment_bytes);
         let segments = (self.window.segments + of_body).saturating_sub(first.segments);

@@ -75,8 +75,8 @@ const SERVER_VARIANTS: [ServerVariant; 12] = [
     variant("caddy-h2", "HTTP/2 over TLS 1.3, by Caddy", Host::Caddy, Http2, Some(V1_3)),
 ];
 
-/// The level of `bytes` that searches for the largest page in the first flight. No page of 0 bytes is ever measured,
-/// because an empty page has no flight.
+/// The level of `bytes` that searches for the largest page in the first flight. The number 0 is free for this purpose,
+/// because an empty page has no flight to measure.
 const SEARCH: u64 = 0;
 const KERNEL: &str = "kernel";
 
@@ -163,7 +163,7 @@ impl Experiment for FirstFlight {
         &SPEC
     }
 
-    /// Returns the search for the largest page, with each variant.
+    /// Returns an arm for each variant, which searches for the largest page in the first flight.
     fn table_arms(&self) -> Vec<Arm> {
         let point = SPEC.default_point().with("bytes", SEARCH);
         SERVER_VARIANTS.iter().map(|variant| Arm { variant: variant.name.into(), point: point.clone() }).collect()

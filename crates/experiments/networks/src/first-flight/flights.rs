@@ -46,8 +46,8 @@ impl Flights {
         flights
     }
 
-    /// Returns the number of bytes that arrived after the first flight, the data that the server sent before it first
-    /// waited.
+    /// Returns the number of bytes that arrived after the first flight. The first flight is the data that the server
+    /// sent before it first waited.
     pub fn over_bytes(&self) -> u64 {
         self.all_bytes - self.first_bytes
     }

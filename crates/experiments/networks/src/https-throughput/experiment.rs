@@ -140,7 +140,7 @@ impl Experiment for HttpsThroughput {
         }
     }
 
-    /// Returns each variant with one stream and with four, like the source that the README names.
+    /// Returns two arms for each variant: one with a single stream, and one with four streams.
     fn table_arms(&self) -> Vec<Arm> {
         let point = |streams: u64| SPEC.default_point().with("streams", streams);
         let arms =

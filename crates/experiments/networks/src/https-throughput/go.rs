@@ -44,8 +44,8 @@ fn ends() -> Result<Arc<File>, TargetError> {
     ends.insert(built).clone().map_err(failed)
 }
 
-/// Checks, once per process, whether the program can be built. If the build is interrupted, it counts as available,
-/// because the run ends anyway.
+/// Checks, once per process, whether the program can be built. If the user interrupts the build, reports the program as
+/// available: the whole run then ends, so this result has no effect.
 pub fn is_available() -> Result<(), String> {
     match ends() {
         Ok(_) | Err(TargetError::Interrupted) => Ok(()),

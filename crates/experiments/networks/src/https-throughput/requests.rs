@@ -36,11 +36,11 @@ pub struct Schedule {
 /// The times of all requests of a trial.
 #[derive(Debug, Default)]
 pub struct RequestTimes {
-    /// Time from when each request was due until its answer arrived, sorted. If a request got no answer, the time until
-    /// it was given up counts.
+    /// Time from when each request was due until its answer arrived, sorted. For a request without an answer, the time
+    /// ends when the client gave up the request.
     pub latencies_ns: Vec<u64>,
-    /// Time from when each request was due until it was sent, sorted. If a request was never sent, the time until it
-    /// was given up counts.
+    /// Time from when each request was due until it was sent, sorted. For a request that was never sent, the time ends
+    /// when the client gave up the request.
     pub late_ns: Vec<u64>,
     pub answered: u64,
     /// Shortest time after which a request was given up; `None` if all requests were answered. Latencies below this
@@ -226,8 +226,8 @@ impl RequestTimes {
     }
 }
 
-/// Returns a quantile (nearest rank) of sorted values. Returns `None` if the quantile would be the largest value,
-/// because there are then too few values for it.
+/// Returns a quantile (nearest rank) of sorted values. Returns `None` if there are so few values that the quantile
+/// would be the largest one.
 fn at(sorted: &[u64], quantile: f64) -> Option<u64> {
     let rank = (sorted.len() as f64 * quantile).ceil() as usize;
     if rank < sorted.len() { sorted.get(rank.saturating_sub(1)).copied() } else { None }

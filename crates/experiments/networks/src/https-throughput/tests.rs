@@ -387,7 +387,7 @@ fn who_is_silent_is_slow() {
     assert_eq!([ANSWERED, OVERLOADED].map(|metric| value(&out, metric)), [Some(0.0), Some(1.0)], "{out:?}");
 }
 
-/// The client in this process must notice a server with HTTP/1.0 or another cipher at each request.
+/// For each request, the client in this process must check the version of HTTP and the cipher.
 #[test]
 fn what_is_spoken_is_looked_at_each_time() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

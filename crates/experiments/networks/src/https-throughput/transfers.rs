@@ -27,8 +27,9 @@ struct Transfers {
     now: Now,
 }
 
-/// If `is_on_one`, the client and the server must share a CPU. Then pins this thread, and the threads and processes
-/// that it starts, until the result is dropped. Uses the last CPU, because the first one often handles interrupts.
+/// Pins this thread to the last CPU if `is_on_one`, so that the client and the server share one CPU. The threads and
+/// processes that this thread starts are pinned too. The pinning ends when the result is dropped. The last CPU is used,
+/// because the first one often handles interrupts.
 fn placed(is_on_one: bool) -> Result<Option<PinnedThread>, TargetError> {
     let cpu = affinity::allowed().last().copied().filter(|_| is_on_one);
     cpu.map(affinity::pin_for_now).transpose().map_err(failed)

@@ -15,9 +15,10 @@ use crate::simulated::{SEGMENT_BYTES, Sender, download};
 const RUNS: u64 = 1_000;
 const BUCKETS: u64 = 200;
 
-/// Simulates downloads by `streams` senders. `others` has the start and the end of unrelated traffic. Returns the bytes
-/// of IP packets that arrived in each interval. The second value is the moment at which the receiver sees that the
-/// link's credit has run out; `None` if it sees no such moment. The credit is a number of bytes at the full rate.
+/// Simulates downloads by `streams` senders. `others` has the start and the end of each unrelated flow. The credit of a
+/// link is the number of bytes that it carries at the full rate. Returns the bytes of IP packets that arrived in each
+/// interval. Also returns the moment at which the receiver sees that the credit has run out, or `None` if it does not
+/// run out.
 fn curve(
     conditions: &Conditions,
     rtt_ns: u64,

@@ -237,7 +237,7 @@ pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError
 }
 
 impl Throughputs {
-    /// Opens a session. Arms at the same point share the far side of their network.
+    /// Opens a session. Arms with the same combination of levels share the far side of their network.
     fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
         let (mut far_ends, mut opened) = (Vec::new(), Vec::new());
         for arm in arms {

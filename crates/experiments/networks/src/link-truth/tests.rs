@@ -1,4 +1,4 @@
-//! Properties of links with each carrier that hold on any machine, however busy.
+//! Tests properties of links with each carrier. The properties do not depend on how busy the machine is.
 
 use ascertain_engine::experiment::Experiment;
 use ascertain_sys::testing::or_left_out;

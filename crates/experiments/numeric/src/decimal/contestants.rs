@@ -157,8 +157,8 @@ const LONGEST: usize = 20;
 /// number is a multiple of the word size.
 const LONGEST_LINE: usize = 24;
 
-/// Texts that are made before the measurement. The contestants that show speed limits only store them. A method that
-/// also computes the texts cannot be faster than these contestants.
+/// Texts that are made before the measurement. Some contestants only store these texts, without computing them. They
+/// show the speed limit of all methods that also compute the texts.
 struct Ready {
     /// The texts, each followed by a delimiter. Padding at the end lets the last store read beyond its text.
     lines: String,

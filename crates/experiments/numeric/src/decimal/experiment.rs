@@ -1,5 +1,5 @@
-//! Integers to text: `numeric::decimal`, popular libraries, and the methods that the publication compares, over several
-//! distributions. All methods write the same numbers.
+//! Integers to text: `numeric::decimal`, popular libraries, and the methods of the publication that the README cites,
+//! over several distributions. All methods write the same numbers.
 
 mod compiled;
 pub(super) mod contestants;

@@ -1,4 +1,5 @@
-//! The publication's two loops in C. Properties of the compiled loops are read from the machine code with objdump.
+//! The two loops of the publication that the README cites, in C. Properties of the compiled loops are read from the
+//! machine code with objdump.
 
 use std::path::Path;
 use std::process::Command;
@@ -114,8 +115,8 @@ fn width_bits(name: &str, operands: &str) -> u32 {
     }
 }
 
-/// Returns the number of doubles that an instruction moves from a register to memory. Moves to the stack, which has the
-/// variables, are not counted.
+/// Returns the number of doubles that an instruction moves from a register to memory. Moves to the stack, where the
+/// compiler keeps variables, are not counted.
 fn stored_doubles(name: &str, operands: &str) -> u32 {
     let name = name.trim_start_matches('v');
     let (from, to) = operands.split_once(',').unwrap_or((operands, ""));

@@ -33,7 +33,7 @@ const VALUES: usize = 5;
 /// Name of the variant that calls [`fill`]. That function chooses a method itself.
 const FILL: &str = "fill";
 
-/// The optimisation levels for which the publication gives figures.
+/// The optimisation levels for which the publication that the README cites gives figures.
 const SOURCE_LEVELS: [&str; 3] = ["O0", "O1", "O3"];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {

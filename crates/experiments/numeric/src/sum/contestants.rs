@@ -36,11 +36,11 @@ pub type Sum<T> = Rc<dyn Fn(&[T]) -> f64>;
 pub enum Contestant<T: 'static> {
     /// Sums the numbers.
     Sum(Sum<T>),
-    /// A speed limit: loads the numbers, and possibly does as much work as a sum. The result is not a sum.
+    /// Shows the speed limit of sums: loads the numbers, possibly with as much work as a sum, but returns no sum.
     Limit(fn(&[T]) -> f64),
     /// Computes the dot product of two arrays.
     Dot(fn(&[T], &[T]) -> f64),
-    /// A speed limit: loads two arrays and does as much work as a dot product. The result is not a dot product.
+    /// Shows the speed limit of dot products: loads two arrays with as much work as a dot product, but returns none.
     LimitOfDot(fn(&[T], &[T]) -> f64),
 }
 
@@ -150,7 +150,8 @@ fn fast_math<T: Plain>(name: &str) -> Result<Function<T, f64>, Unavailable> {
 mod tests {
     use super::*;
 
-    /// Loading code that was compiled with permission to reorder must not change this thread's arithmetic.
+    /// Loading code that was compiled with the options of `-ffast-math` must not change this thread's arithmetic. In
+    /// particular, subnormal numbers must not become zero.
     #[test]
     fn subnormals_stay_on() {
         for (name, _) in OTHERS {

@@ -183,9 +183,9 @@ struct SumSession {
     place: ArrayIndex,
 }
 
-/// Number of different arrays for a size up to [`PLACED_BYTES`]. One array is not enough, because two of its properties
-/// would look like properties of a variant. Its pages decide which of its cache lines share a set of L2, and its
-/// numbers decide which methods round well.
+/// Number of different arrays for a size up to [`PLACED_BYTES`]. With a single array, the effects of its pages and its
+/// numbers would look like properties of a variant. The pages decide which cache lines of the array share a set of L2,
+/// and the numbers decide which methods round well.
 const PLACES: usize = 16;
 /// Largest size in bytes for which there are [`PLACES`] arrays instead of one. It is larger than any L2.
 const PLACED_BYTES: u64 = 4 << 20;

@@ -78,8 +78,8 @@ impl Experiment for Barrier {
         &SPEC
     }
 
-    /// Returns arms for the figures in the publication, on an idle and on a loaded machine. Also returns arms that show
-    /// how much barriers slow the rest of the machine.
+    /// Returns arms for the figures in the publication that the README cites, on an idle and on a loaded machine. Also
+    /// returns arms that show how much barriers slow the rest of the machine.
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |name: &str, load: &str| Arm { variant: name.into(), point: Point::default().with("load", load) };
         let timed = VARIANTS.iter().flat_map(|(name, _)| [arm(name, IDLE), arm(name, BUSY)]);
@@ -147,9 +147,10 @@ impl BarrierSession {
 }
 
 impl Session for BarrierSession {
-    /// Runs the store-buffering test, in which two threads each write a value and then read the other's. In no round
-    /// may both threads miss the other's write. The test can detect a failure only for quick methods, such as expedited
-    /// membarrier. It proves nothing about methods that take longer than about a microsecond.
+    /// Runs the store-buffering test, in which two threads each write a value and then read the value of the other
+    /// thread. In each round, at least one thread must see the write of the other thread. The test can detect a failure
+    /// only for quick methods, such as expedited membarrier. It proves nothing about methods that take longer than
+    /// about a microsecond.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         self.load.set(false);
         let method = &mut self.barriers[arm].method;

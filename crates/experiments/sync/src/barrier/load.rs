@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ascertain_sys::threads::JoinOnDrop;
 use ascertain_sys::{affinity, privileges};
 
-/// Number of busy threads on each CPU. They have low priority, as in the publication.
+/// Number of busy threads on each CPU. They have low priority, as in the publication that the README cites.
 const THREADS_EACH: usize = 2;
 /// Longest wait until all threads are busy, or until all threads sleep.
 const SETTLING: Duration = Duration::from_millis(5);

@@ -21,8 +21,8 @@ pub const WAIT_MAX: Duration = Duration::from_secs(10);
 /// start, so the measured time is at most a tenth too long.
 const PAUSE_MIN_NS: u64 = 20_000;
 /// Duration after which a method that waits for timer interrupts requests a heartbeat. A CPU that has had no interrupt
-/// for that long has no timer interrupts, or is offline. The daemon in the publication reads /proc/stat after the same
-/// duration.
+/// for that long has no timer interrupts, or is offline. The daemon in the publication that the README cites reads
+/// /proc/stat after the same duration.
 const PATIENCE_NS: u64 = 10_000_000;
 
 /// A method of waiting until every CPU has passed a barrier, ready for use.
@@ -119,9 +119,10 @@ impl Method {
         }
     }
 
-    /// Returns the number of rounds of the store-buffering test. Quick methods get thousands of rounds, because the
-    /// test can show that they are no barriers. Methods that take longer than a store stays in a buffer get a few
-    /// rounds, to check that they return. Other methods get none.
+    /// Returns the number of rounds of the store-buffering test. A quick method gets thousands of rounds, so that the
+    /// test detects a faulty barrier. Some slower methods get a few rounds, only to check that they return. A faulty
+    /// slow method cannot be detected, because a store leaves the buffer of its CPU before the method returns. Other
+    /// methods get no rounds.
     pub fn litmus_rounds(&self) -> usize {
         match self {
             Self::Expedited => 3_000,

@@ -18,7 +18,8 @@ pub trait Signal: Send + Sync {
     /// Publishes the signal the given number of times.
     fn publish(&self, times: u64);
 
-    /// Calls `ready` when it waits for the signal, and returns after a later publication.
+    /// Waits for the signal. Calls `ready` as soon as no later publication can be missed, and returns after such a
+    /// publication.
     fn wait(&self, ready: &mut dyn FnMut());
 
     /// Returns the number of publications so far, or `None` if the method does not count them.

@@ -81,8 +81,8 @@ impl Experiment for EventCount {
     }
 }
 
-/// Maximum of a random duration that a sleeper keeps sleeping before it is woken. The seed of the trial decides the
-/// duration, so that a polling waiter is not always at the same step of its loop.
+/// Maximum of a random duration that a sleeper keeps sleeping before it is woken. The duration depends on the seed of
+/// the trial. A waiter that polls is therefore woken at different steps of its loop.
 const ASLEEP_MAX_NS: u64 = 4_000_000;
 
 struct Publisher {

@@ -78,7 +78,8 @@ const WAITING: u64 = 64;
 pub trait AsyncSignal: Default {
     fn publish(&self);
 
-    /// Calls `ready` when it waits for the signal, and completes after a later publication.
+    /// Waits for the signal. Calls `ready` as soon as no later publication can be missed, and completes after such a
+    /// publication.
     fn wait(&self, ready: impl FnOnce()) -> impl Future<Output = ()>;
 }
 

@@ -18,7 +18,8 @@ const SLEEPS: u32 = 30;
 const INTERRUPTS_CPU_NS: u64 = 20_000_000;
 /// Longest total time of the thread that counts interrupts.
 const INTERRUPTS_NS: u64 = 500_000_000;
-/// Length of one turn of counting interrupts. The thread takes turns until one of the two times is over.
+/// Length of one turn of counting interrupts. The thread takes turns until it has used [`INTERRUPTS_CPU_NS`] of CPU
+/// time, or until [`INTERRUPTS_NS`] have passed.
 const TURN: Duration = Duration::from_millis(2);
 
 pub fn restarts_are_available() -> Result<(), Unavailable> {
@@ -72,10 +73,10 @@ pub fn ticks_are_told() -> Result<(), Unavailable> {
     told.ok_or_else(|| Unavailable::other(format!("/proc/interrupts does not have the ticks (LOC) of CPU {cpu}")))
 }
 
-/// The shares of thread switches and of interrupts that the null selector in GS showed.
+/// The shares of thread switches and of interrupts that changed a null selector in the register GS.
 pub struct ShownShares {
     pub switches: f64,
-    /// The number of interrupts shown per timer tick; `None` if the kernel does not report the ticks.
+    /// The number of such interrupts per timer tick; `None` if the kernel does not report the ticks.
     pub interrupts: Option<f64>,
 }
 

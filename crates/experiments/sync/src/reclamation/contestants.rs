@@ -63,8 +63,8 @@ pub trait Readers {
         None
     }
 
-    /// Returns the part of the method that replaces and frees objects. Returns `None` if nothing shows when the method
-    /// frees an object.
+    /// Returns the part of the method that replaces and frees objects. Returns `None` if it cannot be observed when the
+    /// method frees an object.
     fn reclaimer(&mut self) -> Option<&mut dyn Reclaimer> {
         None
     }

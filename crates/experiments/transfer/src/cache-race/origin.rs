@@ -130,8 +130,8 @@ impl Origin {
     }
 }
 
-/// A guard for the connection of a request. If it is dropped while it holds the origin, the connection counts as lost,
-/// and another one is opened. It holds `None` if the connection was kept.
+/// A guard for the connection of a request. After a successful request, the guard holds `None`. If the request fails or
+/// is cancelled, the guard is dropped while it holds the origin, and makes the origin open another connection.
 struct LostConnection(Option<Rc<Origin>>);
 
 impl Drop for LostConnection {

@@ -122,7 +122,7 @@ impl Replay {
 }
 
 /// Adds the number of a trial's requests to `out`, and the shares of their outcomes. `before` and `after` are the
-/// counts of the racer at the start and at the end of the trial.
+/// counts of the trial's `Racer` at the start and at the end of the trial.
 pub fn push_counts(before: Counts, after: Counts, out: &mut Samples) {
     let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     let since = |count: fn(&Counts) -> u64| count(&after) - count(&before);

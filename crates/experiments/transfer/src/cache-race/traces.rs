@@ -92,7 +92,8 @@ pub fn firefox() -> Vec<RequestTimes> {
 }
 
 /// Returns artificial requests, which depend only on `permille` and `seed`. The origin takes about 40 ms, and the cache
-/// usually about 1 ms. For `permille` of 1000 requests, the cache stalls for 20 to 400 ms, often for several in a row.
+/// usually about 1 ms. For `permille` of 1000 requests, the cache stalls for 20 to 400 ms. A stall often affects
+/// several consecutive requests.
 pub fn stalls(permille: u64, seed: u64) -> Vec<RequestTimes> {
     /// Average number of consecutive requests that one stall affects.
     const REQUESTS: f64 = 3.0;

@@ -25,7 +25,7 @@ fn prober() -> Prober {
     Prober::new(vec![server()], 1, question, |answer| answer.values.contains(&text("here")), LIMIT, 1)
 }
 
-/// Returns a valid answer. The name of its record differs from the queried name in its case only.
+/// Returns a valid answer. The name of its record differs from the queried name only in upper and lower case.
 fn answer(question: &[u8]) -> Message {
     let mut answer = Message::from_vec(question).unwrap();
     answer.metadata.message_type = MessageType::Response;
@@ -91,7 +91,8 @@ fn what_is_not_whole_is_asked_for_by_a_connection() {
     assert_eq!(prober.is_new_since_ns(), Some(3));
 }
 
-/// `is_new` follows the latest answer. The text is that of the latest answer that did not show the change.
+/// `is_new` must be `true` if the latest answer shows the change. The text in `other` must be that of the latest answer
+/// that does not show the change.
 #[test]
 fn what_a_server_says_instead_is_known() {
     let mut prober = prober();
@@ -199,7 +200,7 @@ fn is_true(asked: &Probe, truth: &[ReplicaUpdate]) -> bool {
     }
 }
 
-/// Probes a zone over sockets, however slow the machine is.
+/// Queries a zone over sockets until all of its servers have the change. This must work even on a slow machine.
 #[test]
 fn a_zone_is_asked_until_all_of_it_is_new() {
     let ms = Duration::from_millis;

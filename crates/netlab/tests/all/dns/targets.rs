@@ -8,8 +8,9 @@ use ascertain_netlab::dns::{
     Change, Key, Name, Prober, QueryMix, Question, Recipient, RecordType, Simulation, SimulationSpec, update,
 };
 
-/// Any message is an answer to a query or counts as strange, with the same result when it comes again. It does not
-/// confirm an update, because it is not signed. A server answers it or ignores it.
+/// Passes any message to three receivers. A prober must count the message as an answer or as strange, and must do the
+/// same with a second copy. An update must not accept the message as an answer, because the message is not signed. A
+/// server must answer the message or ignore it.
 pub fn answers(bytes: &[u8]) {
     let server: SocketAddr = ([192, 0, 2, 53], 53).into();
     let name = |text: &str| Name::from_ascii(text).expect("a name");

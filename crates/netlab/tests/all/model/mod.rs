@@ -26,7 +26,8 @@ fn fates(conditions: &Conditions, segments: &[(u64, usize, Flow)]) -> Vec<Fate> 
     segments.iter().map(|(now_ns, bytes, flow)| line.offer(*now_ns, *bytes, *flow)).collect()
 }
 
-/// Generates segments of up to 30 bytes, mostly in bursts and otherwise up to 400 ns apart, to two destinations.
+/// Generates segments of up to 30 bytes to two destinations. Half of the segments follow the previous one immediately,
+/// and the others within 400 ns.
 fn few_segments() -> impl Strategy<Value = Vec<(u64, usize, Flow)>> {
     let gap_ns = prop_oneof![3 => Just(0), 2 => 1_u64..40, 1 => 40_u64..400];
     let segment = (gap_ns, 1_usize..30, 2_u8..4);

@@ -39,9 +39,9 @@ struct Stepped<'a> {
     now_ns: u64,
     /// The indexes and sizes of the waiting segments.
     waiting: VecDeque<(usize, usize)>,
-    /// The index of the segment on the wire, and the remaining work of sending it.
+    /// The index of the segment on the wire, and the remaining work of sending it, in billionths of a bit.
     on_wire: Option<(usize, i128)>,
-    /// The work that the wire could still have done in the last nanosecond.
+    /// The work that the wire could still have done in the last nanosecond, in billionths of a bit.
     spare: i128,
     tokens: Option<Tokens>,
     throttle: Option<Tokens>,

@@ -12,9 +12,9 @@ const ADDITIONS_BEFORE_CARRY: u32 = 1 << 30;
 /// Number of stored fraction bits of a double.
 const FRACTION_BITS: usize = 52;
 
-/// Limit of the last digit, positive or negative, from which on the sum counts as overflown. It corresponds to 2^108
-/// times the largest double. A digit of twice the limit still fits into an `i64`, so the last digit can exceed the
-/// limit until [`overflow`](LongAccumulator::overflow) is checked.
+/// Limit of the last digit, positive or negative. From this limit on, the sum counts as overflowed. It corresponds to
+/// 2^108 times the largest double. A digit of twice the limit still fits into an `i64`, so the last digit can exceed
+/// the limit until [`overflow`](LongAccumulator::overflow) is checked.
 pub const TOP_LIMIT: i64 = 1 << 62;
 
 /// A fixed-point integer in units of the smallest subnormal, 2^−1074. Kulisch and Miranker 1986, "The arithmetic of the

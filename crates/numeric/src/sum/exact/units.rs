@@ -43,8 +43,9 @@ impl UnitSum {
     /// Returns the sum, provided that the numbers fit.
     ///
     /// `low` is the sum modulo 2^64, and `about` shows which multiple of 2^64 is missing. `about` is the sum of at most
-    /// 4,096 numbers below 2^63 in 32 chains of 128 additions. Each addition has an error of at most 2^−24 of its
-    /// chain. The total error is at most 128·2^−24·2^75 = 2^58, and slightly more for adding the chains.
+    /// 4,096 numbers below 2^63, in 32 chains of 128 additions. The error of an addition is at most 2^−24 times the sum
+    /// of its chain. All chains together are below 2^75, so the errors in the chains are at most 128·2^−24·2^75 = 2^58.
+    /// Adding the chains to each other makes the error slightly larger.
     pub fn total(&self) -> i128 {
         const WRAP: f64 = (1_u128 << 64) as f64;
         let wraps = standard::round((self.about - self.low as f64) / WRAP) as i128;

@@ -222,7 +222,8 @@ impl<V: Vector> Accumulator<V> for NeumaierSum<V> {
 }
 
 /// Babuška's method: it sums the rounding errors of the additions separately and adds them at the end. It needs as many
-/// operations as Kahan's method, but the next addition waits for one of them instead of four.
+/// operations as Kahan's method. But an addition waits for only one operation of the addition before it, and for four
+/// in Kahan's method.
 ///
 /// If a term is larger than the sum so far, the error of the addition is known only to u times the term. The error of
 /// the result is at most u·|Σx| + (u + O(n·u²))·Σ|x|. For `f32`, numbers are added in blocks without compensation, as

@@ -7,8 +7,8 @@ use crate::sum::accumulate::{Accumulator, accumulate, accumulate_few, accumulate
 use crate::sum::element::Element;
 use crate::sum::vector::Vector;
 
-/// Size in bytes of the pieces in which a slice is processed, a quarter of the smallest L1 cache among CPUs with
-/// vectors. A piece is read once for each CPU register of a vector, and stays in the L1 cache meanwhile.
+/// Size in bytes of the pieces in which a slice is processed: a quarter of the smallest L1 cache among CPUs with SIMD
+/// instructions. A piece is read once for each CPU register of a vector, and stays in the L1 cache between these reads.
 const NEAR_BYTES: usize = 8 << 10;
 
 /// Number of registers in the largest block, which is added up without compensation.
