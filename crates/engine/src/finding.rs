@@ -81,8 +81,8 @@ pub enum Reason {
         /// Total number of pairs of the comparison, including these.
         all: u64,
     },
-    /// In some trials values were cut off, so that the outcome of these trials is unknown. Such trials count against
-    /// every possible answer.
+    /// In some trials values were cut off, so that the outcome of these trials is unknown. Such trials count as
+    /// evidence against every possible answer.
     LeftOpen {
         /// Number of trials with an unknown outcome.
         trials: u64,

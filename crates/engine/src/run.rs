@@ -493,8 +493,8 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
         self.now.set_idle();
     }
 
-    /// Runs one trial of a lane, a group of arms. A trial that is interrupted counts against every possible answer.
-    /// Otherwise a user could discard unwanted trials by interrupting the run and continuing it.
+    /// Runs one trial of a lane, a group of arms. A trial that is interrupted counts as evidence against every possible
+    /// answer. Otherwise a user could discard unwanted trials by interrupting the run and continuing it.
     fn trial(&mut self, lane: usize) -> Result<(), Interrupted> {
         let block = self.judge.issue(lane, self.evidence.as_deref_mut());
         self.measure(block);

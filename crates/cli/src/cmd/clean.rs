@@ -42,9 +42,9 @@ Examples:
 /// --give-up aborts them too. S3 and GCS delete the uploaded parts when requested; Azure deletes them within a week.
 ///
 /// Other machines: `clean` can only see processes on this machine. It keeps files that were written within the last
-/// hour, because another machine or a container may still use them. `clean` never aborts an upload whose process still
-/// runs, because this process holds a lock on the journal of the upload. Some network file systems do not share locks
-/// between machines.
+/// hour, because another machine or a container may still use them. `clean` does not abort an upload while the
+/// uploading process holds its lock in your state folder. Some network file systems do not share locks between
+/// machines.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -222,8 +222,8 @@ impl<'a> RunJudge<'a> {
         }
     }
 
-    /// Records as lost all trials whose records never arrived. They count against both answers, like all trials that
-    /// were cut off.
+    /// Records as lost all trials whose records never arrived. These trials count as evidence against both answers,
+    /// like all trials that were cut off.
     pub fn lose_the_rest(&mut self, mut evidence: Option<&mut Writer>) {
         while let Some((block, record)) = self.issued.pop_front() {
             let metrics = &self.lanes[block.lane].experiment.spec().metrics;

@@ -208,8 +208,9 @@ fn records_that_come_late_or_twice_count_once() {
     assert_eq!(far_away.closed, [0, 1], "what was opened is closed");
 }
 
-/// Lost records must count against both verdicts. Otherwise an executor could drop the trials that are bad for one of
-/// them. If each of 40 runs is wrong with a probability of 0.01, more than 3 are wrong with a probability of 0.0007.
+/// Lost records must count as evidence against both verdicts. Otherwise an executor could drop the trials that are bad
+/// for one of them. If each of 40 runs is wrong with a probability of 0.01, more than 3 are wrong with a probability of
+/// 0.0007.
 #[test]
 fn records_that_never_come_count_against_both() {
     let holding = |runs: u64, drops: fn(f64, bool) -> bool, wins: f64| {

@@ -46,8 +46,9 @@ pub trait Accumulator<V: Vector>: Copy {
 ///
 /// The result has the same bits at whatever address the slice begins. The address only shifts the numbers to other
 /// lanes. It does not decide which numbers share a lane, nor their order in the lane. The lanes of all accumulators
-/// form a circle, in which each lane is merged with the opposite one. A shift does not change which numbers are merged.
-/// Kahan's method is an exception: adding the −0.0 of an unused lane may move a part of its compensation to the sum.
+/// form a circle, in which each lane is merged with the opposite one, until one lane remains. A shift does not change
+/// which numbers are merged. Kahan's method is an exception: adding the −0.0 of an unused lane may move a part of its
+/// compensation to the sum.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.

@@ -357,7 +357,7 @@ fn a_gate_ends_when_its_end_is_settled() {
     assert_eq!(judge.result().decision, Some(Decision::Slower));
 }
 
-/// Unknown outcomes count against either answer, so that stopping unfavourable trials gains nothing.
+/// Unknown outcomes count as evidence against both answers, so that stopping unfavourable trials gains nothing.
 #[test]
 fn trials_that_were_cut_off_count_against_either_answer() {
     let pairs = |cut_off: u64| {
@@ -374,7 +374,7 @@ fn trials_that_were_cut_off_count_against_either_answer() {
 }
 
 /// By cutting off the slower command just after the faster one has ended, a user chooses the size of the difference.
-/// Such a pair counts against both answers.
+/// Such a pair counts as evidence against both answers.
 #[test]
 fn the_size_of_an_interrupted_pair_is_nobodys_coin() {
     let mut judge = comparison(None, None, true);

@@ -289,9 +289,9 @@ pub fn times<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Option<Times>
 const MOST_STEPS: u64 = 500;
 
 /// Returns the times at which the steps of a curve end, up to `end_ns` after the call. The length of a step is
-/// `gap_ns`, doubled until there are at most `MOST_STEPS` steps. The steps of a longer trial are therefore the same, or
-/// twice or four times as long, and so on. Each of them ends together with a step of the shorter trial, so that trials
-/// can be compared.
+/// `gap_ns`, doubled until there are at most `MOST_STEPS` steps. The steps of a longer trial are therefore as long as
+/// those of a shorter trial, or twice as long, or four times, and so on. Each step of the longer trial ends together
+/// with a step of the shorter trial, so that trials can be compared.
 pub fn steps(gap_ns: u64, end_ns: u64) -> impl Iterator<Item = u64> {
     let mut step_ns = gap_ns.max(1);
     while end_ns / step_ns > MOST_STEPS {

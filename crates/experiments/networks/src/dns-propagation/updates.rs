@@ -123,8 +123,8 @@ impl UpdateArm {
         last_ns.max(start_ns + self.most_beside().as_nanos() as u64)
     }
 
-    /// Opens one socket for each source port. Each change uses new ports. Routers may send packets from other ports to
-    /// other replicas, so that more changes find more replicas.
+    /// Opens one socket for each source port. Each change uses new ports, because routers may send packets from new
+    /// ports to replicas that were not found before.
     fn sockets(&self) -> Result<Vec<UdpSocket>, TargetError> {
         (0..self.rhythm.flows).map(|_| self.zone.socket()).collect()
     }

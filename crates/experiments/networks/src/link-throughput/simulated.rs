@@ -16,9 +16,9 @@ const RUNS: u64 = 1_000;
 const BUCKETS: u64 = 200;
 
 /// Simulates downloads by `streams` senders. `others` has the start and the end of each unrelated flow. The credit of a
-/// link is the number of bytes that it carries at the full rate. Returns the bytes of IP packets that arrived in each
-/// interval. Also returns the moment at which the receiver sees that the credit has run out, or `None` if it does not
-/// run out.
+/// link is the number of bytes that it carries at the full rate before it slows down. Returns the bytes of IP packets
+/// that arrived in each interval. Also returns the moment at which the receiver sees that the credit has run out, or
+/// `None` if it does not run out.
 fn curve(
     conditions: &Conditions,
     rtt_ns: u64,

@@ -76,7 +76,8 @@ pub fn ticks_are_told() -> Result<(), Unavailable> {
 /// The shares of thread switches and of interrupts that changed a null selector in the register GS.
 pub struct ShownShares {
     pub switches: f64,
-    /// The number of such interrupts per timer tick; `None` if the kernel does not report the ticks.
+    /// The number of interrupts that changed the selector, per timer tick; `None` if the kernel does not report the
+    /// ticks.
     pub interrupts: Option<f64>,
 }
 

@@ -65,9 +65,10 @@ fn replays_of_a_trial_have_the_same_requests() {
     }
 }
 
-/// The cache stalls for 4.5 % of the requests, and at most 5 % of the requests may also be sent to the origin. The best
-/// possible gain is 0.97. The delay before such an extra request must therefore be longer than most requests, but
-/// shorter than the stalls. If the delay were the 95th percentile of the last 1,000 durations, the gain would be 0.83.
+/// The cache stalls for 4.5 % of the requests, and at most 5 % of the requests may also be sent to the origin. The
+/// delay before such an extra request must therefore be longer than most requests, but shorter than the stalls. The
+/// best possible gain is 0.97. If the delay were the 95th percentile of the last 1,000 durations, the gain would be
+/// 0.83.
 #[test]
 fn a_budget_that_is_just_enough_is_spent_on_the_slow() {
     let gain = |seed| {
