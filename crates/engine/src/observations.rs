@@ -215,7 +215,7 @@ mod tests {
     use super::*;
     use crate::experiment::{Metric, Point, Status};
 
-    /// Each ratio must be that of two values from the same trial, even if an arm has no value in an earlier trial.
+    /// Each ratio must come from two values of the same trial, even if an arm has no value in an earlier trial.
     #[test]
     fn ratios_are_of_values_of_the_same_trial() {
         let metrics = vec![Metric::time("time", "")];

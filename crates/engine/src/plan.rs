@@ -87,7 +87,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns the pairs of arms to compare. Of all arms with the same point (combination of levels), each arm is
+    /// Returns the pairs of arms to compare. Of all arms with the same point (combination of levels), each other arm is
     /// paired with the first one. A pair has the arm, then the first arm.
     #[must_use]
     pub fn with_the_first(&self) -> Vec<[&Arm; 2]> {

@@ -322,7 +322,7 @@ mod tests {
         assert!(versus(0, Effect::Difference, 0.0, -1.0).is_ok());
     }
 
-    /// A claim about which arm is better allows values of zero, although a ratio with zero is meaningless.
+    /// A claim about which arm is better allows values of zero, although their ratio is meaningless.
     #[test]
     fn zeros_have_an_order_and_no_ratio() {
         let (zero, three, stopped) = (Bounds::exact(0.0), Bounds::exact(3.0), Bounds::above(3.0));

@@ -130,8 +130,8 @@ mod tests {
     const RECORD_BYTES: usize = HEADER_BYTES + REQUEST.len() + 1 + 16;
 
     /// A client may send requests together with the end of the handshake, and a part of a request may arrive later.
-    /// rustls must either decrypt a record completely or leave it to the kernel. The kernel must continue the count of
-    /// records where rustls stopped.
+    /// Each record must either be decrypted completely by rustls, or be left to the kernel. The kernel must continue
+    /// the count of records where rustls stopped.
     #[test]
     fn what_follows_the_handshake_is_left_to_the_kernel() {
         for later_bytes in [0, RECORD_BYTES * 3 - 2, RECORD_BYTES * 3 - 10, RECORD_BYTES * 2] {
