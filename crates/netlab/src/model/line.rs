@@ -26,8 +26,8 @@ pub struct Conditions {
     pub loss: f64,
     /// Indexes of segments that are lost in addition to the random losses. The first offered segment has index 0.
     pub lost: Vec<u64>,
-    /// Token bucket that allows bursts. It imitates machines whose network is fast until a credit is used up. With
-    /// `None`, there is no such limit.
+    /// Token bucket that allows bursts. It imitates machines whose network is fast until a credit is used up. `None` for
+    /// a line without a token bucket.
     pub bucket: Option<TokenBucket>,
     /// Throttle that imitates a provider: it limits the rate of all flows except favoured ones. With `None`, no flow is
     /// throttled.

@@ -341,7 +341,7 @@ fn sides(claim: &ClaimResult) -> Option<Sides<'_>> {
 /// The values of `--precision` that a sentence may recommend, in descending order.
 const PRECISIONS: [f64; 4] = [0.05, 0.02, 0.01, 0.005];
 
-/// A measurement of at most this many seconds fits in the default time limit of a comparison. A longer one needs
+/// Longest measurement, in seconds, that fits in the default time limit of a comparison. A longer measurement needs
 /// `--max-time`.
 const SHORT_S: f64 = 24.0;
 
