@@ -226,8 +226,8 @@ fn leads_to_the_web(url: &str) -> bool {
     url.starts_with("https://") || url.starts_with("http://")
 }
 
-/// Replaces each end tag by the one that belongs to its start tag. The two differ if an earlier step replaced only the
-/// start tag, as when it turned a link into emphasised text.
+/// Replaces each end tag by the one that belongs to its start tag. The two tags differ if an earlier step replaced only
+/// the start tag, for example to turn a link into emphasised text.
 fn balanced<'a>(events: impl Iterator<Item = Event<'a>>) -> impl Iterator<Item = Event<'a>> {
     let mut open: Vec<TagEnd> = Vec::new();
     events.map(move |event| match event {
