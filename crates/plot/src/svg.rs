@@ -18,7 +18,7 @@
 //!
 //! | element | attribute or class | meaning |
 //! |---|---|---|
-//! | `svg` | `data-x`, `data-y` | for example `log 3 6 60 690`: the scale of the axis, the transformed numbers at its two ends, and the positions of both ends in pixels. A transformed number is the number itself (`linear`), its decimal logarithm (`log`), the decimal logarithm of its odds (`logit`), or the index of the name (`names`) |
+//! | `svg` | `data-x`, `data-y` | the scale of the axis, the transformed numbers at its two ends, and the positions of both ends in pixels. An example is `log 3 6 60 690`. A transformed number is the number itself (`linear`), its decimal logarithm (`log`), the decimal logarithm of its odds (`logit`), or the index of the name (`names`) |
 //! | | `data-x-label`, `data-y-label` | the label of the axis |
 //! | | `data-x-unit`, `data-y-unit` | units in descending order, for example `1e9 s,1e6 ms`: the factor and the symbol of each. The script divides a number by the largest factor that is not above the number. If every factor is above the number, the script uses the smallest factor. Without the attribute, the script shows the number as it is |
 //! | | `data-x-whole`, `data-y-whole` | present if all marks are at whole numbers: the script rounds the numbers |

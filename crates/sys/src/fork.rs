@@ -5,9 +5,9 @@
 /// not changed since the record was made.
 ///
 /// The process ID would not be enough: a child in its own namespace may have the same ID as its parent (1 for both). A
-/// call costs two loads. On systems other than Linux, this is the process ID. Children that share the memory of their
-/// parent (vfork(2)) have its number. Before Linux 4.14, so have those that the C library did not create (a bare
-/// `clone`).
+/// call costs two loads. On systems other than Linux, this is the process ID. A child that shares the memory of its
+/// parent (vfork(2)) has the number of its parent. Before Linux 4.14, the same applies to a child that a bare `clone`
+/// created, without the C library.
 ///
 /// ```
 /// assert_eq!(ascertain_sys::fork::generation(), ascertain_sys::fork::generation());

@@ -67,7 +67,8 @@ unsafe impl Barrier for Expedited {
     }
 }
 
-/// Plain membarrier. The heavy side waits until each CPU has scheduled. That takes milliseconds and disturbs no CPU.
+/// Plain membarrier. The heavy side waits until each CPU has run the kernel's scheduler. This takes milliseconds and
+/// disturbs no CPU.
 ///
 /// For tickets, a separate thread calls membarrier(2). One call serves all tickets that are taken before it begins.
 /// There are at most two such threads at a time, and none without tickets. If a thread cannot be created, taking the
@@ -249,8 +250,8 @@ mod tests {
         next.wait();
     }
 
-    /// Under Miri, this test fails if a thread can see the pointer to the [`Rounds`] that another thread created before
-    /// the contents of the `Rounds` are visible.
+    /// One of the two threads creates the [`Rounds`], and the other one reads the pointer to them. Under Miri, this
+    /// test fails if the other thread can see the pointer before the contents.
     #[test]
     fn all_threads_have_the_same_rounds() {
         let other = thread::spawn(|| ptr::from_ref(Rounds::here()).addr());

@@ -249,7 +249,7 @@ fn dropped_published_are_counted_and_freed(barrier: impl Barrier) {
 
 with_each_barrier!(dropped_published_are_counted_and_freed);
 
-/// A long list, in which each node leaves more objects behind than may wait before a thread frees some.
+/// Drops a long list. Each node retires so many objects that the thread has to free some of them.
 #[test]
 fn dropped_published_are_not_freed_within_one_another() {
     struct Node {

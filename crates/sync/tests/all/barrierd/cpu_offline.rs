@@ -43,7 +43,7 @@ impl Drop for Switch {
     }
 }
 
-/// Runs `work` with a client of a daemon that serves meanwhile.
+/// Runs `work` with a client of a daemon. The daemon serves on another thread until `work` has ended.
 fn with_daemon(work: impl FnOnce(&Client)) {
     let mut daemon = Daemon::new(PERIOD).unwrap();
     let client = daemon.connect().unwrap();
