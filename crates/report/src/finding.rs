@@ -8,8 +8,8 @@ use ascertain_engine::unit::{Unit, significant};
 use crate::outlook;
 use crate::text::{counted, escape_controls, grouped, sorted};
 
-/// The shortest time that is recommended as `--max-time`, in nanoseconds. If a run needs less time than this, its time
-/// limit was not the reason why it ended, so a longer limit would not help.
+/// The shortest time that a message recommends as `--max-time`, in nanoseconds. If a verdict needs less time than this,
+/// the time limit was not the reason why the run ended, so the message names no time.
 const SLOW_NS: f64 = 2e9;
 
 /// Returns a reason without the numbers that differ between claims, so that claims can be grouped by reason.

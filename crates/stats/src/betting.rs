@@ -33,7 +33,7 @@ use crate::{Error, Tally};
 
 /// The ratio `c/α`, where `c` is the greatest p-value on which the test bets, and `α` the level to decide. A ratio
 /// closer to 1 can decide p-values closer to `α`, but decides those far below `α` later. With 0.9 and `α = 0.05`, a
-/// p-value near 0 is decided after 50 samples without an exceedance. A p-value of 0.04 is decided in the end with
+/// p-value near 0 is decided after 50 samples without an exceedance. A p-value of 0.04 is eventually decided with
 /// probability 0.99.
 const BET: f64 = 0.9;
 

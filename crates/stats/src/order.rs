@@ -7,8 +7,7 @@ use crate::{Error, Tally, Verdict};
 
 /// Share of the wealth that is bet on the signs of the log-ratios alone; the rest is bet on their magnitudes too. If
 /// magnitudes carry no information, that rest may be lost. The signs alone must then reach an `ln e` that is higher by
-/// `ln(1 / SIGN_SHARE)`, which is 0.51. With the default error a verdict needs an `ln e` of 7.6, so the increase is 7
-/// %.
+/// `ln(1 / SIGN_SHARE)`, which is 0.51. This is 7 % of the `ln e` of 7.6 that a verdict needs at the default error.
 const SIGN_SHARE: f64 = 0.6;
 
 /// Absolute part of the error bound for the computed `ln e` of both bets together. The other part of the bound is

@@ -87,7 +87,8 @@ mod imp {
         }
     }
 
-    /// Maps a page that is marked as whole in this process and that the kernel fills with zeros in each child.
+    /// Maps a page and sets its flag `is_whole`. The kernel fills the page with zeros in each child, which also clears
+    /// the flag.
     fn wiped() -> Option<*mut Page> {
         // SAFETY: the kernel chooses the address, so no existing mapping is replaced. The page is zero, which is valid
         // for atomics, and it is unmapped while no other code has its address.

@@ -174,7 +174,7 @@ fn median_figure(point: &PointSummary) -> Figure {
 }
 
 /// Writes a value in the unit of the point. A value is unknown (`None`) if the trial was stopped at its time limit. The
-/// text for such a value is "over" the limit, or `-` if there is no limit.
+/// text then says that the value is above the limit, or is `-` if there is no limit.
 pub(crate) fn plain(point: &PointSummary, value: Option<f64>) -> String {
     match value {
         Some(value) => point.unit.human(value),

@@ -86,13 +86,13 @@ fn of_experiment(run: &RecordedRun, id: &str) -> Outcome {
     asked
 }
 
-/// Returns whether any arm measured an emulation instead of the real thing.
+/// Returns whether any arm measured an emulation instead of a real system.
 fn is_emulated(run: &RecordedRun, spec: &Spec) -> bool {
     let mut of_it = run.outcome.points.iter().filter(|point| point.experiment == spec.id);
     of_it.any(|point| spec.emulated(&point.arm).is_some())
 }
 
-/// Returns a sentence that says what is emulated, and how to measure the real thing. For example: "Emulated: a link and
+/// Returns a sentence that says what is emulated, and how to measure a real system. For example: "Emulated: a link and
 /// both servers, in this process; a real one is given by `url`."
 fn emulated(Emulates { what, unless, .. }: &Emulates) -> String {
     let factors: Vec<String> = unless.iter().map(|factor| quoted(factor)).collect();

@@ -116,7 +116,8 @@ fn is_unknown(progress: &Progress) -> bool {
     is_only(progress) && is_first && progress.least.is_some()
 }
 
-/// Returns whether the run ends as soon as it has its answer. A comparison does so, and a run with at most one claim.
+/// Returns whether the run ends as soon as it has its answer. This applies to a comparison, and to a run with at most
+/// one claim.
 fn is_only(progress: &Progress) -> bool {
     progress.is_comparison || progress.claims <= 1
 }

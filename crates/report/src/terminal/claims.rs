@@ -206,7 +206,7 @@ fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
 }
 
 const GAP: &str = "  ";
-/// The word after the ids of claims that were measured with an emulation instead of the real thing.
+/// The word after the ids of claims that were measured with an emulation instead of a real system.
 const EMULATED: &str = "emulated";
 /// The smallest width for the beginning of a statement, in columns. If there is less space, the statement is left out.
 const LEAST_ROOM: usize = 24;

@@ -73,8 +73,9 @@ impl Style {
     /// Returns the widths of the columns. Columns of prose share the width that other columns leave. Cells that are
     /// wider than their column are wrapped.
     fn widths(self, sheet: &Sheet) -> Vec<usize> {
-        /// The number of characters that must be left for other columns before a column gets less than its share of the
-        /// width. Wrapped text can be narrower than this share.
+        /// The smallest number of characters that a column leaves to other columns. Wrapped text may be narrower than
+        /// the column's share of the width. If it is narrower by at least this number, the column gets only the width
+        /// of its text.
         const LEAST_LEFT: usize = 3;
         let wrapped = |column: &SheetColumn, part: usize| {
             let lines: Vec<String> = column.lines.iter().flat_map(|cell| broken(cell, part)).collect();

@@ -159,7 +159,7 @@ impl Rounds {
             }
             let new = Box::into_raw(Box::new(Self { process, next: Mutex::default(), turn: Mutex::default() }));
             if ROUNDS.compare_exchange(found, new, Ordering::Release, Ordering::Relaxed).is_err() {
-                // SAFETY: `new` is from a box, and no other thread has seen it.
+                // SAFETY: `new` is from `Box::into_raw`, and no other thread has seen it.
                 drop(unsafe { Box::from_raw(new) });
             }
         }

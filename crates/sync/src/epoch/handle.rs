@@ -318,11 +318,11 @@ impl<B: Barrier> Deref for Guard<'_, B> {
 /// Frees a handle that is in a box.
 ///
 /// # Safety
-/// The handle is from a box, and no other code uses it.
+/// The handle is allocated in a box, and no other code uses it.
 #[cold]
 #[inline(never)]
 unsafe fn free<B: Barrier>(handle: NonNull<Handle<B>>) {
-    // SAFETY: the caller ensures that the handle is from a box, and that no other code uses it.
+    // SAFETY: the caller ensures that the handle is allocated in a box, and that no other code uses it.
     drop(unsafe { Box::from_raw(handle.as_ptr()) });
 }
 

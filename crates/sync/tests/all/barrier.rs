@@ -149,7 +149,7 @@ fn fences_are_a_barrier() {
         assert!(is_one(Fences));
         let barrier = ExpeditedOrFences::for_this_machine();
         assert!(!barrier.is_fences() || is_one(barrier));
-        // In a child, because a filter of system calls is permanent.
+        // The test uses a child process, because a filter of system calls remains until the process ends.
         #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
         in_child(|| {
             if !forbid_membarrier() {
@@ -242,7 +242,7 @@ fn a_fence_on_one_side_is_no_barrier() {
     must_show(1_000, || missed_rounds(300, || fence(Ordering::SeqCst)) > 0);
 }
 
-/// In a child, because a filter of system calls is permanent.
+/// The test uses a child process, because a filter of system calls remains until the process ends.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(miri, ignore = "no system calls")]

@@ -124,7 +124,7 @@ fn pointers_of_ones_own() {
     // SAFETY: the pointer leads to a box, which only this domain frees.
     let guard = unsafe { hazard.protect_owned(&source) }.unwrap();
     let object = source.swap(ptr::null_mut(), Ordering::AcqRel);
-    // SAFETY: the object is from a box, and only `source` led to it.
+    // SAFETY: the object is allocated in a box, and only `source` led to it.
     unsafe { retirer.retire(object) };
     retirer.flush();
     assert_eq!((guard.value, drops.count()), (5, 0));
