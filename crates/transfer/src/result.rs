@@ -109,7 +109,7 @@ pub struct Outage<'a> {
     /// The HTTP status with which the server refused the latest failed request; `None` if it did not answer.
     pub status: Option<u16>,
     /// Time in seconds for which requests will still be retried. `None` for a request that is not simply repeated, such
-    /// as a commit. Such a request may still succeed, because it may take long.
+    /// as a commit. A commit may take long.
     pub left_s: Option<f64>,
 }
 

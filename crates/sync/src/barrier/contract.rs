@@ -60,8 +60,8 @@ pub unsafe trait Barrier: Clone + Send + Sync + 'static {
     }
 
     /// Begins a heavy side and returns at once. The heavy side is complete once [`Ticket::is_passed`] returns `true` or
-    /// [`Ticket::wait`] returns. It is ordered after all writes before this call, and before all reads after its
-    /// completion.
+    /// [`Ticket::wait`] returns. The heavy side is ordered after all writes before this call, and before all reads
+    /// after its completion.
     #[must_use]
     fn ticket(&self) -> Ticket;
 }

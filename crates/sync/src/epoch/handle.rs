@@ -25,7 +25,7 @@ const WAITING_MAX: usize = 16 * BATCH;
 /// pinned.
 ///
 /// Dropping the handle unregisters the participant. The objects that it has not freed go to the collector. They are
-/// freed by the next participant that collects, or when the collector is dropped.
+/// freed by the next participant that collects, or when the collector ends.
 pub struct Handle<B: Barrier> {
     participant: NonNull<Record<Participant>>,
     collector: Collector<B>,

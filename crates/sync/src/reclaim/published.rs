@@ -67,7 +67,8 @@ impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
     pub(crate) fn swap(&self, object: T) -> Retired {
         let new = Box::into_raw(Box::new(object));
         let old = self.object.swap(new, Ordering::AcqRel);
-        // SAFETY: the pointer is from `Box::into_raw`, threads could find the object only by this pointer, and `T: Send`.
+        // SAFETY: the pointer is from `Box::into_raw`, and `T: Send`. Threads could find the object only by this
+        // pointer.
         unsafe { Retired::boxed(old) }
     }
 
@@ -98,8 +99,8 @@ fn belongs_to_another() -> ! {
 
 impl<T: Send + Sync + 'static, R: Reclaimer> Drop for Published<T, R> {
     fn drop(&mut self) {
-        // SAFETY: the pointer is from `Box::into_raw`, threads could find the object only by this pointer, and `T:
-        // Send`. No thread can read the pointer from now on.
+        // SAFETY: the pointer is from `Box::into_raw`, and `T: Send`. Threads could find the object only by this
+        // pointer, and no thread can read the pointer from now on.
         self.reclaimer.adopt(unsafe { Retired::boxed(self.object.load(Ordering::Relaxed)) });
     }
 }

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-/// Largest accepted quantile, the share of requests that are not late. The delay is known only after `1 / (1 -
-/// quantile)` requests. For this value, that is 1000 requests.
+/// Largest accepted quantile, the share of requests that are not late. For this value, the delay is known only after
+/// 1000 requests; in general, after `1 / (1 - quantile)` requests.
 pub(super) const MOST_QUANTILE: f64 = 0.999;
 /// Size of a step of the delay after many requests. A late request multiplies the delay by about e to this power. A
 /// request that is not late shortens it by a smaller step: at a quantile of 0.99, 99 of them undo one late request.

@@ -27,9 +27,9 @@ const LOOKS: usize = 10_000;
 ///
 /// A thread repeatedly stores the number of its turn and takes a timestamp. In each round the caller records an
 /// interrupt, as the kernel's program does, and then reads the number of the turn. If a timestamp counts as passed
-/// after this interrupt, the caller should have read its turn or a later one. If the caller has read an earlier turn,
-/// the timestamp has passed too early. As in `missed_rounds`, other stores wait for their cache lines and delay the
-/// store of the turn.
+/// after this interrupt, the caller should have read the turn of this timestamp or a later one. If the caller has read
+/// an earlier turn, the timestamp has passed too early. As in `missed_rounds`, other stores wait for their cache lines
+/// and delay the store of the turn.
 fn rounds_with_an_early_timestamp<T: Copy + PartialEq + Send>(
     fake: &Fake,
     cpu: u32,
