@@ -62,9 +62,9 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// Measures how many pairs a verdict needs: first with recorded pairs, for which there are goals, and then with two
-/// programs, of which one has 5 % fewer iterations. Also prints how long hyperfine's default run takes, although it
-/// makes no decision.
+/// Measures how many pairs a verdict needs: first with recorded pairs, then with two programs. There are goals for the
+/// recorded pairs. One of the two programs has 5 % fewer iterations than the other. Also prints how long hyperfine's
+/// default run takes, although hyperfine gives no verdict.
 fn power() -> anyhow::Result<()> {
     example("ascertain-stats", "order_power")?;
     let tried = 5_000_000;
@@ -140,7 +140,8 @@ fn start() -> anyhow::Result<()> {
 }
 
 /// Measures how fast reports are written and opened: that of a run with many claims, and that of a run with a million
-/// rows of evidence. The rows are from sums of few elements, which take little time to measure.
+/// rows of evidence. The rows of evidence come from the experiment `sum` with few elements, because each of its trials
+/// takes little time.
 fn page() -> anyhow::Result<()> {
     for need in [Need::Debian("chromium", "chromium"), Need::Npm] {
         need.meet().map_err(anyhow::Error::msg)?;

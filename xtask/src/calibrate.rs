@@ -8,8 +8,10 @@ use crate::load::{Load, spin};
 use crate::tools::{self, Need};
 use crate::{bench, hyperfine, statistics};
 
-/// Default number of comparisons per condition. It suffices to detect a fault that decides 1 in 20 comparisons at an
-/// error of 0.001; the probability is over 99 %. All conditions together take about 17 minutes on two cores.
+/// Default number of comparisons per condition. In each comparison, a command is compared with itself, so a verdict is
+/// an error. Suppose that a faulty method decides 1 in 20 comparisons, although the permitted error is 0.001. This
+/// number of comparisons detects the fault with a probability over 99 %. All conditions together take about 17 minutes
+/// on two cores.
 const COMPARISONS: u64 = 300;
 /// Number of pairs in a comparison under steady load. It is the number of runs that hyperfine makes by default for a
 /// command of 20 ms.

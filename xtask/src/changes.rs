@@ -33,7 +33,8 @@ pub struct Changes {
     has_new_settings: bool,
 }
 
-/// Distance of a change that affects every build. It is larger than the length of any path through the packages.
+/// Distance of a part from a change that affects every build. It is larger than the length of any path through the
+/// packages, so parts that depend on another change come first.
 const FARTHEST: usize = usize::MAX;
 
 /// Files with settings that apply to every build.

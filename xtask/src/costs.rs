@@ -75,7 +75,7 @@ impl Costs {
     }
 
     /// Chooses parts, those nearest to a change first, as long as their costs fit into the limit. Returns the chosen
-    /// parts, and a message about each other part.
+    /// parts, and a message about each part that was not chosen.
     pub fn within_limit(&self, affected: Vec<(usize, &'static Part)>) -> (Vec<&'static Part>, Vec<String>) {
         let cost_s = |part: &Part| self.0.get(part.name).map_or(f64::INFINITY, |cost| cost.total_s());
         let mut affected = affected;

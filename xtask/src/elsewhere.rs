@@ -61,7 +61,8 @@ fn without_std() -> anyhow::Result<()> {
     tools::cargo_test(&[], &[&["test"], &options[..]].concat(), &[])
 }
 
-/// Versions of Rust that are older than the workspace's, each with the packages whose `rust-version` it is.
+/// Versions of Rust that are older than the workspace's, each with the packages that name this version as their
+/// `rust-version`.
 const OLDEST: &[(&str, &[&str])] = &[
     ("1.88", &["ascertain-stats", "ascertain-plot", "ascertain-sys", "ascertain-netlab"]),
     // These packages use AVX-512, `ascertain-transfer` for its checksums.

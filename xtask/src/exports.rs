@@ -40,7 +40,8 @@ pub const PARTS: &[Part] = &[
     Part::slow("manual pages read by mandoc", &[Need::Debian("mandoc", "mandoc")], BINARY, man),
 ];
 
-/// Measures several runs: one has a sweep, and one has arms that two lanes share. Returns the folder with the runs.
+/// Measures several runs. One run has a sweep. In another run, some arms are in two lanes (groups of arms that are
+/// measured in the same trials). Returns the folder with the runs.
 fn runs() -> anyhow::Result<String> {
     const RUNS: [&str; 4] = [
         "compare|-r|10|true|sleep 0.001",

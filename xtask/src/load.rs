@@ -15,8 +15,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts one thread per CPU, which works for nine tenths of the time. The times of work and rest are some
-    /// milliseconds each, at random, as in other programs.
+    /// Starts one thread per CPU, which works for nine tenths of the time. The times of work and of rest are random, up
+    /// to some milliseconds, as in ordinary programs.
     pub fn steady() -> Load {
         Load::start(cores(), 1_000..21_000, |work_us| 111..work_us / 9 + 112)
     }

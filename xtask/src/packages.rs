@@ -1,5 +1,5 @@
-//! Checks each crate in the form in which a registry would have it: complete by itself, also without its features. Also
-//! checks the size of a user's bench and of the released binary.
+//! Checks each crate as a registry would publish it: the crate must build without the rest of the workspace, with and
+//! without its features. Also checks the size of a user's bench and of the released binary.
 
 use std::collections::BTreeSet;
 use std::fs;

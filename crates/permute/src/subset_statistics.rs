@@ -69,8 +69,9 @@ impl SubsetStatistics {
         Ok(SubsetStatistics { sizes, statistic, weights, precision, prepared })
     }
 
-    /// Returns the statistics of both samples as they were before any reshuffle: the second sample has the last
-    /// `second` values. Returns `None` for quantiles, because their values have been sorted.
+    /// Returns the statistics of both samples as they were before any reshuffle. The second sample is the last `second`
+    /// values of the pool. Returns `None` for quantiles: the pool is then sorted, so the original samples are no longer
+    /// known.
     pub fn of_the_last(&self, second: usize) -> Option<Vec<Enclosure>> {
         let count = self.sizes.iter().sum::<usize>();
         let mut mask = vec![0; count.div_ceil(64)];
@@ -149,8 +150,8 @@ impl QuantilePosition {
     }
 }
 
-/// Subtracts one of the values near the mean from all values, so that a large offset loses no digits. Returns the
-/// values unchanged unless all differences are exact, as they are for values within a factor of two.
+/// Subtracts the value that is nearest to the mean from all values, so that a large offset loses no digits. If any
+/// difference would be rounded, this function returns the values unchanged.
 fn centred(mut values: Vec<f64>) -> Vec<f64> {
     let mean = sum(&values) / values.len() as f64;
     let nearest = values.iter().copied().min_by(|x, y| (x - mean).abs().total_cmp(&(y - mean).abs()));
@@ -201,7 +202,7 @@ fn standard_deviation(count: usize, sum: f64, squares: f64, (sum_error, squares_
 }
 
 /// Returns the index of the set bit number `rank`, counted from 0. Each word of the mask is first combined with `flip`
-/// by exclusive or, which can select the other sample.
+/// by exclusive or. A `flip` of all ones selects the other sample, whose bits are not set in the mask.
 fn selected(mask: &[u64], flip: u64, mut rank: usize) -> usize {
     for (index, word) in mask.iter().enumerate() {
         let mut word = word ^ flip;

@@ -73,7 +73,8 @@ fn with_unit(number: &str, symbol: &str) -> String {
 }
 
 /// Writes a number with as many digits as are needed to distinguish it from `value` ± `step`. `largest` is the largest
-/// number of the axis. If it has too many digits, the number is written with its power of ten, as in `3×10⁸`.
+/// number of the axis. If `largest` is at least 10 million or below 0.0001, the number is written with a power of ten:
+/// `3×10⁸`. The same applies if the number would need nine or more decimals.
 fn decimal(value: f64, step: f64, largest: f64) -> String {
     let decimals = -(step.log10() + 1e-9).floor();
     if (1e-4..1e7).contains(&largest.abs()) && decimals < 9.0 {
@@ -91,7 +92,7 @@ fn decimal(value: f64, step: f64, largest: f64) -> String {
     }
 }
 
-/// Separates the thousands of numbers of at least 10,000.
+/// Inserts separators between groups of three digits if the number is at least 10,000.
 fn grouped(number: &str) -> String {
     let whole = number.trim_start_matches('-').split('.').next().map_or(0, str::len);
     if whole < 5 {

@@ -29,8 +29,8 @@ pub(crate) fn shortened(text: &str, most: f64, width: impl Fn(&str) -> f64) -> S
     cut_at(text, 0.5, most, width)
 }
 
-/// Shortens names that stand below each other, if possible so that different names stay different. First the middle of
-/// each name is replaced by `…`. If names become equal in this way, another part of them is replaced instead.
+/// Shortens names that stand below each other. Different names stay different if possible. First the middle of each
+/// name is replaced by `…`. If names become equal in this way, another part of them is replaced instead.
 pub(crate) fn told_apart(names: &[String], most: f64, width: impl Fn(&str) -> f64) -> Vec<String> {
     const HEADS: [f64; 7] = [0.65, 0.35, 0.8, 0.2, 0.9, 0.1, 0.0];
     let mut labels: Vec<String> = names.iter().map(|name| cut_at(name, 0.5, most, &width)).collect();
@@ -81,14 +81,14 @@ fn cut_at(text: &str, head: f64, most: f64, width: impl Fn(&str) -> f64) -> Stri
     }
 }
 
-/// Returns `head`, which is the beginning of `text`. If it ends within a number of `text`, the digits of this number
-/// are removed.
+/// Returns `head`, the beginning of `text`. If the end of `head` splits a number in `text`, the digits of this number
+/// are removed from `head`.
 fn up_to_number<'a>(head: &'a str, text: &str) -> &'a str {
     if text[head.len()..].starts_with(is_of_number) { head.trim_end_matches(is_of_number) } else { head }
 }
 
-/// Returns `tail`, which is the end of `text`. If it begins within a number of `text`, the digits of this number are
-/// removed.
+/// Returns `tail`, the end of `text`. If the beginning of `tail` splits a number in `text`, the digits of this number
+/// are removed from `tail`.
 fn from_number<'a>(tail: &'a str, text: &str) -> &'a str {
     if text[..text.len() - tail.len()].ends_with(is_of_number) { tail.trim_start_matches(is_of_number) } else { tail }
 }

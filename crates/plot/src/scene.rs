@@ -72,9 +72,9 @@ impl Scene {
             .collect()
     }
 
-    /// Divides a band into parts that are drawn separately. A range that can't be drawn ends a part, and so does a
-    /// change between bounded and unbounded ranges. For each part, returns whether it is unbounded (`true`), and its
-    /// ranges as `[x, low, high]`, which are positions on the axes from 0 to 1.
+    /// Divides a band into parts that are drawn separately. A new part begins after a range that cannot be drawn. A new
+    /// part also begins when the ranges change from bounded to unbounded, or back. Each part is a pair: `true` if the
+    /// part is unbounded, and its ranges. A range is `[x, low, high]`, three positions on the axes from 0 to 1.
     pub(crate) fn range_runs(&self, ranges: &[Range]) -> Vec<(bool, Vec<[f64; 3]>)> {
         let mut runs: Vec<(bool, Vec<[f64; 3]>)> = Vec::new();
         let mut before: Option<[f64; 3]> = None;

@@ -18,14 +18,14 @@
 //!
 //! | element | attribute or class | meaning |
 //! |---|---|---|
-//! | `svg` | `data-x`, `data-y` | `log 3 6 60 690`: the scale, the transformed numbers at two ends, and the positions of these ends in pixels. A transformed number is the number itself (`linear`), its decimal logarithm (`log`), the decimal logarithm of its odds (`logit`), or the index of the name (`names`) |
+//! | `svg` | `data-x`, `data-y` | the scale of the axis, the transformed numbers at its two ends, and the positions of both ends in pixels. An example is `log 3 6 60 690`. A transformed number is the number itself (`linear`), its decimal logarithm (`log`), the decimal logarithm of its odds (`logit`), or the index of the name (`names`) |
 //! | | `data-x-label`, `data-y-label` | the label of the axis |
-//! | | `data-x-unit`, `data-y-unit` | prefixes from the largest, `1e9 s,1e6 ms`: factor and symbol. A number is divided by the largest factor that is not above it, or else by the smallest one. Without the attribute, the number is shown as it is |
+//! | | `data-x-unit`, `data-y-unit` | units in descending order, for example `1e9 s,1e6 ms`: the factor and the symbol of each. The script divides a number by the largest factor that is not above the number. If every factor is above the number, the script uses the smallest factor. Without the attribute, the script shows the number as it is |
 //! | | `data-x-whole`, `data-y-whole` | present if all marks are at whole numbers: the script rounds the numbers |
 //! | | `data-x-names`, `data-y-names` | the names, one per line; if a y axis lacks it, the labels or titles of its ticks are the names |
 //! | `g` | `data-series` | the name of the series of the marks inside. If it is empty, the script takes the first name in the legend that has the colour of the marks, if there is one |
 //! | `path` | class `line`, `dots`, `marks` | each vertex is a mark (path commands `M`, then `m l h v` with relative coordinates) |
-//! | | class `step` | the first vertex of each subpath is a mark, and every second one after it |
+//! | | class `step` | the marks are the first vertex of each subpath, and every second vertex after the first |
 //! | | class `band` | closed subpaths: the upper line from left to right, then the lower line back. A line at the edge of the frame is an unbounded end |
 //! | | class `interval` | one row: `data-at="x y"` is the position of the estimate in pixels, `data-text` the estimate and its interval |
 //! | `g` | class `cells` | `data-v`: the values of all cells by row, separated by commas, empty for a cell without a value; `data-v-label`, `data-v-unit`: the label and the unit of the values |

@@ -24,7 +24,7 @@ impl Tick {
     }
 }
 
-/// The space for the labels of an axis. It is a test for a whole set of ticks, and a limit for a single name.
+/// The space for the labels of an axis. It decides whether a set of labels fits, and how wide a single name may be.
 pub(crate) struct TickSpace<'a> {
     /// Returns whether the labels of these ticks fit without overlapping.
     pub(crate) fits: &'a dyn Fn(&[Tick]) -> bool,

@@ -21,7 +21,7 @@ pub(crate) struct Amount {
 
 impl Amount {
     /// Returns the words for comparing amounts of this metric. `None` for time, which has other words ("faster"), and
-    /// for metrics that commands don't have.
+    /// for metrics without such words.
     pub fn new(measure: &Measure) -> Option<Amount> {
         const USES: (&str, &str) = ("uses", "use");
         const HAS: (&str, &str) = ("has", "have");
@@ -86,9 +86,9 @@ impl Amount {
 
 /// The words that join the names of the two sides of a comparison.
 pub(crate) struct Wording {
-    /// The predicate for one better side: "is faster", "uses less memory".
+    /// The predicate of the better side in the singular: "is faster", "uses less memory".
     pub is_better: String,
-    /// The predicate for several better sides: "are faster", "use less memory".
+    /// The predicate of the better side in the plural: "are faster", "use less memory".
     #[cfg_attr(not(feature = "html"), allow(dead_code))]
     pub are_better: String,
     /// The better side compared with the other: "is faster than", or "uses less memory than".
@@ -355,8 +355,9 @@ impl<'a> Size<'a> {
     }
 }
 
-/// Converts both ends of a range of ratios to the numbers that are written with these words, the lower number first.
-/// The order can change, because a higher ratio may be a lower number. An end of 0 or infinity becomes `None`.
+/// Converts both ends of a range of ratios to the numbers that are written with these words. Returns the lower number
+/// first. With words such as "longer", a higher ratio is a lower number, so the ends change places. An end of 0 or
+/// infinity becomes `None`.
 fn between(words: &RatioWording, low: Option<f64>, high: Option<f64>) -> (Option<f64>, Option<f64>) {
     let [low, high] = [low, high].map(|end| known(end).map(words.number));
     if is_turned(words) { (high, low) } else { (low, high) }

@@ -77,7 +77,7 @@ fn detection_sentence(calibration: &Calibration) -> String {
     }
 }
 
-/// With fewer pairs than this, the difference that 1 of 20 pairs exceeds can't be estimated well.
+/// With fewer pairs than this, the 95th percentile of the differences can't be estimated well.
 const FEW_PAIRS: u64 = 40;
 
 /// Returns a difference in percent; a difference above 100 % is written as a factor. The difference is unknown (not

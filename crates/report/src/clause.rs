@@ -213,9 +213,9 @@ pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
     (name(one, other), name(other, one))
 }
 
-/// Returns the names of the two arms of a comparison. The candidate's name also has the levels that both arms share,
-/// because a run may compare the arms at several inputs. It lacks a shared level that is visible in the reference's
-/// command line. If both arms are the same command, each name is only the levels: "size=4096".
+/// Returns the names of the candidate and the reference. The candidate's name also has the levels that both arms share,
+/// because a run may compare the arms at several inputs. The candidate's name lacks a shared level that only the
+/// reference's command line shows. If both arms are the same command, each name is only the levels: "size=4096".
 pub(crate) fn compared_names(candidate: &Arm, reference: &Arm) -> (String, String) {
     if candidate.variant == reference.variant && candidate.point != reference.point {
         return (candidate.point.to_string(), reference.point.to_string());
@@ -281,7 +281,8 @@ impl ClaimFigure {
 }
 
 /// Returns whether the ratio of a claim is written in words such as "9.3 % longer", not as a multiple such as "6.1
-/// times as fast". This is so for comparisons, and for a ratio below 1 unless the claimed ratio is below 1, too.
+/// times as fast". The ratio of a comparison is always written in words. Another ratio is written in words if it is
+/// below 1 and the claimed ratio is not.
 pub(crate) fn is_in_words(claim: &ClaimResult) -> bool {
     let [Test::Versus { scale: Effect::Ratio, bound, .. }] = claim.asked.tests.as_slice() else { return false };
     let is_below_one = |ratio: f64| ratio > 0.0 && ratio < 1.0;

@@ -238,7 +238,7 @@ fn beside_mark(number: f64, decimals: Option<usize>, landmarks: &[f64]) -> Optio
     is_exact.then(|| format!("{word} {}", without_trailing_zeros(&written)))
 }
 
-/// Returns how many decimals to write. They show one significant digit of half the width of the interval. `None` if the
+/// Returns the number of decimals with which half the width of the interval has one significant digit. `None` if the
 /// width is unknown, zero or too small.
 fn decimals(value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<usize> {
     let half_width = match (low, high) {

@@ -8,8 +8,8 @@ use ascertain_engine::unit::{Unit, significant};
 use crate::outlook;
 use crate::text::{counted, escape_controls, grouped, sorted};
 
-/// The shortest time that is recommended as `--max-time`, in nanoseconds. A run that needed less time was not ended by
-/// its time limit, but for another reason.
+/// The shortest time that a message recommends as `--max-time`, in nanoseconds. If a verdict needs less time than this,
+/// the time limit was not the reason why the run ended, so the message names no time.
 const SLOW_NS: f64 = 2e9;
 
 /// Returns a reason without the numbers that differ between claims, so that claims can be grouped by reason.
@@ -274,10 +274,10 @@ pub(crate) fn remark(remark: &Remark) -> String {
     }
 }
 
-/// Returns the time between the report "done" and the change of the last server, with its interval. For example: "0.5 s
-/// (0.4 s to 0.6 s) before the last server had the change". The arguments count backwards from the change; they are
-/// negative if the report came after it. `high_ns` is `None` if it is unknown. If the interval contains 0, the text
-/// says which of its ends is before the change and which is after it.
+/// Returns the time between the report "done" and the moment when the last server had the change, with its interval.
+/// For example: "0.5 s (0.4 s to 0.6 s) before the last server had the change". The arguments are positive if the
+/// report came before this moment, and negative if it came later. `high_ns` is `None` if it is unknown. If the interval
+/// contains 0, the text says "before" or "after" for each end of the interval.
 fn done(before_ns: f64, low_ns: f64, high_ns: Option<f64>) -> String {
     let side = |ns: f64| if ns < 0.0 { "after" } else { "before" };
     let [before, low, high] = [before_ns, low_ns, high_ns.unwrap_or(0.0)].map(|ns| span_ns(ns.abs()));
@@ -398,8 +398,8 @@ mod tests {
         assert_eq!(said(500.0, 0.0, 0), "only 500.0 of 1000 requests per second were sent");
     }
 
-    /// The sentence has the exact number of bytes to remove from the page. If the server sent another number of
-    /// segments than expected, the sentence has the expected number, too.
+    /// The remark about a web page has the exact number of bytes to remove from the page. If the server did not send
+    /// the expected number of segments, the remark also has the expected number.
     #[test]
     fn a_page_is_told_what_to_trim() {
         let page = |body_bytes, flights, first_segments, trim_bytes, compression: Option<&str>| {

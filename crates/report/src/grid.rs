@@ -188,12 +188,14 @@ pub(crate) fn left_open(claim: &ClaimResult) -> String {
 }
 
 /// Returns the value that decides a claim, with its interval; `None` if nothing was measured. For a claim about a rate,
-/// it is the rate, after the median of the predicate's metric. A rate of 0 or 1 is written as a count: "0 of 143".
+/// the text is the median of the predicate's metric, followed by the rate. The text has a count in place of a rate of 0
+/// or 1: "0 of 143".
 pub(crate) fn judged_briefly(claim: &ClaimResult) -> Option<Figure> {
     judged_with(claim, median(claim))
 }
 
-/// Returns the same as [`judged_briefly`], but with the text `median` in place of the median; `None` leaves it out.
+/// Returns the same as [`judged_briefly`], but with the given text for the median. If `median` is `None`, the result
+/// has no median.
 pub(crate) fn judged_with(claim: &ClaimResult, median: Option<String>) -> Option<Figure> {
     let figure = ClaimFigure::new(claim).map(|figure| figure.figure);
     let rate = claim.rate.filter(|_| claim.asked.judging != Judging::Exact).map(|_| rate_figure(claim));

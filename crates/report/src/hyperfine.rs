@@ -62,8 +62,8 @@ impl CommandTimes {
         results.arms().iter().filter_map(|arm| CommandTimes::new(arm, &results.plan.commands)).collect()
     }
 
-    /// Returns the observations of an arm; `None` if it has no times. `sets` has the commands of the run. If a metric
-    /// was not measured, as the processor times of a function, its vector is empty.
+    /// Returns the observations of an arm; `None` if it has no times. `sets` has the commands of the run. The vector of
+    /// a metric that was not measured is empty. For example, a function has no processor times.
     fn new(arm: &ArmResults, sets: &[CommandSet]) -> Option<CommandTimes> {
         let (_, wall_ns) = arm.time()?;
         let values = |name: &str| arm.metric(name).map_or(&[][..], |(_, values)| values);

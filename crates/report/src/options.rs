@@ -63,8 +63,8 @@ pub struct TableLayout {
 pub struct Shown {
     /// `true` to print every verdict as a sentence, and after the sentences a table of all claims.
     pub all: bool,
-    /// The verdicts of the claims that are printed, each claim as a sentence. If empty, claims with any verdict are
-    /// printed.
+    /// The verdicts that select the claims: only claims with one of these verdicts are printed, each as a sentence. If
+    /// the list is empty, claims with any verdict are printed.
     pub only: Vec<Verdict>,
 }
 

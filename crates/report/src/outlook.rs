@@ -100,7 +100,7 @@ pub fn allowance(seconds: f64) -> String {
     }
 }
 
-/// Writes a duration that people wait: "840 ms", "84 s", "4 min 12 s", "25 min", "1 h 5 min".
+/// Writes a duration with few digits: "840 ms", "84 s", "4 min 12 s", "25 min", "1 h 5 min".
 pub(crate) fn span(seconds: f64) -> String {
     match seconds {
         s if s.is_nan() || s >= ENDLESS_S => "no end".into(),
@@ -115,7 +115,7 @@ pub(crate) fn span(seconds: f64) -> String {
     }
 }
 
-/// Writes an amount in two units, of which the large one is 60 small ones: 252 s as "4 min 12 s".
+/// Writes an amount in two units, where one large unit is 60 small units: 252 s as "4 min 12 s".
 fn in_sixties(amount: u64, [large, small]: [&str; 2]) -> String {
     match (amount / 60, amount % 60) {
         (whole, 0) => format!("{whole} {large}"),

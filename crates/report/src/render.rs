@@ -50,9 +50,9 @@ pub fn render(result: &RunResult, options: &RenderOptions) -> String {
     }
 }
 
-/// Returns sentences for standard error. If standard output does not have the reasons for failures and missing results,
-/// the sentences have them. If standard output is for programs or quiet, the sentences also have the assumptions behind
-/// the answers.
+/// Returns sentences for standard error. They give the reasons for failures and missing results, unless standard output
+/// already has these reasons. If standard output is a format for programs, or if the user requested quiet output, the
+/// sentences also explain the assumptions behind the answers.
 #[must_use]
 pub fn notes(result: &RunResult, options: &RenderOptions) -> Vec<String> {
     let use_case = result.plan.use_case;
@@ -85,8 +85,8 @@ fn explanation(result: &RunResult, options: &RenderOptions) -> String {
     if options.explain { terminal::explained(&result.outcome, &options.style) } else { String::new() }
 }
 
-/// Returns the outcome in which the durations of claims cover all trials, or are unknown (0). The durations of a
-/// continued run lack the recorded trials.
+/// Returns the outcome. In a continued run, sets the durations of all claims to 0 (unknown), because they do not
+/// include the trials that were recorded before.
 fn with_whole_times(result: &RunResult) -> Cow<'_, Outcome> {
     let mut outcome = Cow::Borrowed(&result.outcome);
     if result.recorded_trials > 0 {
@@ -154,8 +154,8 @@ fn plots(result: &RunResult, options: &RenderOptions) -> String {
     parted(plots.iter().map(|plot| terminal::plot(plot, &options.style)))
 }
 
-/// Draws the curves of a metric over time. Empty if several arms were measured, or if the arm is not the real thing in
-/// an experiment that can emulate it. `asked` has the requested results.
+/// Draws the curves of a metric over time. They are drawn only if a single arm was measured. This arm must have
+/// measured a real system, in an experiment that can also emulate one. `asked` has the requested results.
 fn curves(result: &RunResult, asked: &Outcome, style: &Style) -> String {
     let mut measured = asked.points.iter().filter(|point| point.n > 0).peekable();
     let Some(&first) = measured.peek() else { return String::new() };
@@ -168,7 +168,7 @@ fn curves(result: &RunResult, asked: &Outcome, style: &Style) -> String {
     parted(curves.map(|picture| terminal::plot(&picture.plot, style)))
 }
 
-/// Returns whether the experiment can emulate what it measures, and the arm measured the real thing instead.
+/// Returns whether the arm measured a real system, in an experiment that can also emulate one.
 fn is_real(run: &RecordedRun, experiment: &str, arm: &Arm) -> bool {
     let spec = run.header.experiments.iter().find(|spec| spec.id == experiment);
     spec.is_some_and(|spec| spec.emulates.is_some() && spec.emulated(arm).is_none())
@@ -205,8 +205,9 @@ fn missing_trials(result: &RunResult) -> Option<String> {
     is_by_time.then(|| format!("only {taken} of {wanted} trials {were} measured; allow more with --max-time"))
 }
 
-/// Returns the reasons why a target failed or why nothing was measured: those of the claims or, if claims have none,
-/// those of the arms. If only some arms could not be measured, returns their reasons, or nothing if `is_quiet`.
+/// Returns the reasons why a target failed or why nothing was measured. If claims have such reasons, returns those of
+/// the claims, otherwise those of the arms. If only some arms could not be measured, returns their reasons, or nothing
+/// if `is_quiet`.
 fn missing_results(result: &RunResult, is_quiet: bool) -> Vec<String> {
     let outcome = &result.outcome;
     let is_empty = outcome.points.iter().all(|point| point.n == 0);

@@ -26,8 +26,8 @@ pub fn claim(claim: &ClaimResult) -> String {
     plain(&marked::claim(claim))
 }
 
-/// Returns a note about a bias: the ratio is slightly too far in the direction of the verdict if the run ends as soon
-/// as that verdict is known. `None` unless the last trial of a claim about a ratio decided that claim.
+/// Returns a note about a bias. If a run ends as soon as a verdict is known, the ratio is on average slightly too far
+/// in the direction of the verdict. Returns `None` unless a claim about a ratio was decided by its last trial.
 pub fn overshoot(claims: &[ClaimResult]) -> Option<&'static str> {
     let stopped = |claim: &ClaimResult| {
         let is_by_trials = claim.asked.judging != Judging::Exact && claim.basis != Some(Basis::Interval);

@@ -84,7 +84,7 @@ pub(crate) fn furthest_first(claims: &[ClaimResult]) -> Vec<usize> {
 }
 
 /// If the claim is that a ratio is within a range, returns the position of the middle of the range; otherwise `None`.
-/// The position is on the scale of [`standing`], on which both ends of the range are at 1.
+/// On the scale of [`standing`], both ends of the range are at 1, and ratios inside the range are higher.
 #[cfg(feature = "html")]
 pub(crate) fn range_claimed(claim: &ClaimResult) -> Option<f64> {
     match claim.asked.tests.as_slice() {

@@ -1,5 +1,6 @@
 //! Measures how many pairs it takes on average to find out which of two commands is faster. Compares [`OrderJudge`]
-//! with signs alone, in simulated and in recorded streams. Fails if a goal is missed.
+//! with a [`Judge`] that uses only the sign of each log-ratio ("signs alone"), in simulated and in recorded streams.
+//! Fails if a goal is missed.
 //!
 //! Run `cargo run --release -p ascertain-stats --example order_power`, or `cargo xtask bench power`.
 #![allow(clippy::print_stdout)]
@@ -13,7 +14,8 @@ use std::process::ExitCode;
 const RUNS: u64 = 2000;
 /// Error probability of each of the two verdicts; the total is 0.001.
 const ERROR: f64 = 0.0005;
-/// Number of pairs after which an undecided run counts as decided.
+/// Maximum number of pairs in a run. A run that is still undecided counts as if it had reached its verdict at this
+/// number.
 const MOST_PAIRS: u64 = 50_000;
 /// Largest accepted number of pairs of [`OrderJudge`] in any stream, relative to the number that signs alone need.
 const GOAL_ANYWHERE: f64 = 1.03;

@@ -1,9 +1,10 @@
 //! Sequential Monte Carlo tests by betting. They decide whether a p-value is at most `α` if its exact value is unknown
 //! and only samples can be drawn.
 //!
-//! The data have a statistic. A sample is the value of this statistic for other data that are equally likely under the
-//! null hypothesis, such as a permutation of the data. A sample that is at least as extreme as the data is an
-//! *exceedance*. Each sample is thus a trial whose rate of exceedances is `p`, the p-value.
+//! The test computes a statistic of the observed data. Other data, such as a permutation of the observed data, are
+//! equally likely under the null hypothesis. The statistic of such other data is called a *sample*. A sample that is at
+//! least as extreme as the observed statistic is an *exceedance*. The probability that a sample is an exceedance is
+//! `p`, the p-value.
 //!
 //! Under the null hypothesis `p` is itself uniform on (0, 1), or larger if there are ties. The outcomes are then a
 //! mixture of coins over all `p`. The test bets that `p` is instead uniform on (0, c). After each sample, the wealth of
@@ -32,12 +33,13 @@ use crate::{Error, Tally};
 
 /// The ratio `c/α`, where `c` is the greatest p-value on which the test bets, and `α` the level to decide. A ratio
 /// closer to 1 can decide p-values closer to `α`, but decides those far below `α` later. With 0.9 and `α = 0.05`, a
-/// p-value near 0 is decided after 50 samples without an exceedance. A p-value of 0.04 is decided in the end with
+/// p-value near 0 is decided after 50 samples without an exceedance. A p-value of 0.04 is eventually decided with
 /// probability 0.99.
 const BET: f64 = 0.9;
 
-/// Share of `α` below which the bettor's wealth ends the test as futile. Under the null hypothesis the wealth recovers
-/// from there with probability at most `α²/1000`. If `p` is half of `α`, one test in 10,000 ends here.
+/// Limit on the bettor's wealth, as a share of `α`. The test ends as [futile](BettingDecision::Futile) if the wealth is
+/// below this limit. Under the null hypothesis, the wealth would still reach `1/α` with probability at most `α²/1000`.
+/// If `p` is half of `α`, one test in 10,000 ends as futile.
 const FUTILE: f64 = 1e-3;
 
 /// Absolute part of the error bound for the computed logarithm of the wealth. The relative part is

@@ -7,8 +7,8 @@
 //! * `ln e` is convex in the two counts, so the tallies below the threshold are a convex set and `x` is concave;
 //! * if favourable outcomes are no more frequent than at the null's rate `p`, no likelihood ratio in the integral is
 //!   above 1. `ln e` is then at most zero, so `x(f) ≥ f·p/(1−p)`;
-//! * the slope of `x` never rises, because `x` is concave. It is also never below `p/(1−p)`, because `x` would
-//!   otherwise fall below the line `f·p/(1−p)` in the end.
+//! * the slope of `x` never rises, because `x` is concave. The slope is also never below `p/(1−p)`. If it once were, it
+//!   would remain below, and `x` would fall below the line `f·p/(1−p)` for large `f`.
 //!
 //! From one known point below the boundary, a line of slope `p/(1−p)` is therefore a lower bound for all greater `f`.
 //! From two known points, their chord is a lower bound for the `f` between them.

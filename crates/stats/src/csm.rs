@@ -29,9 +29,10 @@ const PADDING: f64 = 8e-15;
 ///
 /// Sources:
 ///
-/// - Robbins, *Statistical Methods Related to the Law of the Iterated Logarithm*, 1970, has the criterion.
-/// - Lai, *On Confidence Sequences*, 1976, has the bound for all looks at once.
-/// - Ding, Gandy and Hahn, *A simple method for implementing Monte Carlo tests*, 2020, have the side of `p`.
+/// - The criterion: Robbins, *Statistical Methods Related to the Law of the Iterated Logarithm*, 1970.
+/// - The bound for all looks at once: Lai, *On Confidence Sequences*, 1976.
+/// - The conclusion about the side of `p`: Ding, Gandy and Hahn, *A simple method for implementing Monte Carlo tests*,
+///   2020.
 ///
 /// Up to 10^6 trials the function uses Robbins' two bounds of the factorial, each rounded in the safe direction, and a
 /// compensated summation that rounds up. If there are more than one success and more than one failure, the bounds make

@@ -141,9 +141,8 @@ impl Mixture {
     }
 }
 
-/// Returns the Beta posterior of the mixture's component `r` after these counts. The prior of this component has its
-/// mean at `rate`. The favourable outcomes beyond `n·rate`, the `excess`, are therefore also the excess of the
-/// posterior.
+/// Returns the Beta posterior of the mixture's component `r` after these counts. `excess` is the number of favourable
+/// outcomes beyond `n·rate`. The prior of this component has its mean at `rate`, so the posterior has the same excess.
 fn posterior(rate: Rate, r: f64, favourable: f64, against: f64, excess: f64) -> BetaTail {
     BetaTail { a: r * rate.success + favourable, b: r * rate.failure + against, rate, excess }
 }

@@ -4,7 +4,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The rate is not strictly between 0 and 1: a single failure refutes "always", and nothing refutes "at least 0".
+    /// The rate is not strictly between 0 and 1. A rate of 1 needs no test, because a single failure refutes it. A rate
+    /// of 0 needs no test, because no outcome can refute "at least 0".
     #[error(
         "the rate must lie strictly between 0 and 1, but is {rate}: write 99 % as 0.99, and \"always\" as a rate just below 1, such as 0.999"
     )]
@@ -67,7 +68,8 @@ fn is_inside(value: f64) -> bool {
 }
 
 /// The smallest rate that can be judged. With a smaller rate, the search for a boundary would leave the range of a
-/// double. Even a rate of 2^-64 would need more trials than can be counted.
+/// double. The limit excludes no rate of practical use: a verdict about a rate of 2^-64 already needs more trials than
+/// can be counted.
 const LEAST_RATE: f64 = 1e-100;
 
 /// Returns the rate, or an error if the rate is not within (0, 1) or too small.

@@ -7,12 +7,12 @@
 //!            = ∫_0^∞ exp(e·u − (a+b)·k(u)) du,     e = a − (a+b)p,   k(u) = ln(q + p·exp(u)) − p·u
 //! ```
 //!
-//! (the second form by the log-odds, `u = logit(x) − logit(p)`). If `e ≤ 0`, no part of the integral is huge or tiny,
-//! so `U` is evaluated directly, in one of two ways:
+//! The second integral is the first one with the substitution `u = logit(x) − logit(p)`. If `e ≤ 0`, no part of the
+//! integral is huge or tiny, so `U` is evaluated directly, in one of two ways:
 //!
 //! * by the even part of Gauss's continued fraction (DLMF 8.17.22), with the modified Lentz algorithm. The form is that
 //!   of DiDonato and Morris, *Significant digit computation of the incomplete beta function ratios*, 1992;
-//! * if that is slow, by Gauss–Legendre quadrature of the second form with 32 nodes per panel. The fraction is slow
+//! * if that is slow, by Gauss–Legendre quadrature of the second integral with 32 nodes per panel. The fraction is slow
 //!   near the centre of a narrow distribution, and for few successes at a tiny rate.
 //!
 //! If `e > 0`, the upper tail is the larger one. It is then computed as the whole less the scaled lower tail `U(b, a,

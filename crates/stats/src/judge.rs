@@ -121,9 +121,8 @@ impl Judge {
     ///
     /// *Holds* is wrong if the true rate is at most `rate − margin`. *Refuted* is wrong if the true rate is at least
     /// `rate + margin`. At any true rate, at most one of the two is wrong. Each verdict therefore has the full `error`,
-    /// and the chance of any wrong verdict is at most `error`. (The error would have to be divided, for example by
-    /// three, only if the two verdicts shared it with an interval. [`RateSequence`](crate::RateSequence) has its own
-    /// errors.)
+    /// and the chance of any wrong verdict is at most `error`. A confidence interval for the rate is not part of this
+    /// guarantee; [`RateSequence`](crate::RateSequence) has its own errors.
     ///
     /// The bounds of the margin are the doubles `rate - margin` and `rate + margin`. If one batch rejects both, either
     /// verdict is right; the result is *holds* if the share of successes is at least `rate`.

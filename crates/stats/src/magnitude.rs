@@ -3,11 +3,11 @@
 //! # The bet
 //!
 //! Let D be the logarithm of the ratio of the reference's time to the candidate's time, in one pair of times. The bet
-//! may depend only on the size of D. A pair that differs by about as much as the expected effect carries
-//! more information than one that a burst of other work has torn apart. The bet therefore uses a predictive density m
-//! of D, given the pairs so far: a mixture of components that lean towards D > 0. A share `m(D) / (m(D) + m(−D))` of
-//! the wealth is put on the sign that D turns out to have, the rest on the other sign. Bets are settled at even odds,
-//! so the wealth is multiplied by
+//! may depend only on the size of D. A pair that differs by about as much as the expected effect carries more
+//! information than a pair whose two times differ because of a burst of other work. The bet therefore uses a predictive
+//! density m of D, given the pairs so far. The density is a mixture of components that give more probability to D > 0
+//! than to D < 0. A share `m(D) / (m(D) + m(−D))` of the wealth is put on the sign that D turns out to have, the rest
+//! on the other sign. Bets are settled at even odds, so the wealth is multiplied by
 //!
 //! ```text
 //! F = 2 m(D) / (m(D) + m(−D)).
@@ -177,8 +177,8 @@ impl MagnitudeBet {
     ///
     /// The smallest factor is `2/(1 + odds)`, with [`GREATEST_ODDS`]. To see that this is valid, imagine a gambler who
     /// receives the true factor instead and then bets in the same way. Such a gambler would have at least as much
-    /// wealth. The imagined bets depend only on the past. This holds whoever chose the log-ratios that are unknown, and
-    /// for whatever reason.
+    /// wealth. The imagined bets depend only on the past. The argument therefore holds for any choice of the unknown
+    /// log-ratios, even for a choice by an adversary.
     pub fn observe_unknown(&mut self) {
         let log_least = -libm::log((1.0 + GREATEST_ODDS) / 2.0);
         self.positive.multiply(log_least);

@@ -7,7 +7,7 @@ use crate::{Error, Tally, Verdict};
 
 /// Share of the wealth that is bet on the signs of the log-ratios alone; the rest is bet on their magnitudes too. If
 /// magnitudes carry no information, that rest may be lost. The signs alone must then reach an `ln e` that is higher by
-/// `ln(1 / SIGN_SHARE)`. That is 7 % of the 7.6 that the default error needs.
+/// `ln(1 / SIGN_SHARE)`, which is 0.51. This is 7 % of the `ln e` of 7.6 that a verdict needs at the default error.
 const SIGN_SHARE: f64 = 0.6;
 
 /// Absolute part of the error bound for the computed `ln e` of both bets together. The other part of the bound is
@@ -47,9 +47,9 @@ const SOONEST: [f64; 2] = [2.42e-4, 3.75e-4];
 /// chance of at most ε (Ville's inequality). A mixture of two such martingales is one too. The source of the bet,
 /// `magnitude.rs`, has the full proof and its sources.
 ///
-/// A verdict rejects that a log-ratio is as likely as its opposite. If [`OrderJudge::sign_alone`] is `true`, it is
-/// equally certain that the winner "wins more often". If it is `false`, the verdict only shows that most of the
-/// observed pairs agree with it.
+/// A verdict rejects the hypothesis that a log-ratio is as likely as its opposite. If [`OrderJudge::sign_alone`] is
+/// `true`, it is equally certain that the winner "wins more often". If it is `false`, the verdict only shows that most
+/// of the observed pairs agree with it.
 ///
 /// # Ties, timeouts and unknown pairs
 ///

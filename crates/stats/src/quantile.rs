@@ -82,12 +82,12 @@ impl QuantileRanks {
 ///
 /// A `q`-quantile Q has `P(X < Q) ≤ q ≤ P(X ≤ Q)`.
 ///
-/// - `low`: suppose that Q is below the value of rank `k` (from 1). Then at most `k−1` of the values are at or below Q.
-///   But each value is at or below Q with a rate of at least `q`. `low` is the greatest `k` for which `k−1` values are
-///   too few: the e-process against "at least q" rejects ([`log_e_refuted`](crate::log_e_refuted)).
-/// - `high`: suppose that Q is above the value of rank `k`. Then at least `k` values are strictly below Q. But each
-///   value is strictly below Q with a rate of at most `q`. `high` is the smallest `k` for which `k` values are too
-///   many: the e-process against "at most q" rejects ([`log_e_holds`](crate::log_e_holds)).
+/// - `low`: each value is at or below Q with a rate of at least `q`. If Q is below the value of rank `k` (from 1), at
+///   most `k−1` values are at or below Q. The e-process against "at least q" rejects this if `k−1` is too small
+///   ([`log_e_refuted`](crate::log_e_refuted)). `low` is the greatest `k` for which it rejects.
+/// - `high`: each value is strictly below Q with a rate of at most `q`. If Q is above the value of rank `k`, at least
+///   `k` values are strictly below Q. The e-process against "at most q" rejects this if `k` is too large
+///   ([`log_e_holds`](crate::log_e_holds)). `high` is the smallest `k` for which it rejects.
 ///
 /// One side uses "strictly below" and the other "at or below", so ties and discrete values do no harm.
 ///

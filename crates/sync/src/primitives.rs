@@ -11,7 +11,8 @@
 //! Two types differ from the standard library: `UnsafeCell` is accessed through `with` and `with_mut`, and `Futex` is
 //! an `AtomicU32` that threads can sleep on. Loom treats sequentially consistent accesses as acquire and release, so
 //! use `fence`. An unbounded loop that waits for another thread must call `spin_loop` or `thread::yield_now` in each
-//! round. A bounded loop must not run at all in a model.
+//! round. A loop with a limited number of rounds, such as spinning before a sleep, must have no rounds in a model. Its
+//! rounds would only add executions that the model checker has to explore.
 
 #![allow(unused_imports)] // all protocols share these lists, which may have more entries than the protocols use
 

@@ -129,8 +129,9 @@ fn distances() -> Vec<u64> {
     distances
 }
 
-/// Returns the step of the clock, in nanoseconds. It is the smallest gap between two of the `distances`, the
-/// differences between consecutive readings. Distances that occur fewer than [`SEEN_MIN`] times do not count.
+/// Returns the step of the clock, in nanoseconds. `distances` are the differences between consecutive readings. The
+/// step is the smallest difference between two of the distances. Distances that occur fewer than [`SEEN_MIN`] times do
+/// not count.
 ///
 /// Rounding to nanoseconds turns one distance into two adjacent values, which count as one distance. Three or more
 /// adjacent values mean that the clock moves by less than can be resolved; the result is then 1 ns.

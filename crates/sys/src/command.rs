@@ -139,8 +139,8 @@ pub struct Usage {
     pub user_ns: u64,
     /// Time on a CPU in the kernel, in nanoseconds.
     pub system_ns: u64,
-    /// The most memory that one process had in main memory at a time. A value below [`memory_floor_bytes`] is not
-    /// reliable.
+    /// The largest amount of main memory that a single process had at any time, in bytes. A value below
+    /// [`memory_floor_bytes`] is not reliable.
     ///
     /// [`memory_floor_bytes`]: crate::process::memory_floor_bytes
     pub memory_peak_bytes: u64,

@@ -1,5 +1,5 @@
-//! C and C++ code that is part of this program and that this machine's compiler compiles at run time. It serves for
-//! comparisons, or shows how a compiler translates a loop.
+//! C and C++ code that is part of this program. This machine's compiler compiles the code at run time. The code is used
+//! for comparisons, or to show how a compiler translates a loop.
 //!
 //! A callable function is defined by `ASCERTAIN(name, input, output)`, which stands for
 //!
@@ -7,9 +7,9 @@
 //! int64_t ascertain_name(const input *in, size_t in_count, output *out, size_t out_count)
 //! ```
 //!
-//! so that one wrapper can call all of them. The macro also stores the two types in the object; they are compared with
-//! the caller's types before any call. Nothing checks that a function stays within the lengths that it is given: the
-//! source must be trusted, like the other code of this program.
+//! All functions have this form, so that one wrapper can call each of them. The macro also stores the two types in the
+//! object. They are compared with the caller's types before any call. Nothing checks that a function stays within the
+//! lengths that it is given: the source must be trusted, like the other code of this program.
 //!
 //! ```no_run
 //! use ascertain_sys::compiled::{Language, Source, compile};

@@ -32,8 +32,9 @@ pub fn possible() -> io::Result<u32> {
 }
 
 /// Returns the ranges in a list of CPUs as the kernel writes it, such as `0-3,8`. Returns `None` if any part of the
-/// text cannot be parsed: a CPU that is missing from the result would count as absent. A valid list has at least one
-/// range and ends with a newline; a list without the newline has been cut.
+/// text cannot be parsed. A partial result would be wrong, because callers treat each CPU that is missing from the
+/// result as absent. A valid list has at least one range and ends with a newline; a list without the newline has been
+/// cut.
 #[cfg(any(target_os = "linux", feature = "measuring"))]
 pub(crate) fn parse_list(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
     let range = |range: &str| {

@@ -35,8 +35,9 @@ impl Inbox {
 }
 
 /// Reads two clocks, and returns the times of both: first that of [`unix_ns`](crate::clock::unix_ns), which the kernel
-/// uses, then that of [`now_ns`](crate::clock::now_ns). In this order, a delay between the two readings makes a
-/// datagram's time later, never too early.
+/// uses, then that of [`now_ns`](crate::clock::now_ns). The two times are used to convert the kernel's time of a
+/// datagram to the second clock. With this order, a delay between the two readings makes the converted time too late,
+/// never too early.
 fn now() -> (u64, u64) {
     (crate::clock::unix_ns(), crate::clock::now_ns())
 }

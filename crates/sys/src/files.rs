@@ -55,8 +55,7 @@ struct DraftLocation {
     is_kept: bool,
 }
 
-/// The choice whether a published file must survive a crash of the machine. A file is published when it gets its final
-/// name.
+/// The durability of a published file, if the machine crashes. A file is published when it gets its final name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lasting {
     /// The file may be lost if the machine crashes soon after publishing.
@@ -81,8 +80,8 @@ impl Draft {
         }
     }
 
-    /// Creates a file in an open folder, under a name that a store, another program or this one chose. The file
-    /// replaces a symbolic link of that name.
+    /// Creates a file in an open folder, under a name that the user did not choose. Such a name comes from a remote
+    /// store, from another program or from this program. The file replaces a symbolic link of that name.
     ///
     /// # Errors
     /// If the name belongs to a folder, a device, a pipe or a socket, or the folder is not writable.

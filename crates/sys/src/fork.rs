@@ -5,9 +5,9 @@
 /// not changed since the record was made.
 ///
 /// The process ID would not be enough: a child in its own namespace may have the same ID as its parent (1 for both). A
-/// call costs two loads. On systems other than Linux, this is the process ID. Children that share the memory of their
-/// parent (vfork(2)) have its number. Before Linux 4.14, so have those that the C library did not create (a bare
-/// `clone`).
+/// call costs two loads. On systems other than Linux, this is the process ID. A child that shares the memory of its
+/// parent (vfork(2)) has the number of its parent. Before Linux 4.14, the same applies to a child that a bare `clone`
+/// created, without the C library.
 ///
 /// ```
 /// assert_eq!(ascertain_sys::fork::generation(), ascertain_sys::fork::generation());
@@ -87,7 +87,8 @@ mod imp {
         }
     }
 
-    /// Maps a page that is marked as whole in this process and that the kernel fills with zeros in each child.
+    /// Maps a page and sets its flag `is_whole`. The kernel fills the page with zeros in each child, which also clears
+    /// the flag.
     fn wiped() -> Option<*mut Page> {
         // SAFETY: the kernel chooses the address, so no existing mapping is replaced. The page is zero, which is valid
         // for atomics, and it is unmapped while no other code has its address.

@@ -11,8 +11,8 @@ use crate::{Error, clock};
 /// A stop token. Code that holds the token or a clone of it should end soon after a stop is requested. A stop also
 /// kills the commands that were started with this token.
 ///
-/// The default token is the token of the signals: only a signal can request a stop through it, after the program has
-/// called [`install`].
+/// The default token belongs to the signals of this process. Only a signal can request a stop through it, after the
+/// program has called [`install`].
 ///
 /// ```
 /// use ascertain_sys::interrupt::Stop;

@@ -1,13 +1,14 @@
 //! Access to this machine and its properties: clocks, processes, signals, CPUs.
 //!
-//! This is the only crate that makes system calls directly, where rustix lacks a call or its version does not fit.
-//! `unsafe` code is found here, in the numeric crate and in the synchronization crate. This crate knows nothing of
-//! experiments, claims or statistics, prints nothing, and can be used alone.
+//! This is the only crate that makes system calls directly. It does so if rustix lacks a call, or implements the call
+//! in an unsuitable way. `unsafe` code is found here, in the numeric crate and in the synchronization crate. This crate
+//! knows nothing of experiments, claims or statistics, prints nothing, and can be used alone.
 //!
 //! - [`clock`]: monotonic time and the smallest step of the clock
 //! - [`process`]: commands started without a shell, with the kernel's accounting for each
 //! - [`interrupt`]: SIGINT, SIGTERM and SIGHUP as a flag
-//! - [`machine`]: a description of this machine for the record, and the conditions that disturb measurements on it
+//! - [`machine`]: a description of this machine, which is recorded with results, and the conditions that disturb
+//!   measurements on it
 //! - [`membarrier`]: memory barriers on behalf of other threads
 //! - [`rseq`]: restartable sequences on data of one CPU
 //! - [`affinity`]: the CPUs that this thread may use

@@ -49,8 +49,8 @@ pub fn private_expedited() -> io::Result<()> {
 }
 
 /// Executes a full memory barrier on each running thread of the machine. When it returns, each of these threads has
-/// passed a full memory barrier since the call began. The kernel waits until each CPU has scheduled, which takes
-/// milliseconds.
+/// passed a full memory barrier since the call began. The kernel waits until each CPU has run the scheduler, which
+/// takes milliseconds.
 ///
 /// # Errors
 /// `EINVAL` if CPUs run without the kernel's timer (`nohz_full`); otherwise the errors of [`is_expedited_supported`].

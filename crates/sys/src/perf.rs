@@ -8,9 +8,9 @@
 //!   may count that code (`kernel.perf_event_paranoid` of 2). These counts vary least from run to run.
 //! - The processor has few counters. This module puts all of them in one group, so that they are counted together or
 //!   not at all. If other programs need the counters meanwhile, counting is suspended. The counts are then `None`:
-//!   nothing is extrapolated. The group is not pinned, because the kernel disables a pinned group for good in a
-//!   process where it cannot be counted. A parent that reads the counts of its children would not learn that this
-//!   happened, or how much time was missed.
+//!   nothing is extrapolated. The group is not pinned. The kernel permanently disables a pinned group in a process as
+//!   soon as the processor has no counters free for it. A parent that reads the counts of its children would not learn
+//!   that a group was disabled, or how much time was not counted.
 //! - Migrations to another CPU happen in the kernel. For a user who may not count there, the kernel would report zero;
 //!   this module returns the reason instead.
 
@@ -70,8 +70,8 @@ pub(crate) const EVENTS: [Event; 6] = [
     Event { counter: Counter::CpuMigrations, kind: SOFTWARE, config: 4, is_own_code: false },
 ];
 
-/// Counters of the program that the next child of a process executes. They serve one child only: the kernel may swap
-/// the counters of parent and child, and a later child would then not be counted.
+/// Counters for the next child of a process. They start when the child executes a program. They serve one child only:
+/// the kernel may swap the counters of parent and child, and a later child would then not be counted.
 pub(crate) struct Counters(Vec<(Counter, OwnedFd)>);
 
 /// The value of one counter as the kernel reports it, summed over all processes in which it counted.
@@ -212,7 +212,7 @@ mod tests {
     use crate::testing::or_left_out;
 
     const PAGE_FAULTS: Event = Event { counter: Counter::PageFaults, kind: SOFTWARE, config: 2, is_own_code: true };
-    /// Time on CPUs, in nanoseconds. The tests store it as `Cycles`; any other counter would do.
+    /// Time on CPUs, in nanoseconds. This time has no [`Counter`] of its own, so the tests store it as `Cycles`.
     const TASK_CLOCK: Event = Event { counter: Counter::Cycles, kind: SOFTWARE, config: 1, is_own_code: true };
 
     fn counted(events: &'static [Event], command: &Command, runs: usize) -> Vec<Counts> {

@@ -24,9 +24,9 @@ pub fn effective_user() -> u32 {
     process::geteuid().as_raw()
 }
 
-/// Returns the ID that the kernel shows for every user without an ID in this user namespace; it stands for any number
-/// of unrelated users. It is [`NOBODY`] unless `/proc/sys/kernel/overflowuid` was changed. Returns `None` if each user
-/// has an ID, as in the initial user namespace, where [`NOBODY`] is an ordinary user.
+/// Returns the ID that the kernel shows for users without an ID in this user namespace. Unrelated users share this ID.
+/// It is [`NOBODY`] unless `/proc/sys/kernel/overflowuid` was changed. Returns `None` if each user has an ID. This is
+/// so in the initial user namespace, where [`NOBODY`] is an ordinary user.
 #[must_use]
 pub fn overflow_user() -> Option<u32> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();

@@ -237,8 +237,8 @@ impl<'a> ObjectDownload<'a> {
         Ok(self.result)
     }
 
-    /// Returns the file without a name that an earlier attempt has fetched. Returns `None` if there is no such file, or
-    /// if it is incomplete, because the machine lost power.
+    /// Returns the file that an earlier attempt has fetched completely, but that still has its temporary name. Returns
+    /// `None` if there is no such file. Also returns `None` if the file is incomplete, because the machine lost power.
     async fn reopen_fetched(&mut self, target: &TargetPath) -> Result<Option<Draft>> {
         let (manager, bytes) = (self.manager, self.meta.bytes);
         let fetched = manager.folder_journal.fetched(&self.meta);
@@ -292,7 +292,7 @@ impl<'a> ObjectDownload<'a> {
     }
 
     /// Compares the checksums of a whole object with those in the answer. Returns the CRC-64 of the bytes, and the
-    /// description of the object. If they differ, the object is fetched again.
+    /// description of the object. If the checksums differ, returns a failure, and the object is fetched again.
     fn check_whole(&self, into: RangeWriter, meta: ObjectMeta) -> Result<(u64, ObjectMeta), Failure> {
         let into = into.whole()?;
         let (crc64, crc32c) = (into.crc64(), into.crc32c());

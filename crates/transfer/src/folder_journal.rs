@@ -4,9 +4,10 @@
 //!
 //! The journal does not prove that a file was transferred. It only names the versions of both sides, and a file counts
 //! as transferred if both sides still have these versions. So the lines need not be on the disk before the command goes
-//! on. A loss of power does no harm: if a line is lost, its file is transferred again. If the lines reached the
-//! disk, but a downloaded file did not, the file has no name (see [`Publisher`](crate::publisher::Publisher)). It is then
-//! compared with its checksum, or fetched again if it is gone.
+//! on. A loss of power does no harm: if a line is lost, its file is transferred again. If the lines reached the disk,
+//! but a downloaded file did not, the file still has its temporary name (see
+//! [`Publisher`](crate::publisher::Publisher)). The next command compares such a file with the recorded checksum. If
+//! the file is missing or incomplete, the command fetches it again.
 //!
 //! A small download is recorded when its bytes are complete, before it waits for the disk and gets its name. Otherwise a
 //! kill would lose all the files that wait.
@@ -236,8 +237,8 @@ impl FolderJournal {
         }
     }
 
-    /// Records a file that was fetched. `draft` is the file if it has no name yet, because it waits until a batch of files
-    /// is on the disk. Does nothing if the object has no version.
+    /// Records a file that was fetched. `draft` is the file if it still has its temporary name, which it keeps until
+    /// its batch of files is on the disk. Does nothing if the object has no version.
     pub fn record_download(&self, object: &str, result: &TransferResult, draft: Option<&Draft>) {
         let temporary = draft.and_then(|draft| {
             let (name, files::Identity { device, inode }) = draft.identity().ok()?;

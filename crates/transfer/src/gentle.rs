@@ -19,7 +19,7 @@ const FIRST_BYTES_PER_S: f64 = 250e3;
 /// long.
 const LEAST_BYTES_PER_S: f64 = 32e3;
 /// Smallest part of a gentle download, in bytes. Smaller parts arrive in shorter bursts, but need more requests. Below
-/// this size, the additional requests disturb other traffic more than the shorter bursts save.
+/// this size, the additional requests would harm other traffic more than the shorter bursts would help it.
 const LEAST_PART_BYTES: f64 = 65_536.0;
 /// Pause between two measurements of the network path's latency.
 const EVERY: Duration = Duration::from_millis(50);
@@ -37,15 +37,15 @@ const NEAR: f64 = 0.8;
 /// The queue in the network path counts as empty if the latency that it adds is below this share of the permitted one.
 /// Even without a queue, latencies vary by this much.
 const NONE: f64 = 0.25;
-/// Number of consecutive measurements that prove the known capacity of the network path too low, so that it is
-/// discarded. Each of them must find an empty queue at a rate near this capacity.
+/// Number of consecutive measurements after which the known capacity of the network path is discarded as too low. Each
+/// of these measurements must find an empty queue at a rate near this capacity.
 const CALM: u32 = 10;
-/// Number of consecutive measurements with too long a queue after which the baseline (the latency without a queue) is
-/// measured again. Either the network path has become longer, or another sender keeps a queue in it. Measurements can't
-/// distinguish these two causes.
+/// Number of consecutive measurements with a queue that is too long. After this number, the baseline (the latency
+/// without a queue) is measured again. Either the network path has become longer, or another sender keeps a queue in
+/// it. Measurements can't distinguish these two causes.
 const LONGER: u32 = 50;
-/// Number of measurements at the lowest rate, which are the last ones of [`LONGER`]. Our own queue drains during them.
-/// Their lowest latency becomes the new baseline, the latency without a queue.
+/// Number of measurements at the lowest rate, before the baseline changes. They are the last of the [`LONGER`]
+/// consecutive measurements. Our own queue drains during them, so their lowest latency becomes the new baseline.
 const DRAINED: u32 = 10;
 const NO_QUEUE: (u32, f64) = (0, f64::INFINITY);
 /// The latency that our queue in the network path should add, as a share of the permitted latency.
@@ -82,8 +82,8 @@ pub(crate) struct CongestionControl {
     taken_bytes_per_s: Option<f64>,
     /// Number of consecutive measurements that found an empty queue at a rate near the capacity of the network path.
     calm: u32,
-    /// The number of consecutive measurements with too long a queue. Also the lowest latency in seconds among those at
-    /// the lowest rate, at which our own queue drains.
+    /// The number of consecutive measurements with a queue that is too long. Also the lowest latency, in seconds, of
+    /// those measurements that were made at the lowest rate. Our own queue drains at this rate.
     standing: (u32, f64),
     pub bytes_per_s: f64,
 }

@@ -144,7 +144,8 @@ pub struct InterruptedTransfer {
 /// The fate of the parts that were already transferred, if an interrupted transfer is aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbortOutcome {
-    /// The parts were removed. Of a folder, only the journal is removed, because its complete files are of use.
+    /// The parts were removed. For a folder, only the journal was removed: the complete files stay, because they are
+    /// useful.
     Removed,
     /// The store keeps the parts, and removes them later. Azure does so within a week.
     Expires,

@@ -24,12 +24,13 @@ pub struct ListedObject {
 
 /// Lists the objects at an address, in the order of names.
 ///
-/// If the name in the address ends with a slash or is empty, these are all objects whose names begin with it. Otherwise
-/// they are the object with this name, and all objects below a folder with this name. If there are none, and the name
-/// contains special characters of a [`Pattern`], they are the objects whose names match the pattern.
+/// If the name in the address is empty or ends with a slash, returns all objects whose names begin with this name.
+/// Otherwise returns the object with this name, and all objects below a folder with this name. If there are no such
+/// objects and the name has special characters of a [`Pattern`], returns all objects whose names match the pattern.
 ///
 /// # Errors
-/// Fails if the address is invalid, if the store can't be listed (as an HTTP server), or if it refuses the request.
+/// Fails if the address is invalid, if the store can't be listed (such as an HTTP server), or if it refuses the
+/// request.
 pub fn list(address: &OsStr, options: &Options, settings: Settings, stop: Stop) -> Result<Vec<ListedObject>> {
     let manager = TransferManager::new(settings, stop, Box::new(()));
     on_runtime(async {

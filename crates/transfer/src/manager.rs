@@ -60,14 +60,14 @@ pub struct Settings {
     /// Maximum number of retries of one request; [`u64::MAX`] for no limit except [`Self::retry_for`].
     pub retries: u64,
     /// Time for which transient failures are retried while no request of the manager succeeds. The time starts again
-    /// with each success, and does not include times in which bytes of the failed request moved. When it is over, the
-    /// manager sends no further requests.
+    /// whenever a request succeeds. Times in which bytes of the failed request moved do not count. When the whole time
+    /// has passed without a success, the manager sends no further requests.
     pub retry_for: Duration,
     /// Average wait before the first retry of a request. The waits before later retries are longer.
     pub back_off: Duration,
-    /// Time limit for each answer. A store in the cloud also has [`Options::timeout`](crate::Options::timeout), which
-    /// limits the time without progress. A whole request may take 25 s longer, and one more second for every 16 KiB of a
-    /// part.
+    /// Time limit for each answer. A whole request may take 25 s longer than this limit, and one more second for every
+    /// 16 KiB of a part. For a store in the cloud, [`Options::timeout`](crate::Options::timeout) also limits the time
+    /// without progress.
     pub timeout: Duration,
     /// Seed of the random numbers: they vary the waits before retries, and determine the intervals of forecasts.
     pub seed: u64,
@@ -211,9 +211,9 @@ impl TransferManager {
         limited.into_iter().chain(gentle).min_by(f64::total_cmp).map(|most| most as u64)
     }
 
-    /// Returns the requests of the file that is transferred: those in the pool of the command, or those of a pool of its
-    /// own, if the file is transferred alone. `done_bytes` were transferred by an earlier attempt, and the planner is
-    /// for the rest.
+    /// Returns the requests of the file that is transferred. The file uses the pool of the command, or a new pool if it
+    /// is transferred alone. `planner` creates the planner of a new pool. `done_bytes` were transferred by an earlier
+    /// attempt, so the planner is only for the remaining bytes.
     pub(crate) fn permits(
         &self,
         done_bytes: u64,
@@ -278,7 +278,8 @@ impl TransferManager {
     }
 
     /// Aborts an upload. Does nothing if the upload no longer exists. After a stop was requested, gives up after
-    /// [`ABORT_LIMIT`]. Does so too if no request has succeeded for too long.
+    /// [`ABORT_LIMIT`]. The same limit applies if the command has already failed because no request has succeeded for
+    /// too long.
     pub(crate) async fn abort(&self, to: &Location, upload: &Upload) -> Result<()> {
         let request = request!(attempt = self.gate.attempt(), to.store.abort(upload, &mut attempt));
         let stopped = async {

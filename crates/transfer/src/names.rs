@@ -53,7 +53,8 @@ pub struct Filter {
     /// Patterns that exclude names and folders, even if a pattern in `include` matches. A folder is excluded with all
     /// names below it.
     pub exclude: Vec<Pattern>,
-    /// A pattern that every selected name must also match. The pattern in an address is such a pattern.
+    /// A pattern that every selected name must also match. It comes from an address with a pattern, such as
+    /// `s3://bucket/*.log`.
     pub only: Option<Pattern>,
 }
 

@@ -16,8 +16,9 @@ const MAX_ALTERNATIVES: usize = 256;
 /// - `{a,b}` matches `a` or `b`, which may be patterns.
 /// - `\` before a character removes its special meaning.
 ///
-/// A pattern without a slash is compared with the name after its last slash. A pattern with a slash at its beginning or
-/// inside is compared with the whole name. A pattern with a slash or `/**` at its end matches folders only.
+/// A pattern without a slash is compared only with the last part of a name, after the last slash in the name. A pattern
+/// with a slash at its beginning or inside is compared with the whole name. A pattern with a slash or `/**` at its end
+/// matches folders only.
 ///
 /// ```
 /// use ascertain_transfer::Pattern;
@@ -91,7 +92,7 @@ impl Pattern {
         self.matches(name)
     }
 
-    /// Returns the characters with which every name begins that the pattern matches.
+    /// Returns the common beginning of all names that the pattern matches.
     pub(crate) fn prefix(&self) -> String {
         let literal = |tokens: &Vec<Token>| -> String {
             let characters = tokens.iter().map_while(|token| match token {

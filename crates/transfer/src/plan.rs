@@ -28,7 +28,7 @@ pub struct Selection {
     pub links: Links,
 }
 
-/// The knowledge about an object from a list of the store.
+/// The information about an object that a list of the store contains.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Listing {
     /// The store was not listed.
@@ -138,9 +138,9 @@ impl TransferManager {
         Ok(files)
     }
 
-    /// Asks the store once which objects exist, instead of once for each file, if files that exist are skipped, or if
-    /// an earlier attempt is resumed (`is_resumed`). Leaves [`Listing::Unknown`] if the store can't be listed, or if
-    /// there are few files.
+    /// Lists the objects of the store, so that no request for each single file is needed. Does so only if an earlier
+    /// attempt is resumed (`is_resumed`), or if existing files are skipped and there are many files. Without a list,
+    /// the files keep [`Listing::Unknown`].
     pub(crate) async fn list_targets(&self, files: &mut [PlannedFile], to: &Location, is_resumed: bool) -> Result<()> {
         let skips = (self.settings.no_clobber || self.settings.skip_unchanged) && files.len() >= LISTED_FILES;
         if !(skips || is_resumed) || to.store.local_path(&to.name).is_some() {

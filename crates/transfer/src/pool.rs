@@ -32,7 +32,8 @@ pub(crate) struct Pool {
 #[derive(Debug)]
 pub(crate) struct FileRequests {
     pool: Arc<Pool>,
-    /// Number of the file's bytes that were not permitted yet; `None` if its last part was.
+    /// Number of the file's bytes for which no request has been permitted yet. `None` after the request for the last
+    /// part was permitted.
     left: Mutex<Option<u64>>,
 }
 
@@ -134,7 +135,7 @@ impl FileRequests {
         }
     }
 
-    /// Removes bytes of the file that an earlier attempt has transferred already.
+    /// Removes bytes of the file from the plan, because an earlier attempt has already transferred them.
     pub fn skip(&self, bytes: u64) {
         if let Some(left) = &mut *self.left.lock().unwrap_or_else(PoisonError::into_inner) {
             let bytes = bytes.min(*left);

@@ -1,5 +1,5 @@
-//! Gives complete downloads their final names, in batches. One system call writes all files of a batch to the disk. With
-//! a call for each file, these calls would take most of the time of a folder of small files.
+//! Gives complete downloads their final names, in batches. One system call writes all files of a batch to the disk.
+//! With one call per file, these calls would take most of the time for a folder of small files.
 //!
 //! A batch is on the disk before its first file is named. So if the machine loses power, each file that has its final
 //! name is complete. When the command ends successfully, the names are on the disk too.

@@ -108,8 +108,8 @@ pub struct Outage<'a> {
     pub silent_s: f64,
     /// The HTTP status with which the server refused the latest failed request; `None` if it did not answer.
     pub status: Option<u16>,
-    /// Time in seconds for which requests will still be retried. `None` if the request is not simply repeated, for
-    /// example a commit, which may take long.
+    /// Time in seconds for which requests will still be retried. `None` for a request that is not simply repeated, such
+    /// as a commit. A commit may take long.
     pub left_s: Option<f64>,
 }
 

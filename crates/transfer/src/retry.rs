@@ -22,8 +22,9 @@ use crate::store::{Attempt, Failure, Kind};
 /// Upper limit on the average wait before a retry. The actual wait varies randomly between 0.5 and 1.5 times the
 /// average.
 const MAX_WAIT: Duration = Duration::from_secs(20);
-/// Time by which the time limit of a whole request exceeds the timeout. A store in the cloud detects silence itself, with
-/// a better message, but only from the moment when the connection is open.
+/// Time by which the time limit of a whole request exceeds the timeout. The client of a store in the cloud detects
+/// silence itself, with a better message, once the connection is open. The additional time is for opening the
+/// connection.
 const OPENING: Duration = Duration::from_secs(25);
 /// Factor by which the time limit is longer for a request that must not simply be repeated, such as a commit.
 const FINAL: u32 = 5;
@@ -179,7 +180,7 @@ impl RetryPolicy {
             if !self.permits(number, ongoing.since) {
                 return Err(self.give_up(failure, number, ongoing.since));
             }
-            // The last attempt is made when the time is over.
+            // The last attempt is made when the time for retries is over.
             let wait = requested.unwrap_or_default() + self.back_off(number);
             if requested.is_some() || retries.slow_down > 0 {
                 let mut until = self.refused_until.lock().unwrap_or_else(PoisonError::into_inner);
@@ -196,8 +197,8 @@ impl RetryPolicy {
         until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Returns whether a request that has failed since `since` may be repeated for the time number `retry`, counted from
-    /// 1. Counts this retry.
+    /// Returns whether a request that has failed since `since` may be sent again. `retry` is the number of the retry,
+    /// where the first retry is 1. If the retry is permitted, it is counted.
     pub fn permits(&self, retry: u32, since: Instant) -> bool {
         let is_permitted =
             u64::from(retry) <= self.max_retries && since.elapsed() < self.retry_for && !self.has_given_up();
@@ -213,8 +214,8 @@ impl RetryPolicy {
         whole.mul_f64(random.random_range(0.5..1.5))
     }
 
-    /// Returns the failure of a request that is not repeated any more. If the time is over, the command sends no further
-    /// request.
+    /// Returns the failure of a request that is not repeated any more. If the time for retries is over, the command
+    /// sends no further requests.
     fn give_up(&self, failure: Failure, attempts: u32, since: Instant) -> Failure {
         let times = if attempts == 1 { "once".into() } else { format!("{attempts} times") };
         if since.elapsed() < self.retry_for {
@@ -342,7 +343,8 @@ mod tests {
         assert!(recorder.0.lock().unwrap().is_empty());
     }
 
-    /// Each attempt breaks off after ten minutes in which its bytes moved. Without this exception, none would be retried.
+    /// Each attempt fails after ten minutes. Time in which bytes moved does not count as an outage, so an attempt whose
+    /// bytes moved is retried. An attempt whose bytes did not move is not retried.
     #[tokio::test(start_paused = true)]
     async fn time_in_which_bytes_moved_is_no_outage() {
         for is_moving in [true, false] {

@@ -67,7 +67,7 @@ pub struct TransferRequest {
 }
 
 impl TransferRequest {
-    /// Returns the result of the single file that the request names, for the error that [`run`] returned. `None` if the
+    /// Converts the error that [`run`] returned to the result of the single file that the request names. `None` if the
     /// request is not for a single file, or if its addresses are not valid.
     #[must_use]
     pub fn failed_file(&self, error: Error) -> Option<TransferResult> {
@@ -288,7 +288,8 @@ impl TransferManager {
     }
 
     /// Opens the journal of a command with several files. A dry run and a single file have no such journal. A store of
-    /// local files has none either: no list of its versions is read, so nothing could be resumed.
+    /// local files has no such journal either. To resume, the versions in the journal are compared with a list of the
+    /// store, and local files are not listed.
     fn open_journal(&self, location: &Location, header: FolderHeader) -> Result<FolderJournal> {
         let is_local = location.store.local_path(&location.name).is_some();
         if self.settings.dry_run || is_local || header.files < 2 {
@@ -402,9 +403,8 @@ impl TransferManager {
         results
     }
 
-    /// Removes the files that need not be transferred from `files`, and returns them with their results: an earlier
-    /// attempt has transferred them. Under [`Resume::Only`], a file that has changed since then is one of them, because
-    /// its result is an error.
+    /// Removes the files that an earlier attempt has transferred from `files`, and returns them with their results.
+    /// Under [`Resume::Only`], this also applies to a file that has changed since then; its result is an error.
     fn resume_files(
         &self,
         location: &Location,
@@ -459,7 +459,8 @@ impl TransferManager {
     }
 }
 
-/// Returns the absolute path of a file or folder, without links. It names the same command in every folder.
+/// Returns the absolute path of a file or folder, without links. With absolute paths, the journal of a command is also
+/// found if the command is repeated in another working directory.
 fn absolute(path: &Path) -> String {
     shown(&path.canonicalize().unwrap_or_else(|_| path.to_path_buf()))
 }

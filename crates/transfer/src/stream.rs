@@ -29,7 +29,7 @@ use crate::upload::ObjectUpload;
 /// Preferred size in bytes of the first part of a stream. The limits of the store, or the memory limit, may require
 /// another size.
 const FIRST_BYTES: u64 = 1 << 20;
-/// Number of sizes that parts have in a stream with the store's maximum number of parts. Each size is twice the
+/// Number of different part sizes in the longest stream, which has the maximum number of parts. Each size is twice the
 /// previous one.
 const DOUBLINGS: usize = 10;
 /// Number of bytes from which the timeout of a whole stream is computed. The timeout is then very long. This does no

@@ -23,9 +23,9 @@ use crate::source::{Source, open_endless};
 use crate::store::{Attributes, Failure, Kind, ObjectMeta, PartBody, Upload};
 use crate::verify::UPLOAD_WORDS;
 
-/// Largest size in bytes of a file that is sent with one request. For such a file, starting and committing an upload
-/// would take longer than parallel parts save. If a store accepts only larger parts, larger files are also sent with
-/// one request.
+/// Largest size in bytes of a file that is sent with one request. For such a file, starting and committing an upload in
+/// parts would take more time than parallel parts would save. If a store accepts only larger parts, larger files are
+/// also sent with one request.
 const SINGLE_BYTES: u64 = 512 << 10;
 /// Time in seconds after which connections for parts are opened ahead, if the first answer has not arrived yet. A store
 /// that answers sooner is low-latency, and needs no such connections. The value is four times [`model::NEAR_S`],
@@ -70,7 +70,8 @@ impl TransferManager {
         self.put_planned(path, to, &Listing::Unknown)
     }
 
-    /// Stores a file like [`Self::put_file`]. `listing` is the knowledge about the object that has the name.
+    /// Stores a file like [`Self::put_file`]. `listing` is the information about the object `to` from a list of the
+    /// store.
     pub(crate) fn put_planned<'a>(
         &'a self,
         path: &'a Path,

@@ -181,8 +181,8 @@ pub(crate) fn current() -> Option<(Arc<Machine>, ThreadId)> {
     CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
 }
 
-/// Executes a step of the current thread: the operation `op`. The closure `effect` makes the operation's change of the
-/// machine's state.
+/// Executes a step of the current thread: the operation `op`. The closure `effect` changes the state of the machine as
+/// the operation does.
 #[track_caller]
 pub(crate) fn step<R>(op: Op, effect: impl FnOnce(&mut State, ThreadId) -> R) -> R {
     let (machine, thread) = current().expect("types of `ascertain_tso` must be used in `explore`");

@@ -6,8 +6,8 @@
 //! call empty the buffer first. This crate adds:
 //!
 //! - [`heavy`], a barrier on behalf of all threads: it empties all buffers;
-//! - time: it passes when a sleep times out. No store stays in a buffer for a second of that time, because the
-//!   processor is interrupted more often;
+//! - time: it passes when a sleep times out. No store stays in a buffer for a whole second, because a processor is
+//!   interrupted more often, and each interrupt empties the buffer;
 //! - [`Futex`], and [`Atomic::add_unlocked`], the addition to memory in one instruction without LOCK. Interrupts,
 //!   and so [`heavy`] and the passing of time, come before or after it, never between its load and its store.
 //!

@@ -111,8 +111,8 @@ impl Machine {
     }
 
     /// Executes `op` on `thread` when the schedule selects that thread, perhaps after steps of other threads. `effect`
-    /// makes the operation's change of the state. `place` is the line of code of the operation. Unwinds if the
-    /// execution is over.
+    /// changes the state as the operation does. `place` is the line of code of the operation. Unwinds if the execution
+    /// is over.
     pub(crate) fn step<R>(&self, thread: ThreadId, op: Op, place: CallSite, effect: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
         if std::thread::panicking() {

@@ -146,7 +146,7 @@ pub fn of_rust(code: &str) -> Vec<Text> {
     found
 }
 
-/// Returns the content of a string literal, with those escapes replaced that matter for prose. Each line becomes a
+/// Returns the content of a string literal. Replaces only those escapes that matter for prose. Each line becomes a
 /// paragraph, because literals with several lines are layouts or code.
 fn unescaped(literal: &str) -> String {
     let mut text = literal.replace("\\n\\\n", "\n").replace("\\n", "\n").replace("\\\"", "\"").replace("\\t", " ");

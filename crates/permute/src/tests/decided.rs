@@ -116,8 +116,8 @@ fn the_seed_repeats_it() {
     assert_ne!(draws(1), draws(2));
 }
 
-/// All values are equal, so every reshuffle is an exceedance. The reported number must include the last reshuffle
-/// before a report.
+/// All values are equal, so every reshuffle is an exceedance. In a progress report, the number of exceedances must
+/// therefore equal the number of reshuffles, including the latest one.
 #[test]
 fn progress_counts_the_exceedances_of_all_its_reshuffles() {
     let samples = vec![Sample::new("a", vec![1.0; 3]), Sample::new("b", vec![1.0; 3])];

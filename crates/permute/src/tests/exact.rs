@@ -141,8 +141,8 @@ fn a_difference_far_from_zero_is_not_that_of_rounded_means() {
     assert!((reshuffles.observed().value - 1.0 / 6.0).abs() < 1e-12, "{}", reshuffles.observed().value);
 }
 
-/// Tests standard deviations, where the difference is between two square roots. With a large value in each sample, the
-/// difference depends on the smaller values.
+/// Tests standard deviations, whose difference is between two square roots. If each sample has one of the two large
+/// values, the two roots are nearly equal, and the smaller values decide their difference.
 #[test]
 fn roots_are_told_apart_too() {
     let samples = [vec![1e15, 1.0, 2.0, 3.0], vec![1e15, 8.0, 9.0, 7.0]];
@@ -155,7 +155,8 @@ fn roots_are_told_apart_too() {
     assert!(of(Comparison::Difference)[0] < 70);
 }
 
-/// Thirds are not decimals. They must tie if the doubles do, and only then.
+/// Multiples of 1/3 are not exact as doubles. Two reshuffles must tie if and only if their statistics are equal when
+/// they are computed from the doubles without rounding.
 #[test]
 fn doubles_that_are_no_decimals_are_what_they_are() {
     let samples = [[1.0, 2.0, 4.0, 5.0].map(|x| x / 3.0).to_vec(), [7.0, 7.0, 8.0].map(|x| x / 3.0 - 0.1).to_vec()];
@@ -227,8 +228,8 @@ proptest! {
         prop_assert_eq!(exceedances(&given, &asked, technique), exact, "{:?} {:?} {:?}", given, asked, technique);
     }
 
-    /// Tests numbers of any size, some of them equal or opposite. Decisions by bounds must agree with exact arithmetic,
-    /// which the test above compares with whole numbers.
+    /// Tests numbers of any size, some of them equal or opposite. Decisions by bounds must agree with exact arithmetic.
+    /// The test above verifies the exact arithmetic against whole numbers.
     #[test]
     fn bounds_are_never_wrong(
         values in vec((1_u64..1 << 53, -150..150_i32, any::<bool>()), 8),

@@ -118,7 +118,7 @@ pub fn strip(trials: usize) -> Plot {
     plot(&id, "Paired ratios in the order measured", x, y, &["faster", "slower", "tie"], layers)
 }
 
-/// The e-value of each verdict after each trial, with the threshold to decide.
+/// The e-value of each verdict after each trial, and the threshold at which a verdict is reached.
 pub fn evidence() -> Plot {
     let mut chance = Chance(3);
     let mut paths = [vec![[0.0, 1.0]], vec![[0.0, 1.0]]];

@@ -82,9 +82,10 @@ impl Drawing<'_> {
         }
     }
 
-    /// Returns the columns and rows at which the character of a series is drawn on its line. They are at all `points`
-    /// if there are few points, otherwise at regular distances along `corners`, the drawn line. `rank` is the index of
-    /// the line among all `lines` lines, each of which uses different columns.
+    /// Returns the columns and rows at which the character of a series is drawn on its line. If there are few points,
+    /// the character is drawn at each of the `points`. Otherwise it is drawn at regular distances along `corners`, the
+    /// drawn line. `rank` is the index of the line, and `lines` the number of all lines. Each line uses different
+    /// columns.
     fn places_on(
         &self,
         corners: &[[f64; 2]],

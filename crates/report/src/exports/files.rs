@@ -83,7 +83,7 @@ const EVERY_NS: u64 = 2_000_000_000;
 const SHARE: u64 = 20;
 
 /// The files that a run writes for other tools. They are opened before the measurement, so that a wrong path is found
-/// early. They are updated during the run, so that they have the results until a few seconds before it is killed.
+/// early. They are updated during the run. If the run is killed, the files lack at most its last few seconds.
 ///
 /// `Files` is an [`Observer`]: pass it to the run, then the result to [`keep`](Self::keep), and call
 /// [`finish`](Self::finish).

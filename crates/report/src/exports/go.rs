@@ -4,8 +4,9 @@
 //! limit is left out; a comment gives the number of such times.
 //!
 //! A name consists of the experiment, the variant, the levels and, as in Go, the number of processors:
-//! `BenchmarkSum/kahan/elements=64-2`. For each configuration, benchstat makes a table. So the configuration has only
-//! the machine and the experiment; the id of the run is in a comment.
+//! `BenchmarkSum/kahan/elements=64-2`. benchstat compares only results that have the same configuration, and prints a
+//! separate table for each configuration. The configuration therefore has only the machine and the experiment. The id
+//! of the run, which differs between runs, is in a comment.
 
 use std::collections::BTreeSet;
 

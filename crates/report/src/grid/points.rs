@@ -173,8 +173,8 @@ fn median_figure(point: &PointSummary) -> Figure {
     censored(point, figure, point.unit.prefix(point.median.unwrap_or(0.0)).1)
 }
 
-/// Writes a value in the unit of the point. A value that is unknown (`None`), because it was stopped at the time limit,
-/// is written as above the limit; if there is no limit, as `-`.
+/// Writes a value in the unit of the point. A value is unknown (`None`) if the trial was stopped at its time limit. The
+/// text then says that the value is above the limit, or is `-` if there is no limit.
 pub(crate) fn plain(point: &PointSummary, value: Option<f64>) -> String {
     match value {
         Some(value) => point.unit.human(value),
@@ -187,8 +187,8 @@ pub(crate) fn plain(point: &PointSummary, value: Option<f64>) -> String {
 mod tests {
     use super::*;
 
-    /// A single stream has no blocks, so its row lacks the factors of blocks. The heading has the level that all other
-    /// rows share.
+    /// A transfer with a single stream is not divided into blocks, so its row has no level of `block` or `connections`.
+    /// The heading has the level of `connections` that all other rows share.
     #[test]
     fn a_factor_that_some_arms_do_not_have_is_said_of_the_others() {
         let size = |bytes: u64| Point::default().with("size", bytes).with("url", "own");

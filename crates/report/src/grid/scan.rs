@@ -121,8 +121,8 @@ fn noun(measure: &Measure) -> String {
     }
 }
 
-/// Returns the arm with the name that it has in a table with a column for each parameter. The levels are filled in into
-/// its command line. A level is in the name only if it is neither in the command line nor in a column.
+/// Returns the arm with the name that it has in a table with a column for each parameter. The levels are filled into
+/// the arm's command line. A level is in the name only if neither the command line nor a column shows it.
 pub(super) fn without_columns(arm: &Arm, parameters: &[(&str, Vec<&Level>)]) -> Arm {
     let is_beside =
         |factor: &String, _: &Level| !arm.shows(factor) && parameters.iter().all(|(known, _)| known != factor);

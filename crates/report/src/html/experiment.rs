@@ -86,13 +86,13 @@ fn of_experiment(run: &RecordedRun, id: &str) -> Outcome {
     asked
 }
 
-/// Returns whether any arm measured an emulation instead of the real thing.
+/// Returns whether any arm measured an emulation instead of a real system.
 fn is_emulated(run: &RecordedRun, spec: &Spec) -> bool {
     let mut of_it = run.outcome.points.iter().filter(|point| point.experiment == spec.id);
     of_it.any(|point| spec.emulated(&point.arm).is_some())
 }
 
-/// Returns a sentence that says what is emulated, and how to measure the real thing. For example: "Emulated: a link and
+/// Returns a sentence that says what is emulated, and how to measure a real system. For example: "Emulated: a link and
 /// both servers, in this process; a real one is given by `url`."
 fn emulated(Emulates { what, unless, .. }: &Emulates) -> String {
     let factors: Vec<String> = unless.iter().map(|factor| quoted(factor)).collect();
@@ -226,8 +226,8 @@ fn leads_to_the_web(url: &str) -> bool {
     url.starts_with("https://") || url.starts_with("http://")
 }
 
-/// Replaces each end tag by the one that belongs to its start tag. The two differ if an earlier step replaced only the
-/// start tag, as when it turned a link into emphasised text.
+/// Replaces each end tag by the one that belongs to its start tag. The two tags differ if an earlier step replaced only
+/// the start tag, for example to turn a link into emphasised text.
 fn balanced<'a>(events: impl Iterator<Item = Event<'a>>) -> impl Iterator<Item = Event<'a>> {
     let mut open: Vec<TagEnd> = Vec::new();
     events.map(move |event| match event {

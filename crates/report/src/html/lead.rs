@@ -283,8 +283,8 @@ fn median(comparison: &ArmComparison, arm: &Arm, outcome: &Outcome) -> String {
     summary.map_or_else(|| "unknown".into(), |point| grid::points::plain(point, point.median))
 }
 
-/// Returns a notice if the evidence of a run has fewer trials than its verdicts count. Rows were then lost or removed
-/// after the run had ended. `None` if the evidence is complete.
+/// Returns a notice if the evidence of a run has fewer trials than its verdicts count. The reason is that rows were
+/// lost or removed after the run had ended. `None` if the evidence is complete.
 ///
 /// The page then shows the verdicts that the run wrote, but its pictures show only the trials that are left.
 pub fn missing_trials(run: &RecordedRun) -> Option<String> {

@@ -59,8 +59,8 @@ pub(super) fn prefix(index: usize, runs: usize) -> String {
 
 /// Draws the pictures of a section. In an open section each picture has both sizes. In a closed section, overviews have
 /// both sizes and other pictures only the narrow one, and all are compressed in `pack`. Anchors begin with `prefix`.
-/// Ids inside a drawing begin with `prefix` and `short`, which is short because each reference to a marker repeats its
-/// id.
+/// Ids inside a drawing begin with `prefix` and `short`. A short id keeps the page small, because each reference to a
+/// marker repeats the marker's id.
 pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, is_open: bool, pack: &mut Pack) -> Html {
     if pictures.is_empty() {
         return Html::default();

@@ -46,8 +46,8 @@ pub(super) fn curves(run: &RecordedRun, spec: &Spec, metric: &Metric, id: &str) 
     pictures
 }
 
-/// Returns whether the experiment requests a curve of the metric and the metric changes. All values of a trial count:
-/// they may differ although the last values of all trials are equal.
+/// Returns whether the experiment requests a curve of the metric and the metric changes. This function compares all
+/// values of each trial, because earlier values may differ even if all trials end with the same value.
 pub(super) fn is_moving(run: &RecordedRun, spec: &Spec, metric: &Metric) -> bool {
     let is_drawn =
         |plot: &experiment::Plot| matches!(plot, experiment::Plot::Curve { metric: of } if *of == metric.name);
@@ -67,9 +67,9 @@ pub(super) fn by_arm<'a>(run: &'a RecordedRun, spec: &Spec, metric: &Metric) -> 
     names::of_rows(&arms).into_iter().zip(by_arm.into_iter().map(<[_]>::to_vec)).collect()
 }
 
-/// Returns the medians of a recorded series over time. If the metric is a share, a trial counts with its last value
-/// until its next observation, and also after its end. Without this, trials with more observations, or longer trials,
-/// would dominate the median.
+/// Returns the medians of a recorded series over time. If the metric is a share, a trial keeps its last value until its
+/// next observation, and also after its end. Otherwise trials with more observations, or longer trials, would dominate
+/// the median.
 fn curve<'s>(series: &'s Series, metric: &Metric) -> Option<Curve<'s>> {
     let mut places: BTreeMap<u64, BTreeMap<u64, Vec<f64>>> = BTreeMap::new();
     let mut trials = series.trials.clone();

@@ -151,8 +151,8 @@ fn is_swept(spec: &Spec, measured: &MetricRows) -> bool {
     spec.plots.iter().any(|plot| matches!(plot, Plot::Sweep { factor, .. } if are_most(factor)))
 }
 
-/// Some arms choose their level of the factor `by` themselves. Returns the metric whose values are these levels, and
-/// which plots of the metric `swept` show. `None` if the experiment has no such metric.
+/// Returns the metric that records the levels of the factor `by` that some arms choose themselves. Plots of the metric
+/// `swept` show these levels. `None` if the experiment has no such metric.
 fn chosen<'a>(spec: &'a Spec, swept: &str, by: &str) -> Option<&'a Metric> {
     let name = spec.plots.iter().find_map(|plot| match plot {
         Plot::Choice { metric, factor, chosen } if metric == swept && factor == by => Some(chosen),

@@ -27,7 +27,8 @@ const MOST_ROWS: usize = 64;
 const SAME: &str = "the same in every trial";
 
 /// Draws the medians of a metric with a row for each arm, or for some arms if there are too many. `None` if no median
-/// is finite, or if all medians are equal although values differ.
+/// is finite. Also `None` if all medians are equal although values differ, because the picture would show no
+/// difference.
 pub(super) fn medians(measured: &MetricRows, id: String, about: &str) -> Option<Picture> {
     let (shown, selected) = measured.selection(MOST_ROWS);
     // If all values are equal, the median is known exactly and needs no interval.
@@ -39,7 +40,6 @@ pub(super) fn medians(measured: &MetricRows, id: String, about: &str) -> Option<
     let estimates: Vec<Estimate> = shown.rows.iter().map(estimate).collect();
     let numbers = || estimates.iter().flat_map(|e| [e.low, e.value, e.high]).filter(|number| number.is_finite());
     let first = numbers().next()?;
-    // If all medians are equal, a picture of the medians would show nothing.
     if !is_constant && shown.rows.len() > 1 && numbers().all(|number| number == first) {
         return None;
     }

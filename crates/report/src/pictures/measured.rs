@@ -225,7 +225,7 @@ impl ArmRow<'_> {
         quantile_sorted(self.sorted.as_slice(), q).unwrap_or(f64::NAN)
     }
 
-    /// Returns the smallest value that at least the share `q` of all values do not exceed.
+    /// Returns the smallest value `x` such that at least the share `q` of all values is at most `x`.
     pub fn reached(&self, q: f64) -> f64 {
         let rank = (q * self.values.len() as f64 - 1e-9).ceil().max(1.0) as usize;
         self.sorted.as_slice().get(rank - 1).copied().unwrap_or(f64::NAN)

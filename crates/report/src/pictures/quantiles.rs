@@ -82,8 +82,9 @@ fn recur(sorted: &[f64]) -> bool {
     most >= LEAST.max(sorted.len().div_ceil(SHARE))
 }
 
-/// Returns the intervals of a band that is drawn in steps. Before each interval that differs from the previous one, the
-/// previous one is repeated at the same position, so that the band keeps its height until there.
+/// Returns the intervals of a band that is drawn in steps. If the interval changes at a position, the result has two
+/// intervals at that position: first the previous one, then the new one. The band therefore keeps its height up to that
+/// position.
 fn in_steps(ranges: &[Range]) -> Vec<Range> {
     let turns = ranges.windows(2).filter(|pair| (pair[0].low, pair[0].high) != (pair[1].low, pair[1].high));
     let turns: Vec<Range> = turns.map(|pair| Range { x: pair[1].x, ..pair[0] }).collect();
@@ -102,8 +103,8 @@ pub(super) fn cut_off(measured: &MetricRows) -> String {
     }
 }
 
-/// Returns the quantiles that can be estimated from `n` values. With each quantile are the ranks of the values at which
-/// its interval ends. On average, at least one of the values must be beyond the quantile.
+/// Returns the quantiles that can be estimated from `n` values, each with the ranks of the values at which its interval
+/// ends. A quantile can be estimated if, on average, at least one of the values is beyond it.
 fn supported(n: u64) -> Vec<(f64, QuantileRanks)> {
     let furthest = ((n as f64) - 1.0).ln();
     let steps = (-STEPS..=STEPS).map(|step| 1.0 / (1.0 + (-furthest * f64::from(step) / f64::from(STEPS)).exp()));
@@ -141,8 +142,8 @@ fn cells(row: &ArmRow, measured: &MetricRows) -> Vec<String> {
     cells
 }
 
-/// Returns a text that says what a picture shows, for its alternative text: `what` of the metric, the arms and the
-/// experiment.
+/// Returns the alternative text of a picture. It has the metric, the kind of picture (`what`, such as "by level"), the
+/// arms and the experiment.
 pub(super) fn about(what: &str, experiment: &str, measured: &MetricRows) -> String {
     let arms = match measured.rows.as_slice() {
         [row] => row.name.clone(),

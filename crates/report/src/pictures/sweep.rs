@@ -42,9 +42,10 @@ struct Line<'a> {
 
 impl<'a> Sweep<'a> {
     /// Draws the metric by the numeric levels of the swept factor. Arms that differ only in this factor become one line
-    /// of medians, with a band; an arm without such a partner has no line. Vertical lines show the sizes of the caches.
-    /// There are several plots if there are more lines than colours, or if the lines touch different amounts of memory.
-    /// A plot whose values are all equal is left out.
+    /// of medians, with a band. An arm without such a partner has no line. Vertical lines show the sizes of the caches.
+    /// If arms need different amounts of memory at the same level, their lines are in separate plots. The lines are
+    /// also divided among several plots if there are more lines than colours. A plot whose values are all equal is left
+    /// out.
     pub fn pictures(&self, id: &str, about: &str) -> Vec<Picture> {
         let lines = self.lines();
         let mut groups = groups(&lines);
@@ -243,8 +244,8 @@ pub(super) fn zeros(scale: &Scale, medians: impl Iterator<Item = f64>) -> String
     if count == 0 { String::new() } else { format!(" ({} of zero not drawn)", counted(count, "median")) }
 }
 
-/// Groups the lines by plot. Lines that touch different amounts of memory are in different plots. If there are more
-/// lines than colours, they are also divided by their other levels.
+/// Groups the lines by plot. If arms need different amounts of memory at the same level, their lines are in separate
+/// plots. If there are more lines than colours, the lines are also divided by their other levels.
 fn groups<'a, 'b>(lines: &'b [Line<'a>]) -> Vec<Vec<&'b Line<'a>>> {
     let mut groups: BTreeMap<(u64, Option<&Point>), Vec<&Line>> = BTreeMap::new();
     for line in lines {

@@ -101,7 +101,7 @@ fn picture(rows: &[Row], metric: &Metric, id: String, of_all: &str, experiment: 
     Picture { kind: PictureKind::Waterfall, plot, table: table(rows, &keys, metric.unit) }
 }
 
-/// Returns each key of the rows once. A key that is new in a row is put right after the key that it follows there.
+/// Returns each key of the rows once. A new key is inserted right after the key that comes before it in the same row.
 fn keys<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
     let mut keys: Vec<&str> = Vec::new();
     for row in rows {

@@ -125,8 +125,8 @@ impl Line {
         }
     }
 
-    /// Calls `write`, which writes other text to standard error. The progress line is removed before, so that the text
-    /// is above it.
+    /// Calls `write`, which writes other text to standard error. The progress line is removed before the call and drawn
+    /// again after it, so that the text is above the progress line.
     pub fn above(&self, write: impl FnOnce()) {
         let mut state = self.shared.lock();
         self.shared.clear(&mut state);

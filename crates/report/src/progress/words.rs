@@ -109,14 +109,15 @@ fn time_left(progress: &Progress, now: Now, elapsed: Duration) -> String {
     }
 }
 
-/// Returns whether the duration of the run is still unknown. A run that ends with its answer decides after its first
-/// trial whether it must extend the default time.
+/// Returns whether the duration of the run is still unknown. A run that ends as soon as it has its answer decides after
+/// its first trial whether to extend the default time.
 fn is_unknown(progress: &Progress) -> bool {
     let is_first = progress.trials == 0 && progress.trial_ns.is_none();
     is_only(progress) && is_first && progress.least.is_some()
 }
 
-/// Returns whether the run ends as soon as it has its answer. This is so for a comparison, and for at most one claim.
+/// Returns whether the run ends as soon as it has its answer. This applies to a comparison, and to a run with at most
+/// one claim.
 fn is_only(progress: &Progress) -> bool {
     progress.is_comparison || progress.claims <= 1
 }
@@ -153,8 +154,8 @@ fn share(progress: &Progress, elapsed: Duration) -> f64 {
 }
 
 /// Returns the activity, "preparing, 4 s" or "running 4 s", and the name of the running arm. In the first second of an
-/// activity, the text is empty or has no time. The name is `None` while preparing, and in the first second of an arm if
-/// trials are shorter than a second.
+/// activity, the text is empty or has no time. The name is `None` while preparing. If trials take less than a second,
+/// the name is also `None` during the first second of a measurement.
 fn activity<'a>(progress: &Progress, now: Now<'a>) -> (String, Option<&'a str>) {
     let is_slow = progress.trial_ns.is_some_and(|trial_ns| trial_ns >= PATIENCE_NS as f64);
     match now {

@@ -80,7 +80,7 @@ impl Sentence {
     }
 }
 
-/// Returns a note if a claim was measured with an emulation instead of the real thing; otherwise `None`.
+/// Returns a note if a claim was measured with an emulation instead of a real system; otherwise `None`.
 pub fn emulated(claim: &ClaimResult) -> Option<String> {
     let what = claim.emulated.as_ref().filter(|_| grid::is_judged(claim))?;
     Some(format!("Emulated here: {}. A real one may differ.", escape_controls(what)))

@@ -23,7 +23,8 @@ const MOST_IDS: usize = 3;
 
 /// Returns the output of `check`. It has a sentence for each claim if there are at most six claims, or if the user
 /// requested all claims or certain verdicts. Otherwise it is a summary that fits on a screen. The summary ends with the
-/// commands that print the sentences. These commands begin with the text `report`; `None` if the evidence was not kept.
+/// commands that print the sentences. These commands begin with the text `report`. If the evidence was not kept,
+/// `report` is `None`.
 pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &Style) -> String {
     let is_asked = |claim: &&ClaimResult| shown.only.is_empty() || shown.only.contains(&claim.verdict);
     let asked: Vec<ClaimResult> = outcome.claims.iter().filter(is_asked).cloned().collect();
@@ -46,7 +47,8 @@ pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &S
     parted([none, sentences(&asked, style), deferred_table(&asked, style), few, figures, threats(outcome, style), end])
 }
 
-/// Returns the outcome without left-out arms, and only with the remarks about metrics that commands did not print.
+/// Returns the outcome without left-out arms. The result keeps only the remarks about metrics that commands did not
+/// print.
 fn missing_figures(outcome: &Outcome) -> Outcome {
     let is_missing = |one: &&ArmRemark| matches!(one.remark, Remark::NoFigure { .. });
     let remarks = outcome.remarks.iter().filter(is_missing).cloned().collect();
@@ -204,7 +206,7 @@ fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
 }
 
 const GAP: &str = "  ";
-/// The word after the ids of claims that were measured with an emulation instead of the real thing.
+/// The word after the ids of claims that were measured with an emulation instead of a real system.
 const EMULATED: &str = "emulated";
 /// The smallest width for the beginning of a statement, in columns. If there is less space, the statement is left out.
 const LEAST_ROOM: usize = 24;

@@ -73,8 +73,9 @@ impl Style {
     /// Returns the widths of the columns. Columns of prose share the width that other columns leave. Cells that are
     /// wider than their column are wrapped.
     fn widths(self, sheet: &Sheet) -> Vec<usize> {
-        /// The wrapped text of a column may be narrower than the column's share of the width. If the difference is at
-        /// least this many characters, other columns get the rest of the share.
+        /// The smallest number of characters that a column leaves to other columns. Wrapped text may be narrower than
+        /// the column's share of the width. If it is narrower by at least this number, the column gets only the width
+        /// of its text.
         const LEAST_LEFT: usize = 3;
         let wrapped = |column: &SheetColumn, part: usize| {
             let lines: Vec<String> = column.lines.iter().flat_map(|cell| broken(cell, part)).collect();
@@ -87,8 +88,8 @@ impl Style {
             let taken = widths.iter().flatten().sum::<usize>() + GAP * (widths.len() - 1);
             (usize::from(self.columns()).saturating_sub(taken), widths.iter().filter(|width| width.is_none()).count())
         };
-        /// A rule that decides the width of a column. Its second argument is the equal share that each column without a
-        /// decided width has of the remaining width. `None` if the rule does not apply to the column.
+        /// A rule that decides the width of a column; `None` if the rule does not apply to the column. Columns whose
+        /// width is not decided yet share the remaining width equally, and the second argument is this share.
         type WidthRule<'a> = &'a dyn Fn(&SheetColumn, usize) -> Option<usize>;
         let settle: [WidthRule<'_>; 3] = [
             &|column, part| (column.whole > 0 && column.whole + GAP > part).then_some(column.whole),

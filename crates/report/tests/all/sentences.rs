@@ -482,8 +482,8 @@ fn what_is_taken_beside_time_is_said_by_its_amount() {
     assert!(zeros.starts_with("`new` has fewer CPU migrations than `old`: it won all 14 pairs ("), "{zeros}");
 }
 
-/// The percentage in this claim is a value of the metric, not the rate of successful trials. To write the rate beside
-/// it, as in "only 1.3 % of the races: 100 %", would be confusing.
+/// The percentage in this claim, "only 1.3 % of the races", is a value of the metric. It is not the rate of successful
+/// trials, which may be 100 %. Both numbers in one sentence would be confusing, so the sentence has only the metric.
 #[test]
 fn a_figure_here_is_of_what_the_claim_speaks_of() {
     let claim = |condition: &str, median: f64, successes: u64, verdict| {

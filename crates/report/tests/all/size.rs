@@ -5,10 +5,9 @@ use ascertain_report::html;
 
 use crate::shapes::many_claims;
 
-/// The page may have 3.7 kB for each claim with all its pictures, 548 kB in total. The run has the number of claims of
-/// `check` that are not exact, with the number of trials that they need on a noisy machine. The other fifth of the
-/// claims of `check` is exact and has no pictures, and the 21 experiments of `check` need about 250 kB. So its page is
-/// below 1 MB.
+/// The page may have 3.7 kB for each claim with all its pictures, 548 kB in total. The run has as many claims as
+/// `check` has inexact claims, and each claim has as many trials as it needs on a noisy machine. The exact claims of
+/// `check` have no pictures, and its 21 experiments need about 250 kB. The page of `check` is therefore below 1 MB.
 #[test]
 fn a_page_of_many_claims_is_small() {
     const CLAIMS: usize = 148;

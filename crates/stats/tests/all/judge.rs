@@ -236,7 +236,8 @@ fn a_margin_moves_each_direction_to_its_own_end() {
     }
 }
 
-/// If the true rate is within the margin, both ends are rejected in the end, and either verdict is right.
+/// If the true rate is within the margin, both hypotheses are rejected after enough trials, and either verdict is
+/// right.
 #[test]
 fn within_a_margin_no_verdict_is_contradicted() {
     let mut judge = Judge::with_margin(0.5, 0.1, 0.001).unwrap();

@@ -1,4 +1,5 @@
-//! Number of pairs that `OrderJudge` needs for recorded programs, compared with the number that signs alone need.
+//! Number of pairs that `OrderJudge` needs for recorded programs, compared with a `Judge` that uses only the sign of
+//! each log-ratio ("signs alone").
 //!
 //! `tests/data/programs.txt` has 400 pairs of each program and describes how they were recorded. `noisy` burns 6.0 or
 //! 6.3 ms times a random factor. One of the two commands of `gzip`, `sort`, `sha256`, `shell`, `awk`, `wc`, `grep`,
@@ -17,11 +18,12 @@ const RECORDED: &str = include_str!("../data/programs.txt");
 /// Mean number of consecutive pairs that a stream takes from a recording.
 const BLOCK: usize = 40;
 
-/// Number of pairs after which an undecided stream counts as decided.
+/// Maximum number of pairs in a stream. A stream that is still undecided counts as if it had reached its verdict at
+/// this number.
 const MOST_PAIRS: usize = 3000;
 
-/// Total number of pairs for signs alone, over all streams of a program, after which no more streams are drawn. At
-/// least [`LEAST_STREAMS`] streams are drawn in any case.
+/// Number of pairs of a program after which no more streams are drawn. It counts the pairs that signs alone need in all
+/// streams together. At least [`LEAST_STREAMS`] streams are drawn in any case.
 const ENOUGH_PAIRS: usize = 6000;
 
 const LEAST_STREAMS: u64 = 8;
@@ -115,8 +117,8 @@ fn oracle(pairs: &[Pair], features: &[fn(&Pair) -> f64]) -> f64 {
     growths.into_iter().fold(f64::MIN, f64::max)
 }
 
-/// Returns the number of pairs that an oracle needs. Returns a dash if the oracle gains nothing, because the recording
-/// is too short.
+/// Returns the number of pairs that an oracle needs. `growth` is the oracle's growth of `ln e` per pair. Returns a dash
+/// if it is not positive: the recording is then too short to estimate how often pairs are won.
 fn oracle_pairs(growth: f64) -> String {
     if growth > 0.0 { format!("{:.0}", -ERROR.ln() / growth) } else { "–".into() }
 }

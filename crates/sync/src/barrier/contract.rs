@@ -1,4 +1,5 @@
-//! The trait of all barriers, the ticket for a heavy side that has begun, and the barrier that every machine supports.
+//! The trait of all barriers, the ticket that shows when a heavy side is complete, and the barrier that every machine
+//! supports.
 
 use std::sync::Arc;
 
@@ -58,8 +59,9 @@ pub unsafe trait Barrier: Clone + Send + Sync + 'static {
         self.ticket().wait();
     }
 
-    /// Begins a heavy side and returns at once. The heavy side is complete when the ticket has passed. It comes after
-    /// the writes from before the call of `ticket`, and before the reads after the ticket has passed.
+    /// Begins a heavy side and returns at once. The heavy side is complete once [`Ticket::is_passed`] returns `true` or
+    /// [`Ticket::wait`] returns. The heavy side is ordered after all writes before this call, and before all reads
+    /// after its completion.
     #[must_use]
     fn ticket(&self) -> Ticket;
 }
@@ -89,7 +91,7 @@ pub(super) enum State {
 }
 
 impl Ticket {
-    /// Returns a ticket that has passed, for barriers whose heavy side is complete at once.
+    /// Returns a ticket whose heavy side is already complete, for barriers that complete a heavy side at once.
     #[must_use]
     pub fn passed() -> Self {
         Self(State::Passed)

@@ -67,7 +67,8 @@ unsafe impl Barrier for Expedited {
     }
 }
 
-/// Plain membarrier. The heavy side waits until each CPU has scheduled. That takes milliseconds and disturbs no CPU.
+/// Plain membarrier. The heavy side waits until each CPU has run the kernel's scheduler. This takes milliseconds and
+/// disturbs no CPU.
 ///
 /// For tickets, a separate thread calls membarrier(2). One call serves all tickets that are taken before it begins.
 /// There are at most two such threads at a time, and none without tickets. If a thread cannot be created, taking the
@@ -158,7 +159,7 @@ impl Rounds {
             }
             let new = Box::into_raw(Box::new(Self { process, next: Mutex::default(), turn: Mutex::default() }));
             if ROUNDS.compare_exchange(found, new, Ordering::Release, Ordering::Relaxed).is_err() {
-                // SAFETY: `new` is from a box, and no other thread has seen it.
+                // SAFETY: `new` is from `Box::into_raw`, and no other thread has seen it.
                 drop(unsafe { Box::from_raw(new) });
             }
         }
@@ -249,8 +250,8 @@ mod tests {
         next.wait();
     }
 
-    /// Under Miri, this test fails if a thread can see the pointer to the [`Rounds`] that another thread created before
-    /// the contents of the `Rounds` are visible.
+    /// One of the two threads creates the [`Rounds`], and the other one reads the pointer to them. Under Miri, this
+    /// test fails if the other thread can see the pointer before the contents.
     #[test]
     fn all_threads_have_the_same_rounds() {
         let other = thread::spawn(|| ptr::from_ref(Rounds::here()).addr());

@@ -65,8 +65,8 @@ impl Words for SharedWords {
 pub struct Timestamp {
     virtual_time: u64,
     page: u64,
-    /// The CPU that the caller of `timestamp` was on; `None` if the system does not report it. This CPU counts as
-    /// passed at once: any other thread that ran on it before has gone through the scheduler.
+    /// The CPU that the caller of `timestamp` was on; `None` if the system does not report it. The timestamp has passed
+    /// on this CPU at once, because any other thread that ran on it before has gone through the scheduler.
     cpu: Option<u32>,
 }
 

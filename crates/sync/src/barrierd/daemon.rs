@@ -294,8 +294,8 @@ fn is_socket(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
-/// Returns an error if users without privilege may load BPF programs. Such a program could write to the map: users get
-/// the map's descriptor, and freezing the map does not restrict programs.
+/// Returns an error if users without privilege may load BPF programs. Each client receives the descriptor of the
+/// daemon's BPF map. The map is frozen, so system calls cannot change it, but a BPF program still can.
 fn refuse_unprivileged() -> Result<(), Error> {
     match fs::read_to_string(UNPRIVILEGED) {
         Ok(text) if text.trim() == "0" => Err(Error::UnprivilegedBpf),

@@ -67,7 +67,7 @@ pub enum Error {
         /// The index of a CPU that was not interrupted after the timestamp.
         cpu: u32,
         /// The number of CPUs that this machine may have. A CPU whose index is not below this number does not exist, so
-        /// no timestamp passes on it.
+        /// it is never interrupted.
         cpus: u32,
         /// The time since the last interrupt of that CPU, in nanoseconds.
         age_ns: u64,

@@ -21,9 +21,10 @@ use super::file::map;
 /// }
 /// ```
 ///
-/// At some moment when the virtual time was `seen`, this CPU ran no program of a user. A thread that read a smaller
-/// virtual time did so before that moment. So clients need no clock. The program uses no argument of the event, because
-/// the daemon also runs the program without an event.
+/// While this program runs, the CPU runs no program of a user, and at some moment of the run the virtual time is
+/// `seen`. The virtual time never decreases. A client that has read a smaller virtual time than `seen` therefore read
+/// it before that moment. So clients can compare the two numbers and need no clock. The program uses no argument of the
+/// event, because the daemon also runs the program without an event.
 pub fn interrupt(map: BorrowedFd<'_>, cpus: u32) -> Vec<Instruction> {
     const NOTE: [Instruction; 10] = [
         Instruction::set(R1, 1),

@@ -123,7 +123,7 @@ impl<B: Barrier> Collector<B> {
     }
 
     /// Puts retired objects into a bag, and labels it with the epoch that is current during this call. The caller has
-    /// already taken the objects out of the data that threads share, so no thread can newly reach them.
+    /// already taken the objects out of the data that threads share, so later reads cannot find them.
     pub(super) fn bag(&self, objects: Vec<Retired>) -> Bag {
         // A load is not enough: it may return a past epoch. This read-modify-write returns the latest one, even on
         // machines whose threads do not all see a store at the same time. Release: a thread that sees a later epoch
@@ -164,7 +164,7 @@ impl<B: Barrier> Collector<B> {
     }
 
     /// Advances the epoch if no participant is pinned in an earlier one, and returns whether it did. Only the thread
-    /// that has the turn to advance may call this. It does so after a heavy side in the current epoch is complete.
+    /// that holds the [`Turn`] may call this, after a heavy side in the current epoch is complete.
     fn try_advance(&self) -> bool {
         let current = self.0.epoch.load(Ordering::Relaxed);
         // Acquire: the actions of a participant before it was unpinned come before the new epoch.

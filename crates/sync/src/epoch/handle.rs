@@ -24,8 +24,8 @@ const WAITING_MAX: usize = 16 * BATCH;
 /// A participant, with which a thread reads and retires objects. It can be sent to another thread while it is not
 /// pinned.
 ///
-/// Dropping the handle unregisters the participant. The objects that it has not freed go to the collector: the next
-/// participant that collects frees them, or the end of the collector does.
+/// Dropping the handle unregisters the participant. The objects that it has not freed go to the collector. They are
+/// freed by the next participant that collects, or when the collector ends.
 pub struct Handle<B: Barrier> {
     participant: NonNull<Record<Participant>>,
     collector: Collector<B>,
@@ -125,13 +125,13 @@ impl<B: Barrier> Handle<B> {
     /// Freeing the handle does not run destructors of objects that other threads have left, and it does not block.
     ///
     /// # Safety
-    /// The handle is from a box, and from now on only guards lead to it.
+    /// The handle must be allocated in a box, and from now on only guards may use it.
     pub(super) unsafe fn leave(handle: NonNull<Self>) {
-        // SAFETY: the caller ensures that the handle is from a box, which no code has freed.
+        // SAFETY: the caller ensures that the handle is allocated in a box, which no code has freed.
         let this = unsafe { handle.as_ref() };
         this.is_left.set(true);
         match this.depth.get() {
-            // SAFETY: the caller ensures that only guards lead to the handle, and there is no guard.
+            // SAFETY: the caller ensures that only guards use the handle, and there is no guard.
             0 => unsafe { free(handle) },
             // The count gets one more than the number of guards. So the last guard finds a depth of 2, and the frequent
             // path (depth 1) never frees the handle. If the count is at its maximum, guards were forgotten, and the
@@ -262,8 +262,8 @@ fn deeper(depth: usize) -> usize {
 }
 
 impl<B: Barrier> Drop for Handle<B> {
-    /// Releases the participant. Guards borrow the handle, so a guard that has not been dropped was forgotten and
-    /// protects no reads.
+    /// Releases the participant. Guards borrow the handle, so no guard can be in use now. A guard that is still counted
+    /// was forgotten (by `mem::forget`), and protects no reads.
     fn drop(&mut self) {
         self.seal();
         self.collector.orphans().add(mem::take(&mut self.garbage.get_mut().bags));
@@ -318,11 +318,11 @@ impl<B: Barrier> Deref for Guard<'_, B> {
 /// Frees a handle that is in a box.
 ///
 /// # Safety
-/// The handle is from a box, and no other code uses it.
+/// The handle is allocated in a box, and no other code uses it.
 #[cold]
 #[inline(never)]
 unsafe fn free<B: Barrier>(handle: NonNull<Handle<B>>) {
-    // SAFETY: the caller ensures that the handle is from a box, and that no other code uses it.
+    // SAFETY: the caller ensures that the handle is allocated in a box, and that no other code uses it.
     drop(unsafe { Box::from_raw(handle.as_ptr()) });
 }
 

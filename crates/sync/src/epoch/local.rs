@@ -26,7 +26,7 @@ impl Drop for End {
     fn drop(&mut self) {
         let handle = HANDLE.try_with(|handle| handle.replace(ptr::null_mut())).ok();
         if let Some(handle) = handle.and_then(NonNull::new) {
-            // SAFETY: the handle is from a box, and only `HANDLE` and guards led to it.
+            // SAFETY: the handle is allocated in a box, and only `HANDLE` and guards used it.
             unsafe { Handle::leave(handle) };
         }
     }
@@ -45,10 +45,10 @@ pub fn default_collector() -> &'static Collector<ExpeditedOrFences> {
 fn first() -> &'static Collector<Default> {
     let new = Box::into_raw(Box::new(Collector::new(Default::for_this_machine())));
     if COLLECTOR.compare_exchange(ptr::null_mut(), new, Ordering::Release, Ordering::Relaxed).is_ok() {
-        // SAFETY: `new` is from a box, and is never freed from now on.
+        // SAFETY: `new` is from `Box::into_raw`, and is never freed from now on.
         unsafe { &*new }
     } else {
-        // SAFETY: `new` is from a box, and no other thread has seen it.
+        // SAFETY: `new` is from `Box::into_raw`, and no other thread has seen it.
         drop(unsafe { Box::from_raw(new) });
         default_collector()
     }
@@ -67,7 +67,7 @@ fn first() -> &'static Collector<Default> {
 pub fn pin() -> Guard<'static> {
     let handle = HANDLE.try_with(Cell::get).ok().and_then(NonNull::new);
     match handle {
-        // SAFETY: the handle is from a box; it is freed when the thread ends, or by the last guard.
+        // SAFETY: the handle is allocated in a box; it is freed when the thread ends, or by the last guard.
         Some(handle) => unsafe { Handle::pin_at(handle) },
         None => pin_first(),
     }
@@ -77,13 +77,13 @@ pub fn pin() -> Guard<'static> {
 fn pin_first() -> Guard<'static> {
     // SAFETY: a box is not at address null.
     let handle = unsafe { NonNull::new_unchecked(Box::into_raw(Box::new(default_collector().register()))) };
-    // SAFETY: the handle is from a box; it is freed when the thread ends, or by the last guard.
+    // SAFETY: the handle is allocated in a box; it is freed when the thread ends, or by the last guard.
     let guard = unsafe { Handle::pin_at(handle) };
     // Initializing `END` makes its destructor run when the thread ends. If the thread has already destroyed `END`, the
     // handle serves only this guard and the guards nested in it.
     let is_kept = END.try_with(|_| ()).and_then(|()| HANDLE.try_with(|local| local.set(handle.as_ptr()))).is_ok();
     if !is_kept {
-        // SAFETY: the handle is from a box, and only the guard leads to it.
+        // SAFETY: the handle is allocated in a box, and only the guard uses it.
         unsafe { Handle::leave(handle) };
     }
     guard

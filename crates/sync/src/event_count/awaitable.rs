@@ -139,7 +139,7 @@ pub struct VersionChange<'a> {
 }
 
 impl VersionChange<'_> {
-    /// Adds the waker to the waiters, so that the next publication that finds the sleepers' flag set wakes the task.
+    /// Adds the waker to the waiters. The next publication that finds the sleepers' flag set then wakes the task.
     fn enter(&mut self, waker: &Waker) {
         let waker = waker.clone();
         let (ticket, replaced) = self.count.waiting(|waiting| {

@@ -12,9 +12,10 @@ use crate::primitives::{AtomicU32, Futex, Instant, Ordering};
 /// in one instruction without LOCK.
 ///
 /// The addition may overwrite a flag that a sleeper sets at the same time. So the sleeper first sleeps only for short
-/// times, and checks its flag after each of them. After a second, the producer's CPU has been interrupted. No addition
-/// from before the flag can overwrite the flag any more, so the sleeper relies on it. On a CPU that may have no
-/// interrupts for a second (isolated, tickless), use [`MultiProducer`].
+/// times, and checks its flag after each of them. Within a second, the producer's CPU is interrupted, which completes
+/// every addition that began before the flag was set. If the flag is still set then, no such addition can overwrite it,
+/// so the sleeper relies on the flag. On a CPU that may have no interrupts for a second (isolated, tickless), use
+/// [`MultiProducer`].
 ///
 /// On architectures other than x86-64 the addition is atomic.
 pub type OneWord = Flagged<UnlockedAddition>;
@@ -91,7 +92,7 @@ impl<A> Flagged<A> {
     /// 2. The producer clears the flag.
     /// 3. Sleeper B may set the flag again. The next publication of the producer can see this flag.
     /// 4. The producer wakes all sleepers before it publishes again. If A still waits for another version, it announces
-    ///    itself again, and its second of short sleeps begins anew.
+    ///    itself again. A then sleeps only for short times for one more second.
     #[cold]
     #[inline(never)]
     fn wake(&self) {

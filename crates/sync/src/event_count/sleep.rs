@@ -35,10 +35,10 @@ pub(super) trait Sleepers {
     fn sleep(&self, announcement: Announcement, timeout: Option<Duration>);
 }
 
-/// The announcement of a sleeper. The number is the value that the word on which threads sleep had at that moment. A
-/// producer that withdraws the announcement changes this word before the next publication begins. So the sleeper
-/// notices the withdrawal even if another sleeper has announced itself since. The first sleeper must not rely on the
-/// announcement of the other one, because publications may overlook that announcement for a second.
+/// The announcement of a sleeper. Its number is the value of the word on which threads sleep, read at the announcement.
+/// A producer that withdraws the announcement changes the word before its next publication. The sleeper compares the
+/// number with the word, so it notices the withdrawal even if another sleeper has announced itself since. The first
+/// sleeper must not rely on the later announcement, because publications may overlook that announcement for a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Announcement(pub(super) u32);
 

@@ -1,5 +1,5 @@
-//! The slots, in which readers show the objects that they read, and the retirers, which free an object once no slot
-//! contains it.
+//! The slots, in which readers store pointers to the objects that they read, and the retirers, which free an object
+//! once no slot contains it.
 
 use std::fmt;
 use std::mem;
@@ -122,8 +122,8 @@ const BATCHES_MAX: usize = 16;
 /// If the barrier is slow, at most 16 batches wait for the current ticket, and at most 16 more for the next one. Then
 /// the retirer blocks until the heavy side is complete.
 ///
-/// When a retirer is dropped, the objects that it has not freed go to the domain. The next retirer that scans frees
-/// them, or the end of the domain does.
+/// When a retirer is dropped, the objects that it has not freed go to the domain. They are freed by the next retirer
+/// that scans, or when the domain ends.
 pub struct Retirer<B: Barrier> {
     domain: Domain<B>,
     /// Objects that were retired after the retirer took its latest ticket. They must wait for the heavy side of the
@@ -332,8 +332,8 @@ mod tests {
         drop(hazards);
     }
 
-    /// While an object cannot be freed, further objects are left behind. The waiting objects must not all be checked
-    /// each time.
+    /// While the object is protected, each dropped retirer leaves one more waiting object to the domain. The retirers
+    /// must not check all waiting objects each time.
     #[test]
     fn what_can_not_be_freed_is_looked_at_rarely() {
         let barrier = Scripted::default();

@@ -73,7 +73,7 @@ struct OwnedShard {
 /// The generation of words that nobody owns. A thread that acquires words gets a new generation, but never this one.
 const NOBODY: u64 = u64::MAX;
 
-/// The error of a store after another thread took the lock, or the holder left its CPU. The store had no effect.
+/// The error of a store that had no effect, because another thread took the lock or the holder left its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revoked;
 

@@ -67,7 +67,8 @@ impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
     pub(crate) fn swap(&self, object: T) -> Retired {
         let new = Box::into_raw(Box::new(object));
         let old = self.object.swap(new, Ordering::AcqRel);
-        // SAFETY: the pointer is from a box, threads could find the object only by this pointer, and `T: Send`.
+        // SAFETY: the pointer is from `Box::into_raw`, and `T: Send`. Threads could find the object only by this
+        // pointer.
         unsafe { Retired::boxed(old) }
     }
 
@@ -81,10 +82,10 @@ impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
         // Release: a thread that sees the new pointer sees what was written to the new object. The contents of the old
         // object were acquired with the reference.
         match self.object.compare_exchange(from_ref(current).cast_mut(), new, Ordering::Release, Ordering::Relaxed) {
-            // SAFETY: `old` is from a box, threads could find the object only by this pointer, and `T: Send`. `old` is
-            // used instead of `current`, because a reference permits only reads.
+            // SAFETY: `old` is from `Box::into_raw`, threads could find the object only by this pointer, and `T: Send`.
+            // `old` is used instead of `current`, because a reference permits only reads.
             Ok(old) => Ok(unsafe { Retired::boxed(old) }),
-            // SAFETY: `new` is from a box, and no other thread has seen it.
+            // SAFETY: `new` is from `Box::into_raw`, and no other thread has seen it.
             Err(_) => Err(*unsafe { Box::from_raw(new) }),
         }
     }
@@ -98,8 +99,8 @@ fn belongs_to_another() -> ! {
 
 impl<T: Send + Sync + 'static, R: Reclaimer> Drop for Published<T, R> {
     fn drop(&mut self) {
-        // SAFETY: the pointer is from a box, threads could find the object only by this pointer, and `T: Send`. No
-        // thread can read the pointer from now on.
+        // SAFETY: the pointer is from `Box::into_raw`, and `T: Send`. Threads could find the object only by this
+        // pointer, and no thread can read the pointer from now on.
         self.reclaimer.adopt(unsafe { Retired::boxed(self.object.load(Ordering::Relaxed)) });
     }
 }

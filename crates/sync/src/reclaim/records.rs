@@ -82,7 +82,7 @@ impl<T> Drop for Records<T> {
     fn drop(&mut self) {
         let mut next = self.head.load(Ordering::Relaxed);
         while !next.is_null() {
-            // SAFETY: each record is from a box, is in the list once, and the list is not borrowed.
+            // SAFETY: each record is allocated in a box, is in the list once, and the list is not borrowed.
             next = unsafe { Box::from_raw(next) }.next;
         }
     }

@@ -40,12 +40,12 @@ impl Retired {
     /// The object is from [`Box::into_raw`] and may be freed on any thread; no other code frees it.
     pub(crate) unsafe fn boxed<T>(object: *mut T) -> Self {
         /// # Safety
-        /// The object is from a box of this type.
+        /// The object is allocated in a box of this type.
         unsafe fn free<T>(object: *mut ()) {
-            // SAFETY: the caller ensures that `object` is from a box of this type.
+            // SAFETY: the caller ensures that `object` is allocated in a box of this type.
             drop(unsafe { Box::from_raw(object.cast::<T>()) });
         }
-        // SAFETY: the caller ensures the conditions of `new` for an object from a box of type `T`.
+        // SAFETY: the caller ensures the conditions of `new` for an object in a box of type `T`.
         unsafe { Self::new(object.cast(), free::<T>) }
     }
 
@@ -203,7 +203,8 @@ impl<T> Orphans<T> {
         }
         let mut next = self.head.swap(ptr::null_mut(), Ordering::Acquire);
         while !next.is_null() {
-            // SAFETY: each node is from a box, and the thread that swapped the head has exclusive access to all nodes.
+            // SAFETY: each node is allocated in a box, and the thread that swapped the head has exclusive access to all
+            // nodes.
             let mut node = *unsafe { Box::from_raw(next) };
             self.objects.fetch_sub(node.objects, Ordering::Relaxed);
             items.append(&mut node.items);

@@ -1,5 +1,6 @@
-//! Tests that barriers are barriers, that tickets pass, and that missing barriers are reported. A test that counts
-//! interrupts is alone in its process, because other threads of the process would cause interrupts too.
+//! Tests that the barriers order memory accesses, that tickets become complete, and that unavailable barriers are
+//! reported. A test that counts interrupts is alone in its process, because other threads of the process would cause
+//! interrupts too.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -103,7 +104,7 @@ fn plain_membarrier_is_a_barrier() {
     });
 }
 
-/// Uses its own daemon, if this machine and user can have one.
+/// Uses its own daemon, if this machine supports it and this user may start it.
 #[test]
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 #[cfg_attr(miri, ignore = "no system calls")]
@@ -133,8 +134,8 @@ fn interrupts_are_a_barrier_and_fall_back_when_the_daemon_dies() {
     });
 }
 
-/// The litmus test above has no instructions on its light side, but both sides of this barrier are fences. So this test
-/// runs the same fence on both sides: first the light side, then the heavy side.
+/// The litmus test above has no instructions on its light side, so it cannot test barriers that need a fence on both
+/// sides. This test runs the same fence in both threads: first that of the light side, then that of the heavy side.
 #[test]
 fn fences_are_a_barrier() {
     alone_on_the_machine(|| {
@@ -148,7 +149,7 @@ fn fences_are_a_barrier() {
         assert!(is_one(Fences));
         let barrier = ExpeditedOrFences::for_this_machine();
         assert!(!barrier.is_fences() || is_one(barrier));
-        // In a child, because a filter of system calls is permanent.
+        // The test uses a child process, because a filter of system calls remains until the process ends.
         #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
         in_child(|| {
             if !forbid_membarrier() {
@@ -233,7 +234,7 @@ fn no_daemon_is_said() {
     );
 }
 
-/// The control: the litmus test can fail when it should detect an error.
+/// The control: a fence on only one side is not a barrier, and the litmus test must detect that.
 #[test]
 #[cfg_attr(miri, ignore = "no store buffers")]
 fn a_fence_on_one_side_is_no_barrier() {
@@ -241,7 +242,7 @@ fn a_fence_on_one_side_is_no_barrier() {
     must_show(1_000, || missed_rounds(300, || fence(Ordering::SeqCst)) > 0);
 }
 
-/// In a child, because a filter of system calls is permanent.
+/// The test uses a child process, because a filter of system calls remains until the process ends.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(miri, ignore = "no system calls")]

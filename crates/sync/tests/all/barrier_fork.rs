@@ -48,8 +48,8 @@ fn first_of_a_namespace(child: impl FnOnce() -> i32) -> i32 {
     }
 }
 
-/// The parent has process ID 1 in its PID namespace, and so has the child in another PID namespace. So the child cannot
-/// tell from the ID that it is another process, in which the threads of its parent do not exist.
+/// The parent and the child are in different PID namespaces, and each of them has process ID 1. The child therefore
+/// cannot tell from its ID that it is another process. The threads of the parent do not exist in the child.
 #[test]
 fn a_child_with_its_parents_number_waits_for_no_thread_of_its_parents() {
     alone(|| {

@@ -234,7 +234,7 @@ fn pointers_of_ones_own() {
     source.store(Box::into_raw(Box::new(drops.object(5))), Ordering::Release);
     // SAFETY: the pointer leads to a box, which only this collector frees.
     let object = unsafe { guard.load(&source) }.unwrap();
-    // SAFETY: the object is from a box, and only `source` led to it.
+    // SAFETY: the object is allocated in a box, and only `source` led to it.
     unsafe { handle.retire(source.swap(ptr::null_mut(), Ordering::AcqRel)) };
     handle.flush();
     assert_eq!((object.value, drops.count()), (5, 0));

@@ -1,6 +1,6 @@
 //! Tests of the default collector: pinning without a handle, and the objects that a thread leaves when it ends. A
-//! process has only one such collector, and these tests count the objects that wait in it. So other tests may use it
-//! only alone in a process.
+//! process has only one such collector, and these tests count the objects that wait in it. Any other test that uses the
+//! default collector must therefore be alone in its process.
 
 use std::cell::RefCell;
 use std::sync::mpsc::channel;

@@ -124,7 +124,7 @@ fn pointers_of_ones_own() {
     // SAFETY: the pointer leads to a box, which only this domain frees.
     let guard = unsafe { hazard.protect_owned(&source) }.unwrap();
     let object = source.swap(ptr::null_mut(), Ordering::AcqRel);
-    // SAFETY: the object is from a box, and only `source` led to it.
+    // SAFETY: the object is allocated in a box, and only `source` led to it.
     unsafe { retirer.retire(object) };
     retirer.flush();
     assert_eq!((guard.value, drops.count()), (5, 0));
@@ -249,7 +249,7 @@ fn dropped_published_are_counted_and_freed(barrier: impl Barrier) {
 
 with_each_barrier!(dropped_published_are_counted_and_freed);
 
-/// A long list, in which each node leaves more objects behind than may wait before a thread frees some.
+/// Drops a long list. Each node retires so many objects that the thread has to free some of them.
 #[test]
 fn dropped_published_are_not_freed_within_one_another() {
     struct Node {

@@ -114,14 +114,14 @@ fn what_was_left_behind_is_dropped_with_the_domain() {
     let drops = Drops::default();
     let domain = hazard::Domain::new(Fences);
     for number in 0..10 {
-        // SAFETY: the object is from a box, and no pointer leads to it.
+        // SAFETY: the object is allocated in a box, and no pointer leads to it.
         unsafe { domain.retirer().retire(Box::into_raw(Box::new(drops.item(number)))) };
     }
     let (count, message) = drops.count_during(|| drop(domain));
     assert_eq!((count, message.is_some()), (10, true));
     let collector = epoch::Collector::new(Fences);
     for number in 0..10 {
-        // SAFETY: the object is from a box, and no pointer leads to it.
+        // SAFETY: the object is allocated in a box, and no pointer leads to it.
         unsafe { collector.register().retire(Box::into_raw(Box::new(drops.item(number)))) };
     }
     let (count, message) = drops.count_during(|| drop(collector));

@@ -182,7 +182,8 @@ fn a_revocation_that_the_kernel_forbids_is_an_error() {
     });
 }
 
-/// Registering for the fence does not end running sequences, so `fence` must fail if only registering is allowed.
+/// The fence needs two commands of membarrier(2): the first registers the process, and the second ends running
+/// sequences. If a filter of system calls permits only the first command, `fence` must return an error.
 #[test]
 fn a_fence_is_refused_to_who_may_only_register() {
     alone(|| {

@@ -147,7 +147,7 @@ macro_rules! for_both_with_each_barrier {
     };
 }
 
-/// Defines a test like [`for_both_with_each_barrier`], only with fences.
+/// Defines a test like [`for_both_with_each_barrier`], but with [`Fences`] as its only barrier.
 macro_rules! for_both {
     ($name:ident) => {
         mod $name {

@@ -117,7 +117,7 @@ impl Arena {
     }
 }
 
-/// Memory that is in no cache. Stores to it keep the next store in the store buffer for long.
+/// Memory that is in no cache. Stores to this memory are slow, so a later store has to wait in the store buffer.
 struct Cold {
     memory: Vec<u8>,
     at: usize,

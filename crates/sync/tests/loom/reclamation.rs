@@ -357,8 +357,9 @@ fn what_was_read_comes_before_the_next_in_its_slot() {
     });
 }
 
-/// An object is taken out in an epoch whose heavy side is already complete. A reader that is pinned in the next epoch
-/// must not find the object any more. Only the acquire and release operations on the epoch ensure that.
+/// An object is taken out of the shared data after the heavy side of the barrier in the current epoch is complete. A
+/// reader that is pinned in the next epoch must not find the object. Only the acquire and release operations on the
+/// epoch ensure that.
 #[test]
 fn with_an_epoch_comes_what_was_taken_out_before_it() {
     loom::model(|| {

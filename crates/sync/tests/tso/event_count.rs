@@ -87,8 +87,8 @@ macro_rules! come_late {
 }
 
 /// A sleeper relies on a flag that it found set. If the flag is cleared and another sleeper sets it again, the first
-/// sleeper must not rely on the new flag. The producer may overlook the new flag for a second, but the first sleeper's
-/// second began earlier.
+/// sleeper must not rely on the new flag. A producer may overlook a new flag for a second. The first sleeper would not
+/// wait for a whole second after the new flag, because its second began with the old flag.
 #[test]
 fn what_was_taken_back_does_not_stand_again() {
     let explored = explore(|| {

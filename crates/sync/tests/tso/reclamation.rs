@@ -407,7 +407,7 @@ fn a_label_comes_after_what_was_taken_out() {
         });
         let object = source.load(Relaxed);
         source.store(std::ptr::null_mut(), Relaxed);
-        // SAFETY: the object is from a box, and no pointer leads to it any more.
+        // SAFETY: the object is allocated in a box, and no pointer leads to it any more.
         unsafe { writing.retire(object) };
         writing.collect();
         leave((source, writing, collector));

@@ -59,8 +59,8 @@ pub(super) fn hypervisor() -> Option<String> {
     })
 }
 
-/// Returns the name of the hypervisor to which the firmware's vendor and product belong; `None` if they are of a real
-/// machine.
+/// Returns the name of the hypervisor, from the vendor and the product that the firmware reports. `None` if these are
+/// the vendor and the product of a real machine.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn virtual_product(vendor: &str, product: &str) -> Option<String> {
     let is_metal = product.contains("metal");

@@ -46,7 +46,7 @@ pub struct Machine {
     pub clock_source: Option<String>,
     /// The smallest step of the clock in nanoseconds: see [`clock::step_ns`].
     pub clock_step_ns: f64,
-    /// The instruction sets that this program can use and that matter for it.
+    /// The instruction sets that this program can use here. Only those that affect the speed of its code are listed.
     pub features: Vec<String>,
     /// The number of processes that ran or wanted to run, averaged over the last minute.
     pub load_1m: f64,

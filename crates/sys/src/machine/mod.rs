@@ -1,4 +1,4 @@
-//! A description of this machine for the record, and the conditions that disturb measurements on it.
+//! A description of this machine, which is recorded with results, and the conditions that disturb measurements on it.
 //!
 //! The data comes from the kernel's text files. Each file is parsed by a function that takes only text.
 

@@ -28,8 +28,8 @@ pub(super) struct Control {
     pub discard: *const Range<usize>,
     pub discard_len: usize,
 
-    /// The request to the launcher: the descriptors of the command's standard input, output and error. -1 stands for
-    /// the stream of this process.
+    /// The request to the launcher: the descriptors of the command's standard input, output and error. -1 means that
+    /// the command inherits this stream from the process that created the launcher.
     pub streams: [AtomicI32; 3],
 
     /// The number of replies that the launcher has given: one when it is ready, then one for each request.

@@ -34,7 +34,7 @@ use super::wait::reap;
 use crate::Error;
 use crate::futex::{self, Scope};
 
-/// Interval of the checks whether a launcher that does not reply still exists.
+/// Interval at which this process checks that a launcher still exists, while it waits for a reply.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A launcher for one command: a small process that starts the command whenever it is requested.

@@ -24,8 +24,8 @@ const BUFFER_BYTES: usize = 64 * 1024;
 
 static MEMORY_FLOOR_BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the lower limit of [`Usage::memory_peak_bytes`], in bytes. It is the largest of the limits of all commands
-/// that were prepared so far.
+/// Returns the limit below which [`Usage::memory_peak_bytes`] is not reliable, in bytes. Each prepared command has its
+/// own limit, and the result is the largest limit so far.
 ///
 /// On Linux, the memory of the process that starts a program counts as memory of the program. To avoid that, a small
 /// process starts each command (see the README). That process has about 0.6 to 1 MB, which still count. If there is no
@@ -88,7 +88,8 @@ impl Prepared {
         Ok(Self { path, redirections, stop: Stop::default(), events: &[], counts_reads: false, state })
     }
 
-    /// Makes `stop` end a running command. By default, a signal does (see [`interrupt`](crate::interrupt)).
+    /// Makes a stop request through `stop` end a running command. By default, only a signal to this process ends the
+    /// command (see [`interrupt`](crate::interrupt)).
     #[must_use]
     pub fn stopping_with(self, stop: &Stop) -> Self {
         Self { stop: stop.clone(), ..self }

@@ -182,7 +182,8 @@ fn drain(reader: &mut Option<Reader>, buffer: &mut [u8]) -> bool {
     }
 }
 
-/// Returns the number of bytes that a process that has ended, and its descendants, read by system calls.
+/// Returns the number of bytes that a process and its descendants have read by system calls. The process must have
+/// ended.
 fn bytes_read(pid: Pid) -> Option<u64> {
     let io = fs::read_to_string(format!("/proc/{}/io", pid.as_raw_pid())).ok()?;
     io.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse().ok())

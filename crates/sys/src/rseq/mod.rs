@@ -6,10 +6,10 @@
 //! continues at the abort handler of the sequence. So a sequence only reads, except for its last instruction, which
 //! commits. The data of each CPU is written only by threads on that CPU, so no instruction needs to be atomic.
 //!
-//! A thread has one area, and the C library registers it when the thread starts (glibc since 2.35); the kernel refuses
-//! a second one. So this module never registers an area: without that of the C library there is none ([`Unavailable`]).
-//! If this module registered one, a C library that is newer or loaded later could not do so. The area would also have
-//! to be unregistered when the thread ends, after everything that may still use it.
+//! A thread has only one area, and the kernel refuses to register a second one. The C library registers the area when
+//! the thread starts (glibc since 2.35). This module never registers an area: without the C library's area, sequences
+//! are [`Unavailable`]. If this module registered one, a C library that is newer or loaded later could not do so. The
+//! area would also have to be unregistered when the thread ends, after everything that may still use it.
 //!
 //! | data | sequence | in plain Rust |
 //! |---|---|---|
@@ -23,15 +23,16 @@
 //!
 //! # Which number
 //!
-//! The data is indexed by `cpu_id`, the CPU. Newer kernels (6.3) also have `mm_cid`, which is dense: it is below the
-//! number of threads if there are fewer threads than CPUs. It would save memory that is never touched anyway. It is
-//! available only if the C library reports a sufficient length of the area (Debian 12's reports 20 bytes; `mm_cid` ends
-//! at 28). `cpu_id` is always available, and the data of that CPU is in the CPU's own cache.
+//! The data is indexed by `cpu_id`, the CPU. Newer kernels (6.3) also have `mm_cid`: if there are fewer threads than
+//! CPUs, this number is below the number of threads. With `mm_cid`, fewer elements would be enough. But elements that
+//! are never used take up hardly any memory anyway. `mm_cid` is available only if the C library reports a sufficient
+//! length of the area (Debian 12's reports 20 bytes; `mm_cid` ends at 28). `cpu_id` is always available, and the data
+//! of that CPU is in the CPU's own cache.
 //!
 //! # Beware
 //!
 //! - A thread that was not created by a C library (a bare `clone`), or that gave up its registration, has no CPU
-//!   number: every sequence is refused. Sequences are also refused on a CPU beyond the data.
+//!   number: every sequence is refused. Sequences are also refused on a CPU for which the data has no element.
 //! - After `vfork` the child shares the parent's area, and the kernel does not handle the child's sequences: the child
 //!   may only call `exec`, as is always the case.
 //! - A debugger that executes single instructions never gets through a sequence, because each step aborts it. Set a

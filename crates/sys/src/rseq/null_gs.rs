@@ -5,9 +5,9 @@
 //!
 //! - Interrupts: when one returns to the program, a null selector other than 0 becomes 0 ([`interrupts_seen`]).
 //! - Context switches: a program sets the base by `arch_prctl`, and then writes the selector 0 into GS, which sets the
-//!   base to 0. But Linux took a selector of 0 to mean that the base from `arch_prctl` is still valid. So the thread
-//!   got this base back when the kernel next switched to the thread ([`switches_seen`]). Since Linux 5.9 the kernel
-//!   reads the base itself, if the processor has the instructions for that (FSGSBASE).
+//!   base to 0. Older kernels assumed that the base from `arch_prctl` is valid whenever the selector is 0. When such a
+//!   kernel next switched to the thread, it restored the base from `arch_prctl` ([`switches_seen`]). Since Linux 5.9
+//!   the kernel saves the actual base, if the processor has the instructions for that (FSGSBASE).
 //!
 //! Both functions leave GS in its usual state on Linux: null, with base 0. Other code does not use GS there. On other
 //! platforms than Linux on x86-64, both return an error of kind [`Unsupported`](std::io::ErrorKind::Unsupported).
@@ -40,8 +40,8 @@ mod imp {
     const NULL: u32 = 3;
 
     /// Sleeps `sleeps` times. Before each sleep it sets the register GS such that an older kernel restores another base
-    /// when it switches back to this thread. Returns how often the base was another one, and how many switches the
-    /// kernel counted.
+    /// when it switches back to this thread. Returns how often the base had changed after a sleep, and how many
+    /// switches the kernel counted.
     ///
     /// # Errors
     /// [`Unsupported`](io::ErrorKind::Unsupported) if a null selector does not set the base to 0 (AMD before Zen 2).

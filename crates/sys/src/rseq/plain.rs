@@ -1,10 +1,9 @@
 //! The data of one CPU, and functions in plain Rust that do the same as the sequences.
 //!
-//! The plain functions are for callers with exclusive access to the data. Without exclusive access, updates are lost.
-//! Sequences on two CPUs also lose updates if they use the same element: this happens if they get subslices that begin
-//! at different elements. Memory stays safe in any case: all data is atomic and relaxed, and none of the data is an
-//! address.
-//! [`Stacks`](super::Stacks) holds addresses.
+//! The plain functions are for callers with exclusive access to the data. Without exclusive access, updates are lost. A
+//! sequence uses the element with the index of its CPU. If two callers pass subslices that begin at different elements,
+//! sequences on two CPUs can use the same element and lose updates. Memory stays safe in any case: all data is atomic
+//! and relaxed, and none of the data is an address. [`Stacks`](super::Stacks) holds addresses.
 
 use std::mem::size_of;
 use std::sync::atomic::AtomicU64;
@@ -86,9 +85,9 @@ impl OwnedWords {
     /// Takes the words from their owner. May be called on any CPU. A store of the old owner may still be in progress
     /// until a [`fence`](super::fence()).
     ///
-    /// The new generation belongs to no owner. If a thread is acquiring the words at this moment, it may overwrite the
-    /// new generation with an equal or smaller one. That generation is still greater than the last owner's, and has not
-    /// been used before.
+    /// The new generation belongs to no owner. If another thread is acquiring the words at this moment, it may
+    /// overwrite the new generation with its own. The generation of the other thread may be equal or smaller, but it is
+    /// greater than the last owner's, and has not been used before.
     pub fn disown(&self) {
         self.generation.fetch_add(1, Relaxed);
     }

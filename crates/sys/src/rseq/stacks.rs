@@ -30,7 +30,7 @@ use super::plain::STRIDE_SHIFT;
 /// assert!(stacks.drain().count() <= 1);
 /// ```
 ///
-/// A caller cannot get a part of the stacks, in which the first stack would be that of another CPU:
+/// The stacks cannot be sliced. The first stack of a slice would belong to another CPU than the first stack of all:
 ///
 /// ```compile_fail,E0608
 /// let stacks = ascertain_sys::rseq::Stacks::new(2, 16);

@@ -203,7 +203,8 @@ mod sequences {
         ]
     }
 
-    /// The data that the sequences work on: once for each CPU, and once more in plain Rust.
+    /// The data of a test: an element for each CPU, for the sequences, and one more element for the functions in plain
+    /// Rust.
     struct Both {
         counts: Vec<Count>,
         stacks: Stacks,

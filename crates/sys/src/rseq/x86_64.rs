@@ -35,9 +35,10 @@ const AT_RSEQ_FEATURE_SIZE: libc::c_ulong = 27;
 /// abort handler, which the kernel jumps to. Labels: 2 is the beginning and 3 the end of the sequence, 4 the descriptor
 /// and 5 the abort handler. `$aborted` may define a label 6 for other code outside of the sequence.
 ///
-/// 0x53053053 is the signature that C libraries register on x86. The bytes before it make it the operand of an
-/// undefined instruction. The flags of a pushed section: `ax` is allocated and executable; `aw` is allocated and
-/// writable, for the linker's relocations.
+/// 0x53053053 is the signature that C libraries register on x86. It stands right before the abort handler. Together
+/// with the bytes before it, the signature is an undefined instruction, so a thread that executed it would trap. The
+/// flags of a pushed section: `ax` is allocated and executable; `aw` is allocated and writable, for the linker's
+/// relocations.
 macro_rules! sequence {
     ($area:expr, [$($body:expr,)*], aborted: [$($aborted:literal,)*], $($operands:tt)*) => {
         asm!(

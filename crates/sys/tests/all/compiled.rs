@@ -93,7 +93,8 @@ fn what_cannot_be_compiled_says_why() {
     assert!(compile(&odd).is_err());
 }
 
-/// The compiler hangs, with a temporary file and a child. When it is stopped, nothing of it is left.
+/// The compiler creates a temporary file, starts a child process and hangs. After it is stopped, its temporary folder
+/// must be gone.
 #[test]
 fn a_compiler_that_takes_too_long_is_stopped() {
     let folder = crate::common::folder();

@@ -214,8 +214,8 @@ fn output_goes_to_a_file_that_each_run_empties() {
     }
 }
 
-/// The scripts here do not make the shell fork. A fork can fail on a busy machine, with the same exit code as for a
-/// wrong device.
+/// The scripts here do not make the shell fork. On a busy machine a fork can fail, and the shell would exit with the
+/// same code as if the output were the wrong device.
 #[test]
 fn output_is_discarded_by_a_device_that_is_not_dev_null() {
     let succeeds = |script: &str, output: Output| {

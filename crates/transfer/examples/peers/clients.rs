@@ -91,7 +91,7 @@ impl Client {
         }
     }
 
-    /// Returns the settings that are tried in a row, in the words of the client's own options. They were chosen on a
+    /// Returns the settings that are tried for this row of the table, as options of the client. They were chosen on a
     /// machine with two CPUs.
     pub fn settings(&self, row: &Row) -> Vec<String> {
         let is_put = row.way == Direction::Put;

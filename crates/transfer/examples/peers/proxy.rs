@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const BYTES_PER_S: f64 = 3e6;
 /// Maximum number of bytes per read.
 const STEP_BYTES: usize = 16 << 10;
-/// The longest delay of a thread that the next steps may make up for.
+/// The longest delay that the proxy makes up for. If a thread is late, it sends the next bytes sooner.
 const CATCH_UP: Duration = Duration::from_millis(10);
 
 /// The name by which AWS's Common Runtime (CRT) identifies itself in a request.

@@ -10,15 +10,16 @@ use ascertain_stats::{log_binomial, median_sorted};
 use crate::clients::{Client, LOADER, version};
 use crate::{Arm, MeasuredRow, Measurement};
 
-/// Probability for each end of an interval that the true median is beyond it.
+/// Probability that the true median is below an interval. The probability that it is above the interval is the same.
 const ERROR: f64 = 0.05;
 
 /// The goal for the ratio of our wall time to that of the fastest peer.
 const WALL_GOAL: f64 = 0.9;
-/// The goal for the ratio of our CPU time to that of the fastest peer, if the server is the limit and our wall time is
-/// not longer.
+/// The goal for the ratio of our CPU time to that of the fastest peer, if the server limits the speed and our wall time
+/// is not longer.
 const CPU_GOAL: f64 = 0.6;
-/// The share of the free CPU time that the client and the server use if the server is the limit.
+/// A share of the free CPU time. If the client and the server together use this share or more, the server counts as the
+/// limit on the speed.
 const SERVER_IS_LIMIT: f64 = 0.9;
 
 /// A number that is computed from the measurement of each round.
@@ -48,7 +49,7 @@ struct Comparison {
     wall: Median,
     /// The ratio of our CPU time to the peer's.
     cpu: Median,
-    /// The share of [`BOTH_SHARE`] during our client's commands.
+    /// The value of [`BOTH_SHARE`] for our client's commands.
     both_share: f64,
 }
 

@@ -1,5 +1,6 @@
-//! Estimates the properties of a link from parts that were transferred. A link has a ceiling, a limit on the common
-//! rate of all connections, if parts take longer when many are in flight than when few are.
+//! Estimates the properties of a link from parts that were transferred. If the common rate of all connections is
+//! limited, the link has a *ceiling*. It shows in the durations of parts: they are longer when many parts are in flight
+//! than when few are.
 
 use super::{Link, is_near};
 
@@ -12,8 +13,8 @@ pub(super) struct Observation {
     pub seconds: f64,
     /// End of the answer, in seconds since the start of the transfer.
     pub ended_s: f64,
-    /// Average number of parts in flight while this part was transferred, including this one. For a large part of the
-    /// probe (the first parts, which measure the link), only large parts count.
+    /// Average number of parts in flight while this part was transferred, including this one. The probe (the first
+    /// parts, which measure the link) has small and large parts. For its large parts, only other large parts count.
     pub in_flight: f64,
     /// `true` if the part was the first one of its connection, and therefore slow.
     pub is_fresh: bool,
@@ -35,8 +36,8 @@ const BUSY: f64 = 0.75;
 /// A part's time per byte counts as at most this multiple of the median. Otherwise, the few parts that are slow because
 /// of packet losses would determine the average.
 const LONGEST: f64 = 8.0;
-/// The value of [`LONGEST`] for a low-latency store. It is lower, because the path to such a store loses no packets. If
-/// a part is slow, the link is not the cause.
+/// The value of [`LONGEST`] for a low-latency store. The path to such a store loses no packets, so a slow part says
+/// nothing about the link. The value is lower, so that slow parts affect the average less.
 const LONGEST_NEAR: f64 = 2.0;
 
 /// A link whose properties were estimated from measured parts.
@@ -48,7 +49,7 @@ pub(super) struct Fit {
     /// Highest common rate of all connections in the recent past, in bytes per second. If the link has a ceiling, the
     /// ceiling is at least as high as this rate.
     pub seen_bytes_per_s: f64,
-    /// Number of parts from which the rate was estimated. If the link has a ceiling, this is the common rate of all
+    /// Number of parts from which the rate was estimated. If the link has a ceiling, the rate is the common rate of all
     /// connections; otherwise it is the rate of one connection.
     pub rests_on: usize,
 }
@@ -121,7 +122,8 @@ fn last(seen: &[Observation], most: usize) -> &[Observation] {
 }
 
 /// Returns the median factor by which the parts in `crowd` took longer than usual; `None` if there are none. The usual
-/// duration is the median of the parts in `alone` with a similar size, or else `expected_s` of the size.
+/// duration is the median of the parts in `alone` with a similar size. If there are no such parts, it is the result of
+/// `expected_s` for the size.
 fn longer(crowd: &[Observation], alone: &[Observation], expected_s: impl Fn(u64) -> f64) -> Option<f64> {
     let alone_s = |bytes: u64| {
         let alike = alone.iter().filter(|other| bytes.abs_diff(other.bytes) <= bytes / 10);

@@ -118,8 +118,8 @@ const LATE: f64 = 10.0;
 /// the rate, and each request and connection costs them time.
 const ENOUGH_FAST_BYTES: u64 = 8 << 20;
 const FAST_BYTES_PER_S: f64 = 100e6;
-/// Number of parts above which a file is preferably sent in larger parts, up to [`ENOUGH_BYTES`]. It applies if the
-/// latency is above [`NEAR_S`], but at most [`LATE`] times [`NEAR_S`].
+/// Preferred maximum number of parts. If a file would have more parts, its parts are made larger, up to
+/// [`ENOUGH_BYTES`]. This limit applies if the latency is above [`NEAR_S`], but at most [`LATE`] times [`NEAR_S`].
 const ENOUGH_BLOCKS: u64 = 1000;
 
 /// Returns the latency of a store in seconds. `answer_s` is the duration of the first request, which a slow server

@@ -15,7 +15,7 @@ const KEPT: usize = 512;
 /// Initial number of connections to a low-latency store that does not accept small parts, and for the first files of a
 /// folder.
 const FEW: usize = 4;
-/// Time in seconds without a transferred part, after which the number of connections is doubled at the start.
+/// Time in seconds without a transferred part, after which a small initial number of connections is doubled.
 pub(crate) const RAMP_S: f64 = 0.1;
 /// A request is late if it has taken this multiple of the median duration of requests of similar size.
 const LATE: f64 = 1.5;
@@ -32,7 +32,8 @@ pub(crate) const WHOLE_BYTES: u64 = 8 << 20;
 /// are better.
 const FIRST_BYTES: u64 = 1 << 20;
 /// Size in bytes of the first [`NEAR_BLOCKS`] parts for a low-latency store. There are several, because one may be
-/// late. They share one connection, which may already keep the machines on both sides busy.
+/// late. They are sent over a single connection: a second one would not help if one connection already keeps the
+/// machines on both sides busy.
 const NEAR_BYTES: u64 = 256 << 10;
 const NEAR_BLOCKS: usize = 3;
 /// Size in bytes of the [`LARGER_BLOCKS`] parts that follow the [`NEAR_BLOCKS`] smaller ones. Comparing the two sizes
@@ -213,8 +214,9 @@ impl Planner {
         Some(self.hand_out(bytes, is_one_of_few, now_s))
     }
 
-    /// Doubles the number of connections if it began small and no part has been transferred for [`RAMP_S`]. Returns
-    /// whether another part may start now. The connections of such a store may be slow although its latency is low.
+    /// Doubles the number of connections if it began small and no part has been transferred for [`RAMP_S`]. The first
+    /// few connections may be slow, even if the latency of the store is low. Returns whether another part may start
+    /// now.
     fn ramp_up(&mut self, now_s: f64) -> bool {
         let began_small = self.is_near() || self.is_folder;
         if !began_small || self.count > 0 || now_s - self.ramped_s.max(self.began_s) < RAMP_S {
@@ -359,8 +361,8 @@ impl Planner {
         self.shape.concurrency = self.shape.concurrency.min(self.constraints.max_concurrency);
     }
 
-    /// Returns the first forecast. For a low-latency store, the first plan is based on very few bytes. So the forecast
-    /// after 3 % of the file replaces the one of that plan.
+    /// Returns the first forecast. For a low-latency store, the first plan is based on very few bytes. The forecast of
+    /// the first plan is therefore replaced by the forecast after 3 % of the file.
     #[must_use]
     pub fn first_forecast(&self) -> Option<&Forecast> {
         self.first.as_ref().or(self.forecast.as_ref())
@@ -523,8 +525,8 @@ impl Planner {
         (low_s.max(now_s), high_s.max(self.ahead_s(self.shape, &worst, now_s)) + unknown_s)
     }
 
-    /// Predicts the time in seconds at which the last part ends, if all parts are in flight already. Assumes that this
-    /// takes as long from now on as has passed since the first part was complete.
+    /// Predicts the time in seconds at which the last part ends, if all parts are in flight already. Assumes that the
+    /// time from now to this end is as long as the time since the first part was complete.
     fn last_s(&self, now_s: f64) -> f64 {
         let first_s = self.seen.iter().map(|one| one.ended_s).fold(now_s, f64::min);
         now_s + (now_s - first_s)
@@ -563,9 +565,9 @@ impl Planner {
 /// Returns the shape (part size and number of parts in flight) of the first parts. Also returns how many parts must be
 /// transferred before the first plan, if no probe measures the link first.
 ///
-/// For a store that is not low-latency, the first parts go over all connections, in one round if the parts are then
-/// small enough. If we used few connections until the first measurement, the other connections would be opened only
-/// then. To open them costs round trips, and their parts would be a second round.
+/// For a store that is not low-latency, the first parts go over all connections. If the file is small, each connection
+/// then carries one part, so a single round is enough. With few connections until the first measurement, the other
+/// connections would be opened later. Opening them costs round trips, and their parts would be a second round.
 ///
 /// For a low-latency store, a few small parts go over one connection, and the plan is corrected a moment later. If the
 /// store does not accept small parts, a single slow connection would take too long. The first parts then go over a few

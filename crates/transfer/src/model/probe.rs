@@ -18,8 +18,8 @@ const MOST_BYTES: u64 = 64 << 10;
 const LARGER: u64 = 11;
 /// Longest duration of a large part of a probe, as a multiple of the link's latency.
 const LARGE_LATENCIES: f64 = 10.0;
-/// Divisor of the maximum number of connections. A probe compares this maximum with the quotient, a small number of
-/// connections.
+/// A probe compares the durations of parts over few connections and over the maximum number of connections. The few
+/// connections are the maximum number divided by this constant.
 const FEW_OF: usize = 16;
 /// Share of the probe's bytes that is divided into parts in advance. The other bytes keep the connections busy until
 /// the first plan is made.
@@ -99,7 +99,8 @@ impl Probe {
         Self { script, few, many, small_bytes, large_bytes, has_rest, large, large_under_way: 0, left_bytes, enough }
     }
 
-    /// Returns whether the link is not probed, because the file is too small or the limits do not permit such parts.
+    /// Returns whether the link is not probed, because the file is too small, or because the limits do not permit the
+    /// parts of a probe.
     pub fn is_none(&self) -> bool {
         self.small_bytes == 0
     }

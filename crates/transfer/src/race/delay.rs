@@ -4,19 +4,19 @@
 use std::time::Duration;
 
 /// Largest accepted quantile, the share of requests that are not late. For this value, the delay is known only after
-/// 1000 requests, which are `1 / (1 - quantile)`.
+/// 1000 requests; in general, after `1 / (1 - quantile)` requests.
 pub(super) const MOST_QUANTILE: f64 = 0.999;
 /// Size of a step of the delay after many requests. A late request multiplies the delay by about e to this power. A
 /// request that is not late shortens it by a smaller step: at a quantile of 0.99, 99 of them undo one late request.
 /// With a stable cache, the delay then varies by about 6 %.
 const STEP: f64 = 0.02;
 /// Numerator of the step for the first requests. The denominator is the number of late requests expected so far. The
-/// step is at least [`STEP`], and larger at first, so that the delay is soon about right. This value works best for a
-/// first delay that is as wrong as possible.
+/// step is at least [`STEP`], and larger at first, so that the delay is soon about right. This value works best in the
+/// worst case, in which the first delay is as wrong as possible.
 const AT_FIRST: f64 = 2.0;
 /// Limit on the delay after a late request, as a multiple of the duration of that request. In a stall, all requests in
-/// flight are late together, and would otherwise lengthen the delay too much. With a much lower limit, late requests
-/// would change the delay too little if all durations are nearly equal.
+/// flight are late together, and would otherwise lengthen the delay too much. If all durations are nearly equal, the
+/// delay is close to each of them. With a much lower limit, a late request would then lengthen the delay too little.
 const FURTHEST: f64 = 3.0;
 const LEAST_S: f64 = 1e-6;
 /// Tolerance for rounding errors in comparisons of shares.
@@ -27,9 +27,10 @@ const ROUNDING: f64 = 1e-9;
 /// The losing request of a race is dropped, so its full duration is unknown. If such requests were ignored, or counted
 /// as complete when they were dropped, slow requests would look fast. The delay would shrink, and ever more requests
 /// would race. But a dropped request is known to have been late. The method of Robbins and Monro (*A Stochastic
-/// Approximation Method*, 1951) needs to know no more. Each late request makes the delay longer. Each other request
-/// makes it shorter by a smaller step, because there should be more of these. The delay converges to the value that
-/// balances both effects. In the long run, the share of late requests is the given share, even if the cache changes.
+/// Approximation Method*, 1951) needs no other information. Each late request makes the delay longer. Each other
+/// request makes the delay shorter by a smaller step, because most requests should not be late. The delay converges to
+/// the value that balances both effects. In the long run, the share of late requests is the given share, even if the
+/// cache changes.
 #[derive(Debug)]
 pub(super) struct Delay {
     /// The share of requests that should be late, from 0 to 1.
@@ -152,7 +153,8 @@ mod tests {
         }
     }
 
-    /// A constant duration is the most difficult case, because the delay is always close to this duration.
+    /// A constant duration is the most difficult case. The delay is always close to this duration, so a small change of
+    /// the delay makes all requests late, or none of them.
     #[test]
     fn the_share_is_late_of_requests_under_way_at_once() {
         for at_once in [1, 16] {

@@ -86,8 +86,9 @@ struct Moved {
 }
 
 impl Client {
-    /// Creates a client for the bucket or container at the address `base`. In messages, `shown` is this address, and
-    /// `credentials` describes where the `keys` come from. Every request has the `headers`.
+    /// Creates a client for the bucket or container at the address `base`. `shown` is the form of this address in
+    /// messages, and `credentials` is the text in messages about the origin of the `keys`. Every request has the
+    /// `headers`.
     pub fn new(
         transport: Transport,
         base: &str,

@@ -40,8 +40,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 const PROXY_HEAD_BYTES: usize = 16 << 10;
 /// Time until we close an unused connection. It is shorter than the time after which most servers close it.
 const KEPT: Duration = Duration::from_secs(4);
-/// Maximum number of bytes that one read takes from a connection. So few bytes are still in the processor's cache when
-/// they are copied.
+/// Maximum number of bytes that one read takes from a connection. The number is small enough for the bytes to be still
+/// in the processor's cache when they are copied.
 const READ_BYTES: usize = 256 << 10;
 
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -151,8 +151,9 @@ impl Connections {
         })
     }
 
-    /// Takes an unused connection to the server, or opens a new one. Waits first while as many requests as permitted are
-    /// in flight. The connection must be dropped, or given back to [`Self::keep`], before the permit.
+    /// Takes an unused connection to the server, or opens a new one. If the permitted number of requests is in flight,
+    /// first waits until one of them has ended. The caller must drop the connection, or give it back to [`Self::keep`],
+    /// before the caller drops the permit.
     pub async fn get(
         &self,
         endpoint: &Endpoint,

@@ -207,8 +207,8 @@ fn not_a_file(path: &Path) -> Failure {
 }
 
 /// Returns an error if the disk has no room for a file of `bytes` bytes. The first `there_bytes` of them are already on
-/// the disk. The room is not reserved: file systems with compression can't reserve it, and some others would write the
-/// whole file.
+/// the disk. The room is not reserved. File systems with compression can't reserve room. On some other file systems, a
+/// reservation writes the whole file, which takes too long.
 pub(crate) fn check_room(path: &Path, there_bytes: u64, bytes: u64) -> io::Result<()> {
     if let Some(most) = getrlimit(Resource::Fsize).current.filter(|most| *most < bytes) {
         let message = format!("the file needs {bytes} bytes, but the limit on the size of files is {most} (ulimit -f)");

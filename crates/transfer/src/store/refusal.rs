@@ -8,14 +8,13 @@ use hyper::{HeaderMap, Method, StatusCode};
 use super::client::Response;
 use crate::{Failure, Kind};
 
-/// Threshold from which on messages mention the clock difference between this machine and the store. Stores tolerate
-/// slightly more.
+/// Smallest clock difference between this machine and the store that messages mention. Stores tolerate slightly more.
 const SKEW: Duration = Duration::from_secs(4 * 60);
 /// Longest accepted wait in the header `Retry-After`.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// An answer with an error status. Of the store's text, messages contain only the error code, because the text may
-/// repeat secrets of the request.
+/// An answer with an error status. Messages contain only the error code from the store's text, because the rest of the
+/// text may repeat secrets of the request.
 struct Refusal<'a> {
     response: &'a Response,
     code: &'a str,

@@ -11,7 +11,7 @@ use object_store::aws::AwsCredential;
 use super::Result;
 use crate::Failure;
 
-/// Time before their expiry at which credentials are renewed. It leaves time for long requests and for retries.
+/// Remaining lifetime of credentials at which they are renewed. It leaves time for long requests and for retries.
 pub const MARGIN: Duration = Duration::from_secs(5 * 60);
 /// Wait until the next attempt if credentials can't be renewed, but are still valid.
 const WAIT: Duration = Duration::from_secs(10);

@@ -19,8 +19,9 @@ use super::profile::Profile;
 use super::refusal::{clock, retry_after};
 use crate::{Attempt, BoxFuture, Failure};
 
-/// A client for the HTTP interface of a cloud service. Failed requests are not retried, except once with a new token if
-/// the server refuses a renewable one. `Debug` never shows the credentials.
+/// A client for the HTTP interface of a cloud service. Failed requests are not retried, with one exception. If the
+/// server refuses a token that can be renewed, the request is sent once more with a new token. `Debug` never shows the
+/// credentials.
 pub struct Service {
     transport: Transport,
     keys: Keys,

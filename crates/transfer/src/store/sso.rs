@@ -74,7 +74,7 @@ impl Login {
         self.0.get(key)?.as_str().filter(|text| !text.is_empty())
     }
 
-    /// Returns whether the time in the field `key` has not been reached `margin` from now.
+    /// Returns whether the time in the field `key` is more than `margin` in the future.
     fn holds(&self, key: &str, margin: Duration) -> bool {
         // Old versions of the AWS CLI write `UTC` instead of `Z`.
         let time = self.text(key).map(|time| time.replace("UTC", "Z"));

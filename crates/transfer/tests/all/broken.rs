@@ -36,7 +36,8 @@ fn file(dialect: Dialect) -> (tempfile::TempDir, PathBuf, Vec<u8>) {
     (folder, path, content)
 }
 
-/// Returns a fault `what` of one request of the kind `on`, after `after` others of this kind.
+/// Returns a fault that affects a single request of the kind `on`. The first `after` requests of this kind have no
+/// fault. The fault itself is `what`.
 fn once(on: RequestKind, after: u64, what: &Misdeed) -> Fault {
     Fault { on: Some(on), after, times: 1, what: what.clone() }
 }

@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(of(REQUEST_CPU), Some((5.0, Status::Ok)));
     }
 
-    /// A request on a silent connection counts with the time that it has taken so far.
+    /// The latency of a request on a silent connection is the time that the request has taken so far.
     #[test]
     fn what_a_silent_connection_has_not_answered_is_cut_off() {
         let given_up_ns = Some([2 * MS, 2 * MS, 900 * MS]);

@@ -148,7 +148,7 @@ fn mean_ns(reclaimer: &mut dyn Reclaimer, replace: impl Fn(&mut dyn Reclaimer)) 
 }
 
 impl Session for ReclamationSession {
-    /// Checks that reads return the right objects, and that all replaced objects are freed in the end.
+    /// Checks that reads return the right objects, and that all replaced objects are eventually freed.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         let ObjectRing { readers, objects } = &mut self.rings[arm];
         let wrong = |what: String| Err(TargetError::WrongAnswer(what));

@@ -99,7 +99,8 @@ fn a_choice_is_marked_in_a_sweep() {
     assert!(table.rows.iter().any(|row| row[0] == name && row[1] == "24"), "{:?}", table.rows);
 }
 
-/// Twelve lines, of which four touch more memory than the others. No plot has more lines than there are colours.
+/// Tests twelve lines. The arms of four lines need more memory at the same level than the other arms. No plot has more
+/// lines than there are colours.
 #[test]
 fn many_lines_are_drawn_in_several_plots() {
     let variants = ["a", "b", "c", "d", "e", "f"];

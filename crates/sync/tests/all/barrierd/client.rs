@@ -137,7 +137,8 @@ fn a_waiter_asks_and_is_woken() {
     });
 }
 
-/// A litmus test cannot show this, because a store buffer is empty long before an interrupt.
+/// A litmus test cannot detect that a barrier does not wait for the interrupts, because a store buffer is empty long
+/// before an interrupt.
 #[test]
 fn the_barrier_waits_for_the_interrupts() {
     let fake = Fake::with_cpus(possible() + 1);
@@ -380,8 +381,8 @@ fn errors_name_the_way_out() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// For any content of the page, the client refuses it or continues without a panic. No CPU passes unless the map
-    /// allows it.
+    /// For any content of the page, the client refuses it or continues without a panic. The timestamp passes on a CPU
+    /// only if the map has an interrupt of this CPU after the timestamp.
     #[test]
     fn garbage(
         head in prop::collection::vec(any::<u8>(), page::bytes(0)),

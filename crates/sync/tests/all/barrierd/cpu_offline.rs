@@ -43,7 +43,7 @@ impl Drop for Switch {
     }
 }
 
-/// Runs `work` with a client of a daemon that serves meanwhile.
+/// Runs `work` with a client of a daemon. The daemon serves on another thread until `work` has ended.
 fn with_daemon(work: impl FnOnce(&Client)) {
     let mut daemon = Daemon::new(PERIOD).unwrap();
     let client = daemon.connect().unwrap();
@@ -120,8 +120,8 @@ fn a_daemon_may_start_without_a_cpu_that_comes_later() {
     });
 }
 
-/// One heartbeat is enough even if no CPU's timer helps, because it advances the virtual time before it records which
-/// CPUs are offline.
+/// A single heartbeat is enough, even without an interrupt by a timer. The heartbeat first advances the virtual time,
+/// and then records the new time for each CPU that is offline. The recorded time is therefore later than the timestamp.
 #[test]
 #[ignore = "takes a CPU offline"]
 fn one_heartbeat_passes_a_cpu_that_is_offline() {

@@ -1,6 +1,6 @@
-//! Tests of the daemon itself, if this machine and user can run one. Each test is alone in its process, because a child
-//! made by fork(2) holds the sockets and locks of all daemons there. Only one test runs at a time, because some keep
-//! all CPUs busy.
+//! Tests of the daemon itself, if this machine supports it and this user may start it. A child made by fork(2) keeps
+//! copies of all sockets and locks of its parent. Each test is therefore alone in its process, so that the child of one
+//! test does not hold the daemon of another test. Only one test runs at a time, because some keep all CPUs busy.
 
 use std::io::PipeWriter;
 use std::os::fd::AsFd;
@@ -77,8 +77,8 @@ fn every_wait_ends_while_all_cpus_are_busy() {
     });
 }
 
-/// The litmus test detects waits that end at once, but not other waits that end too early, because a store buffer is
-/// empty after a microsecond.
+/// The litmus test detects only waits that end at once. Any longer wait passes the test, even if it ends before the
+/// interrupts, because a store buffer is empty after a microsecond.
 #[test]
 fn no_wait_ends_at_once() {
     alone_on_the_machine(|| {

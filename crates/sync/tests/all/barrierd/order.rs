@@ -14,21 +14,22 @@ use crate::common::store_buffers::must_show;
 struct Line(AtomicU64);
 
 /// Number of other stores that a thread makes before it stores the number of its turn. They delay that store. There are
-/// more of them than in `missed_rounds`, because taking a timestamp takes longer than a load.
+/// more of them than in `missed_rounds`: a timestamp takes longer than a load, so the delay must be longer, too.
 const QUEUED: usize = 40;
 const ROUNDS: usize = 10_000;
-/// Maximum number of times that this thread yields its CPU because the other thread has no CPU. If other programs keep
-/// the CPUs busy, each yield takes milliseconds, and the test accepts fewer rounds.
+/// Maximum number of times that this thread yields its CPU to let the other thread run. If other programs keep the CPUs
+/// busy, each yield takes milliseconds. After this many yields, the test ends, even with fewer rounds.
 const YIELDS: usize = 100;
 /// Number of times this thread checks for the other thread's next turn before it yields its CPU.
 const LOOKS: usize = 10_000;
 
-/// Returns the number of rounds in which a timestamp would pass too early.
+/// Returns the number of rounds in which a timestamp counts as passed too early.
 ///
 /// A thread repeatedly stores the number of its turn and takes a timestamp. In each round the caller records an
-/// interrupt, as the kernel's program does, and then reads the number of the turn. A timestamp from before the
-/// interrupt passes too early if its turn is later than the one that the caller read. As in `missed_rounds`, other
-/// stores wait for their cache lines and delay the store of the turn.
+/// interrupt, as the kernel's program does, and then reads the number of the turn. If a timestamp counts as passed
+/// after this interrupt, the caller should have read the turn of this timestamp or a later one. If the caller has read
+/// an earlier turn, the timestamp has passed too early. As in `missed_rounds`, other stores wait for their cache lines
+/// and delay the store of the turn.
 fn rounds_with_an_early_timestamp<T: Copy + PartialEq + Send>(
     fake: &Fake,
     cpu: u32,

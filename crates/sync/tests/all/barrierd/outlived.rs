@@ -14,8 +14,8 @@ fn programs_at(event: &str) -> usize {
     texts.filter(|text| text.contains(&format!("tp_name:\t{event}\n"))).count()
 }
 
-/// The programs that observe idle CPUs, and CPUs that come online, run as long as a client lives. So the data that the
-/// client reads stays true.
+/// Two BPF programs observe idle CPUs, and CPUs that come online. They run as long as a client lives, so the data that
+/// the client reads stays correct after the daemon has ended.
 #[test]
 fn idleness_stays_true_when_the_daemon_is_gone() {
     alone(|| {

@@ -22,8 +22,8 @@ use crate::common::fake_daemon::{Fake, path};
 /// The ID of an ordinary user.
 const OTHER: u32 = 1_234;
 
-/// Returns whether this process can become another user: it needs the privilege, and such a user must exist in its
-/// namespace.
+/// Returns whether this process can become another user. The process needs the privileges of root, and the other user
+/// must exist in its user namespace.
 fn is_root() -> bool {
     let becomes_other = || thread::scope(|scope| scope.spawn(become_other).join().unwrap());
     let is_root = privileges::effective_user() == 0 && becomes_other();
@@ -50,7 +50,8 @@ fn as_other<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Creates a folder for all users, if there are other users.
+/// Creates a folder that all users may use. Returns `None` if this process cannot become another user, or if other
+/// users cannot enter the folder.
 fn folder_for_all() -> Option<TempDir> {
     if !is_root() {
         return None;
@@ -59,7 +60,8 @@ fn folder_for_all() -> Option<TempDir> {
     is_opened_to_others(folder.path()).then_some(folder)
 }
 
-/// Opens the folder to all users. Returns `false` if other users cannot enter the folder for temporary files above it.
+/// Opens the folder to all users. The folder is in the system's folder for temporary files. Returns `false` if other
+/// users cannot enter that folder.
 fn is_opened_to_others(folder: &Path) -> bool {
     fs::set_permissions(folder, Permissions::from_mode(0o777)).unwrap();
     let is_entered = as_other(|| fs::metadata(folder.join(".")).is_ok());
@@ -105,7 +107,7 @@ fn whoever_has_no_number_here_is_not_trusted() {
     });
 }
 
-/// If the user nobody is an ordinary user, it trusts its own daemon.
+/// In the initial user namespace, `nobody` is an ordinary user. A client of this user trusts a daemon of the same user.
 #[test]
 fn nobody_trusts_itself_where_all_have_numbers() {
     alone(|| {

@@ -1,4 +1,5 @@
-//! A check, with the kernel's counters, that a CPU which always runs a program is interrupted before a heavy side ends.
+//! A check that the heavy side of a barrier does not end before a busy CPU was interrupted. The check uses the kernel's
+//! counters of interrupts.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -20,8 +21,8 @@ fn interrupts(cpu: usize) -> Option<u64> {
 }
 
 /// Returns the number of rounds in which `heavy` ended although another CPU was not interrupted. That CPU runs a
-/// program all the time, so a heavy side by the kernel or by barrierd must have no such round. Returns `None`, and
-/// reports the check as left out, if this machine cannot show such an error.
+/// program all the time. If membarrier(2) or barrierd implements the heavy side, the result must therefore be 0.
+/// Returns `None`, and reports the check as left out, if this machine cannot show such an error.
 ///
 /// The thread on the other CPU answers before `heavy` and after it, and makes no system call. If no interrupt was
 /// counted between the two answers, only that thread ran there. An interrupt for another reason hides an error in its

@@ -123,8 +123,8 @@ pub fn at_last() -> Instant {
     Instant::now() + PATIENCE
 }
 
-/// Takes a timestamp, and returns the other CPUs and the timestamp. The CPU of the timestamp counts as passed, and the
-/// thread may run on any CPU, so tests name the other CPUs.
+/// Takes a timestamp. Returns all CPUs except the one on which it was taken, and the timestamp. On its own CPU, a
+/// timestamp has passed at once, so tests use only the other CPUs.
 pub fn other_cpus(fake: &Fake, client: &Client) -> (Vec<u32>, Timestamp) {
     loop {
         let (before, timestamp, after) = (cpus::current(), client.timestamp(), cpus::current());

@@ -6,8 +6,8 @@ use std::thread;
 use ascertain_sys::testing::left_out;
 
 /// Tries up to `tries` times, and fails if the error is never shown. Reports the test as left out if this machine
-/// cannot show the error: on one CPU, or on two CPUs of a virtual machine that are really one CPU. There, even two
-/// sides without any fence miss nothing.
+/// cannot show the error. This is the case with a single CPU, and in a virtual machine whose two CPUs share one real
+/// CPU. On such machines, even two sides without any fence never miss a write.
 pub fn must_show(tries: usize, mut is_shown: impl FnMut() -> bool) {
     if thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1) {
         left_out("there is only one CPU");

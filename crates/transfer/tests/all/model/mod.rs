@@ -47,7 +47,7 @@ const LINKS: [Link; 6] = [
     Link { name: "throttled", sum_bytes_per_s: 5.0 * MB, burst_bytes: 2.0 * MB, ..BASE },
 ];
 
-/// The link of the published claims, with the latency that GOALS.md names. [`NEARER`] has a quarter of this latency.
+/// The link with the latency that GOALS.md names. [`NEARER`] has a quarter of this latency.
 const FAR: Link = Link { name: "far", thinks_s: 0.001, ..BASE };
 const NEARER: Link = Link { name: "nearer", round_trip_s: 0.0125, thinks_s: 0.001, ..BASE };
 
@@ -141,8 +141,9 @@ fn the_choice_is_within_a_tenth_of_the_best_of_a_sweep_and_costs_three_percent()
     }
 }
 
-/// Measures whole transfers, which include a round trip for each new connection. A planner that starts with few
-/// connections opens more of them later, and waiting for a better plan costs more than the plan gains.
+/// Measures whole transfers, which include a round trip for each new connection. If a planner started with few
+/// connections and waited for a better plan, it would have to open more connections later. For these files, this costs
+/// more time than a better plan saves.
 #[test]
 fn a_file_that_is_not_large_takes_a_tenth_longer_than_the_best_of_a_sweep_at_most() {
     for link in LINKS.into_iter().chain([FAR, NEARER]) {
@@ -224,9 +225,9 @@ fn of_two_gigabytes_three_percent_foretell_the_end_and_a_quarter_does_better() {
 }
 
 /// 3 % of the file are 7.68 MB, or 120 KB for each of 64 connections. On the fast link, the probe ends while congestion
-/// windows are still growing. On the lossy link, only about twenty losses occur while windows are open. The throttling
-/// starts when most of the file is transferred. The forecast is then the shortest possible time, and the interval
-/// covers the actual time.
+/// windows are still growing. On the lossy link, only about twenty losses occur while windows are open. On the
+/// throttled link, the throttling starts when most of the file is transferred. For these three links, the forecast is
+/// the shortest possible time, and its interval covers the actual time.
 #[test]
 fn of_a_quarter_of_a_gigabyte_three_percent_say_what_they_can() {
     let seeds = 20;
@@ -357,8 +358,8 @@ fn connections_of_a_near_store_that_are_slow_become_more() {
     assert!(all_s <= 1.25 * best_s, "{all_s} {best_s}");
 }
 
-/// S3 does not accept parts that are small enough for a probe. So as many parts as possible are in flight from the
-/// start.
+/// S3 does not accept parts that are small enough for a probe, so the planner cannot measure the link first. It
+/// therefore starts with as many parts in flight as possible.
 #[test]
 fn blocks_that_must_be_large_are_as_many_as_it_takes() {
     let limits = Limits { min_part_bytes: 5 << 20, max_parts: 10_000, ..room().limits };
@@ -374,7 +375,8 @@ fn blocks_that_must_be_large_are_as_many_as_it_takes() {
 }
 
 /// The first plan is made when most of the first round is complete; later parts correct it. On the fast link, the first
-/// round does not reach the ceiling, so the forecast is the shortest possible time.
+/// round does not reach the ceiling, so the planner does not know it. The forecast is therefore the shortest possible
+/// time.
 #[test]
 fn blocks_that_must_be_large_foretell_the_end_too() {
     let limits = Limits { min_part_bytes: 5 << 20, max_parts: 10_000, ..room().limits };

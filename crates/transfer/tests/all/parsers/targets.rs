@@ -111,8 +111,8 @@ impl Download {
 }
 
 /// Checks that any journal either leads to a correct download, or is refused, and the download can be restarted. In the
-/// text, `TARGET` is replaced by the path of the target. An empty `upload` is completed to the record of a
-/// half-complete download.
+/// text, `TARGET` is replaced by the path of the target. If the text has an empty `upload`, the test adds the record of
+/// a temporary file, so that the text describes a half-complete download.
 pub fn journals(bytes: &[u8]) {
     thread_local!(static DOWNLOAD: Download = Download::new());
     DOWNLOAD.with(|download| {

@@ -174,7 +174,8 @@ fn an_upload_that_can_not_be_given_up_keeps_nobody() {
     assert_eq!(store.count(|call| *call == Call::Abort), 1);
 }
 
-/// If neither side knows a checksum, for example of a plain HTTP server, the object is read again.
+/// If the store reports no checksum, the object is read a second time. An example of such a store is a plain HTTP
+/// server.
 #[test]
 fn what_nobody_has_a_sum_of_is_read_again() {
     let store = Memory { knows_crc64: false, ..Memory::new(ANY) };

@@ -16,7 +16,8 @@ use super::{file, manager, settings, simulate};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Makes all requests that `is_meant` selects fail until `outage` is over, which begins with the first of them.
+/// Makes all requests that `is_meant` selects fail for the time `outage`. This time begins with the first of these
+/// requests.
 fn fail_for(store: &Memory, outage: Duration, is_meant: impl Fn(Call) -> bool + Send + 'static) {
     let mut end = None;
     store.script(move |call, _| {
@@ -39,7 +40,8 @@ fn a_store_that_comes_back_in_time_gets_the_file() {
     assert!(put(Settings { retry_for: 15 * MINUTE, ..settings() }, 10 * MINUTE).unwrap());
 }
 
-/// While other requests succeed, there is no outage. The failing request is repeated until they are done, and longer.
+/// While other requests succeed, there is no outage. The failing request is repeated as long as other requests succeed,
+/// and after that for the usual time for retries.
 #[test]
 fn any_success_ends_an_outage() {
     let (_folder, path, content) = file(3_000_000);
@@ -146,7 +148,8 @@ fn only_a_commit_may_be_silent_for_longer() {
     });
 }
 
-/// No server listens at the address. A limit on retries ends the transfer before the time is over.
+/// No server listens at the address. A limit on the number of retries ends the transfer before the time for retries is
+/// over.
 #[test]
 fn retries_and_time_are_both_limits() {
     let (_folder, path, _) = file(1000);

@@ -14,7 +14,8 @@ use super::memory::{ANY, Call, Fault, Memory, Path};
 use super::whole::S3;
 use super::{file, manager, settings, simulate};
 
-/// The time that follows from the bandwidth limit is only the shortest possible one, so a forecast must be longer.
+/// The bandwidth limit determines the shortest possible time. The forecast must be longer, because the round trips also
+/// take time.
 #[test]
 fn a_plan_under_a_limit_leaves_time_for_what_is_not_limited() {
     let (_folder, path, content) = file(8_000_000);
@@ -82,7 +83,8 @@ fn connections_are_made_while_a_store_that_is_far_away_is_asked() {
     }
 }
 
-/// Reading back uses many connections, because a late answer counts as a high latency.
+/// After an upload, the object is read back to verify it. The first answer is late, so the store counts as one with a
+/// high latency, and the object is read over many connections.
 #[test]
 fn what_is_read_back_from_far_away_comes_over_many_connections() {
     let (_folder, path, _) = file(3_000_000);

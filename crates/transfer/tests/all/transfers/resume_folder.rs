@@ -233,8 +233,8 @@ fn a_target_that_is_gone_is_transferred_again() {
     }
 }
 
-/// The process was killed while downloads waited until they are on the disk. Their bytes have arrived, but they have no
-/// names yet.
+/// The process was killed while two downloads were waiting to be written to the disk. All of their bytes have arrived,
+/// but the files still have their temporary names.
 #[test]
 fn a_file_that_waited_for_the_disk_is_not_fetched_again() {
     let interrupted = Interrupted::new(Way::Get);

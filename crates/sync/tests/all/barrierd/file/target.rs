@@ -13,9 +13,10 @@ use super::fake_daemon::Fake;
 /// Checks that a client either refuses the memory with a reason, or reads it. It must not fail or wait, and a CPU out
 /// of range must never pass.
 ///
-/// The memory is that of a daemon that has just started, with changes. The first two bytes of the input are numbers of
-/// words: the page and the map each lack that many words at their end. Each following ten bytes are one change: two
-/// bytes for the place of a word, then its new value. An even place is in the page, and an odd one is in the map.
+/// The memory is that of a daemon that has just started, with changes. It has two parts, the page and the map. The
+/// first two bytes of the input are the numbers of words that are missing at the ends of these parts. Each following
+/// ten bytes are one change: two bytes for the place of a word, then its new value. An even place is in the page, and
+/// an odd one is in the map.
 pub fn barrierd_file(bytes: &[u8]) {
     thread_local!(static FAKE: Fake = Fake::new());
     FAKE.with(|fake| read(fake, bytes));
