@@ -162,7 +162,7 @@ impl ObjectDownload<'_> {
         // A failure is no reason to give up. All parts are then fetched again.
         let sums = manager.or_stopped(self.from.store.part_sums(meta, &mut attempt)).await?.unwrap_or_default();
         let bytes = sums.iter().fold(0, |sum: u64, (bytes, _)| sum.saturating_add(*bytes));
-        if bytes != meta.bytes || meta.crc64 != Some(crc64_of_blocks(sums.iter().copied())) {
+        if sums.len() < 2 || bytes != meta.bytes || meta.crc64 != Some(crc64_of_blocks(sums.iter().copied())) {
             return Ok(Vec::new());
         }
         let (mut start, mut wrong) = (0, Vec::new());
