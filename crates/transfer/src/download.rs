@@ -278,7 +278,9 @@ impl<'a> ObjectDownload<'a> {
                 self.result.repaired.push(RepairedRange { offset: 0, bytes });
             }
         }
-        permission.into_iter().for_each(|permission| permission.complete(&requests.last().copied().unwrap_or_default()));
+        permission
+            .into_iter()
+            .for_each(|permission| permission.complete(&requests.last().copied().unwrap_or_default()));
         (self.result.parts, self.result.requests) = (requests.len() as u64, RequestSummary::new(&requests));
         Ok(draft)
     }

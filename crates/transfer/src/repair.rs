@@ -120,8 +120,9 @@ impl ObjectDownload<'_> {
         let (manager, from) = (self.manager, self.from);
         let parts = self.parts_on_disk(target, &scheduler.parts).await?;
         let wrong = self.wrong_ranges(target).await?;
-        let is_suspect =
-            |part: Part| wrong.is_empty() || wrong.iter().any(|range| part.offset < range.end && range.start < part.end());
+        let is_suspect = |part: Part| {
+            wrong.is_empty() || wrong.iter().any(|range| part.offset < range.end && range.start < part.end())
+        };
         let mut again = parts.clone();
         again.recheck(|part, _| !is_suspect(part));
         let is_right = expected.fit(&parts);

@@ -245,7 +245,8 @@ fn changed_bytes_are_noticed_by_whom_it_says() {
         assert_eq!((got.repaired.len() as u64, got.requests.retries.corrupted), expected, "{dialect:?}");
         if is_repaired {
             let sum = if dialect == Dialect::S3 { "CRC-64" } else { "CRC-32C" };
-            let is_said = |said: &str| ["the stored object", sum, "the download"].iter().all(|word| said.contains(word));
+            let is_said =
+                |said: &str| ["the stored object", sum, "the download"].iter().all(|word| said.contains(word));
             // The bytes of a stream can't be taken back.
             fault();
             let got = run(manager(settings()).get_stream(&place(&running), &mut std::io::sink()));
