@@ -237,6 +237,9 @@ pub fn transfer(request: &TransferRequest, options: &TransferOptions) -> anyhow:
                 if let Some(reason) = &result.restart_reason {
                     output::note(&format!("note: {}: started from the beginning, because {reason}", result.address));
                 }
+                if let Some(repair) = result.repair_note() {
+                    output::note(&format!("note: {}: {repair}", result.address));
+                }
                 continue;
             }
         }

@@ -40,7 +40,7 @@ impl Serialize for File<'_> {
         let result = self.0;
         let transferred = Some(result).filter(|result| result.is_transferred());
         let error = if let TransferStatus::Failed(error) = &result.status { Some(error.to_string()) } else { None };
-        let mut fields = serializer.serialize_struct("File", 13)?;
+        let mut fields = serializer.serialize_struct("File", 14)?;
         fields.serialize_field("path", &result.path.display().to_string())?;
         fields.serialize_field("name", &result.address)?;
         fields.serialize_field("bytes", &result.bytes)?;
@@ -49,6 +49,9 @@ impl Serialize for File<'_> {
         fields.serialize_field("resumed_bytes", &transferred.map(|result| result.resumed_bytes))?;
         if let Some(reason) = transferred.and_then(|result| result.restart_reason.as_ref()) {
             fields.serialize_field("begun_anew", reason)?;
+        }
+        if let Some(repaired) = transferred.map(|result| &result.repaired).filter(|repaired| !repaired.is_empty()) {
+            fields.serialize_field("repaired", repaired)?;
         }
         fields.serialize_field("blocks", &transferred.map(|result| result.parts))?;
         fields.serialize_field("elapsed_s", &transferred.map(|result| result.elapsed_s))?;
@@ -260,8 +263,8 @@ fn lines(result: &TransferResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use ascertain_transfer::Error;
     use ascertain_transfer::model::{Link, Shape};
+    use ascertain_transfer::{Error, RepairedRange};
 
     use super::*;
 
@@ -386,6 +389,12 @@ mod tests {
         }
         assert_eq!(transferred["plan"].as_object().unwrap().len(), 10);
         assert_eq!(transferred["requests"]["retried"]["slow_down"], 0);
+        assert!(transferred.get("repaired").is_none());
+        let repaired = vec![RepairedRange { offset: 8, bytes: 4 }];
+        let results = [TransferResult { repaired, ..self::transferred() }];
+        let json = TransferReport::new(Direction::Get, false, &results, Duration::from_secs(1)).json();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["files"][0]["repaired"], serde_json::json!([{"offset": 8, "bytes": 4}]));
     }
 
     #[test]

@@ -212,6 +212,18 @@ impl RangeWriter {
     }
 }
 
+/// Reads a range of a file, and returns a writer with its checksums. Needs no more memory than [`STEP_BYTES`].
+pub(crate) fn read_sums(file: &File, range: Range<u64>, needs_crc32c: bool) -> io::Result<RangeWriter> {
+    let mut sums = RangeWriter::nowhere(range.clone()).with_crc32c(needs_crc32c);
+    let mut step = vec![0; STEP_BYTES.min(length(&range))];
+    while sums.left() > 0 {
+        let bytes = step.len().min(sums.left());
+        file.read_exact_at(&mut step[..bytes], range.end - sums.left() as u64)?;
+        sums.add(&step[..bytes]).map_err(io::Error::other)?;
+    }
+    Ok(sums)
+}
+
 fn length(range: &Range<u64>) -> usize {
     usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
 }
@@ -221,7 +233,7 @@ impl TargetFile {
         Self { file, path, error: OnceLock::new() }
     }
 
-    fn write(&self, bytes: &[u8], at: u64) -> Result<(), Failure> {
+    pub fn write(&self, bytes: &[u8], at: u64) -> Result<(), Failure> {
         wait_for_disk(|| self.file.write_all_at(bytes, at)).map_err(|error| {
             let failure = file_failure("can't write", &self.path, &error);
             let _ = self.error.set(error);

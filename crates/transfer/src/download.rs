@@ -22,8 +22,9 @@ use crate::model::{Planner, WHOLE_BYTES};
 use crate::names::{beneath, shown};
 use crate::part::{Fetcher, Sink};
 use crate::plan::{Listing, PlannedFile};
-use crate::pool::Wanted;
-use crate::result::{RequestStats, RequestSummary, TransferResult, TransferStatus};
+use crate::pool::{Permission, Wanted};
+use crate::repair::ExpectedSums;
+use crate::result::{RepairedRange, RequestStats, RequestSummary, TransferResult, TransferStatus};
 use crate::scheduler::Scheduler;
 use crate::source::Source;
 use crate::store::{Attempt, Failure, Kind, Limits, ObjectMeta, StoreLocation, check_room};
@@ -37,7 +38,7 @@ pub(crate) const RANGES: Limits =
 pub(crate) struct ObjectDownload<'a> {
     pub manager: &'a TransferManager,
     pub from: &'a Location,
-    meta: ObjectMeta,
+    pub meta: ObjectMeta,
     latency_s: f64,
     /// `true` if `meta` is from a list, which contains no checksums.
     is_listed: bool,
@@ -262,48 +263,60 @@ impl<'a> ObjectDownload<'a> {
         };
         let cant_write = |error| Error::file("can't write", path)(error);
         let draft = Draft::create_in(&target.folder, &target.name).map_err(cant_write)?;
-        let mut stats = RequestStats::default();
+        let mut requests = Vec::new();
+        self.result.crc64 = Some(crc64(&[]));
         if bytes > 0 {
-            let _memory = manager.gate.admit(bytes).await?;
             let file = Arc::new(TargetFile::new(draft.file().try_clone().map_err(cant_write)?, path.clone()));
-            let request = || async {
-                let mut attempt = Attempt::default();
-                let into = RangeWriter::in_file(&file, 0..bytes).with_crc32c(true);
-                let fetched = from.store.get_whole(&self.meta, into, &mut attempt).await;
-                (fetched.and_then(|(into, meta)| self.check_whole(into, meta)), attempt)
-            };
-            let fetch = || manager.gate.retry.run(bytes, Kind::Transient(None), request);
-            let fetched = async {
-                match &permission {
-                    Some(permission) => permission.hedge(&manager.gate.retry, fetch(), fetch()).await,
-                    None => fetch().await.map(|fetched| (fetched, false)),
+            let first_difference = self.fetch_once(&file, permission.as_ref(), &mut requests).await?;
+            if first_difference.is_some() {
+                let first = self.result.crc64;
+                if let Some(difference) = self.fetch_once(&file, permission.as_ref(), &mut requests).await? {
+                    let bytes = if self.result.crc64 == first { "the same bytes" } else { "different bytes" };
+                    let message = format!("{}: {difference}; it arrived twice, with {bytes}", from.address);
+                    return Err(Error::Corrupted(message));
                 }
-            };
-            let fetched = manager.or_stopped(manager.gently(from, fetched)).await?;
-            let (((crc64, meta), fetched), is_hedged) = fetched.map_err(|failure| file.error(failure))?;
-            stats = if is_hedged { fetched.hedged() } else { fetched };
-            (self.result.crc64, self.meta) = (Some(crc64), meta);
-        } else {
-            self.result.crc64 = Some(crc64(&[]));
+                self.result.repaired.push(RepairedRange { offset: 0, bytes });
+            }
         }
-        permission.into_iter().for_each(|permission| permission.complete(&stats));
-        (self.result.parts, self.result.requests) = (u64::from(bytes > 0), RequestSummary::new(&[stats]));
+        permission
+            .into_iter()
+            .for_each(|permission| permission.complete(&requests.last().copied().unwrap_or_default()));
+        (self.result.parts, self.result.requests) = (requests.len() as u64, RequestSummary::new(&requests));
         Ok(draft)
     }
 
-    /// Compares the checksums of a whole object with those in the answer. Returns the CRC-64 of the bytes, and the
-    /// description of the object. If the checksums differ, returns a failure, and the object is fetched again.
-    fn check_whole(&self, into: RangeWriter, meta: ObjectMeta) -> Result<(u64, ObjectMeta), Failure> {
-        let into = into.whole()?;
-        let (crc64, crc32c) = (into.crc64(), into.crc32c());
-        let is_same = meta.crc64.is_none_or(|theirs| theirs == crc64)
-            && meta.crc32c.zip(crc32c).is_none_or(|(theirs, ours)| theirs == ours);
-        if is_same {
-            return Ok((crc64, meta));
-        }
-        let message =
-            format!("{}: the checksum of the stored object differs from that of the download", self.from.address);
-        Err(Failure::new(Kind::Corrupted, message))
+    /// Fetches a whole object into `file` with one request, and adds its statistics to `requests`. If the checksum of the
+    /// bytes differs from that of the object, returns a description of the difference.
+    async fn fetch_once(
+        &mut self,
+        file: &Arc<TargetFile>,
+        permission: Option<&Permission>,
+        requests: &mut Vec<RequestStats>,
+    ) -> Result<Option<String>> {
+        let (manager, from, bytes) = (self.manager, self.from, self.meta.bytes);
+        let _memory = manager.gate.admit(bytes).await?;
+        let request = || async {
+            let mut attempt = Attempt::default();
+            let into = RangeWriter::in_file(file, 0..bytes).with_crc32c(true);
+            let fetched = from.store.get_whole(&self.meta, into, &mut attempt).await;
+            (fetched.and_then(|(into, meta)| Ok((into.whole()?, meta))), attempt)
+        };
+        let fetch = || manager.gate.retry.run(bytes, Kind::Transient(None), request);
+        let fetched = async {
+            match permission {
+                Some(permission) => permission.hedge(&manager.gate.retry, fetch(), fetch()).await,
+                None => fetch().await.map(|fetched| (fetched, false)),
+            }
+        };
+        let fetched = manager.or_stopped(manager.gently(from, fetched)).await?;
+        let (((sums, meta), stats), is_hedged) = fetched.map_err(|failure| file.error(failure))?;
+        let mut stats = if is_hedged { stats.hedged() } else { stats };
+        let [stored, came, _] = DOWNLOAD_WORDS;
+        let difference = ExpectedSums::stored(&meta).difference(sums.crc64(), sums.crc32c(), stored, came);
+        stats.retries.corrupted += u64::from(difference.is_some());
+        requests.push(stats);
+        (self.result.crc64, self.meta) = (Some(sums.crc64()), meta);
+        Ok(difference)
     }
 
     async fn write_to(mut self, out: &mut (dyn Write + Send)) -> Result<TransferResult> {
@@ -402,21 +415,42 @@ impl<'a> ObjectDownload<'a> {
         Scheduler::new(manager, permits, RANGES, bytes, parts, journal)
     }
 
-    /// Fetches the missing parts into `sink`, and verifies the checksum of the whole file.
+    /// Fetches the missing parts into `sink`, and verifies the checksum of the whole file. Repairs a file in which some
+    /// bytes are wrong.
     async fn fetch(&mut self, sink: Sink<'_>, scheduler: &mut Scheduler<'_>) -> Result<()> {
-        let (manager, from, meta) = (self.manager, self.from, &self.meta);
-        let mut fetcher = Fetcher::new(from, meta, sink, manager.gate.clone());
+        let (manager, from) = (self.manager, self.from);
+        let target = if let Sink::File(target) = &sink { Some(Arc::clone(target)) } else { None };
+        let mut fetcher = Fetcher::new(from, &self.meta, sink, manager.gate.clone());
         manager.gently(from, scheduler.run(&mut fetcher, &*manager.observer, &from.name)).await?;
         scheduler.report(&mut self.result);
         self.result.elapsed_s = self.began.elapsed().as_secs_f64();
-        if let (Some(theirs), Some(ours)) = (meta.crc32c, scheduler.parts.crc32c())
-            && theirs != ours
-        {
-            let ([stored, came, _], address) = (DOWNLOAD_WORDS, &from.address);
-            let message = format!("{address}: {stored} has the CRC-32C {theirs:08x}, but {came} has {ours:08x}");
-            return Err(Error::Corrupted(message));
+        let ([stored, came, again], parts) = (DOWNLOAD_WORDS, &scheduler.parts);
+        let expected = ExpectedSums::stored(&self.meta);
+        if let Some(difference) = expected.difference(parts.crc64(), parts.crc32c(), stored, came) {
+            let message = format!("{}: {difference}", from.address);
+            // Bytes that are in a stream can't be taken back.
+            let Some(target) = &target else { return Err(Error::Corrupted(message)) };
+            let repair = self.repair(target, scheduler, expected).await?;
+            if !repair.is_right {
+                return Err(Error::Corrupted(format!("{message}; {}", repair.finding())));
+            }
+            self.result.repaired = repair.replaced;
+            self.result.elapsed_s = self.began.elapsed().as_secs_f64();
         }
-        manager.verify(from, meta, &mut self.result, DOWNLOAD_WORDS).await
+        let Some(target) = target.filter(|_| manager.settings.verify) else {
+            return manager.verify(from, &self.meta, &mut self.result, DOWNLOAD_WORDS).await;
+        };
+        let expected = manager.read_again(from, &self.meta, self.result.bytes, DOWNLOAD_WORDS).await?;
+        if let Some(difference) = expected.difference(scheduler.parts.crc64(), None, again, came) {
+            let repair = self.repair(&target, scheduler, expected).await?;
+            // If the ranges arrive a third time as they arrived first, the second download was damaged.
+            if !repair.is_right && !repair.replaced.is_empty() {
+                return Err(Error::Corrupted(format!("{}: {difference}; {}", from.address, repair.finding())));
+            }
+            self.result.repaired.extend(repair.replaced);
+        }
+        self.result.verified = true;
+        Ok(())
     }
 }
 

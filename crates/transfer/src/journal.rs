@@ -78,10 +78,26 @@ pub(crate) struct PartReceipt {
 }
 
 /// The parts of a file, by index. A part has a receipt if it was transferred.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct PartList(BTreeMap<usize, (Part, Option<PartReceipt>)>);
 
+impl Part {
+    /// Returns the offset of the first byte after the part.
+    pub fn end(self) -> u64 {
+        self.offset + self.bytes
+    }
+}
+
 impl PartList {
+    pub fn iter(&self) -> impl Iterator<Item = Part> {
+        self.0.values().map(|(part, _)| *part)
+    }
+
+    /// Returns the part `index` and its receipt; `None` if it was not transferred.
+    pub fn get(&self, index: usize) -> Option<(Part, &PartReceipt)> {
+        self.0.get(&index).and_then(|(part, receipt)| Some((*part, receipt.as_ref()?)))
+    }
+
     /// Adds a part, without a receipt, before its first or repeated transfer.
     pub fn start(&mut self, part: Part) {
         self.0.insert(part.index, (part, None));

@@ -43,6 +43,8 @@ mod publisher;
 #[cfg(feature = "stores")]
 mod rate_limit;
 #[cfg(feature = "stores")]
+mod repair;
+#[cfg(feature = "stores")]
 mod result;
 #[cfg(feature = "stores")]
 mod retry;
@@ -82,7 +84,9 @@ pub use {
     names::{Filter, content_type, shown},
     pattern::Pattern,
     plan::Selection,
-    result::{Observer, Outage, Progress, RequestSummary, RetryCounts, Spread, TransferResult, TransferStatus},
+    result::{
+        Observer, Outage, Progress, RepairedRange, RequestSummary, RetryCounts, Spread, TransferResult, TransferStatus,
+    },
     run::{Direction, STANDARD, TransferRequest, run},
     store::{
         Attempt, Attributes, ByteStream, Environment, Failure, Kind, Limits, Local, ObjectMeta, Options, PartBody,

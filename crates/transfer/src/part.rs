@@ -27,10 +27,14 @@ pub(crate) trait PartWork: Send {
     /// Returns a future that transfers the part.
     fn start(&self, part: Part) -> BoxFuture<'static, Result<PartOutput>>;
 
-    /// Receives the bytes of the transferred part `_index`, for a stream that takes the parts in order. Does nothing by
-    /// default.
+    /// Receives the bytes of the transferred part `_index`, if they are kept in memory. Does nothing by default.
     fn deliver(&mut self, _index: usize, _held: Option<HeldPart>) -> Result<()> {
         Ok(())
+    }
+
+    /// Returns whether the rest of the parts need not be transferred.
+    fn is_complete(&self) -> bool {
+        false
     }
 }
 
@@ -139,12 +143,14 @@ pub(crate) enum Sink<'a> {
         /// Parts, by index, that wait in memory because an earlier part of the stream is still missing.
         waiting: BTreeMap<usize, HeldPart>,
     },
+    /// [`PartWork::deliver`] receives the bytes of each part.
+    Memory,
     Nowhere,
 }
 
 /// The bytes of a part in memory. They count towards the memory limit until they are delivered to the stream.
 pub(crate) struct HeldPart {
-    body: PartBody,
+    pub body: PartBody,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -165,7 +171,7 @@ impl<'a> Fetcher<'a> {
 impl PartWork for Fetcher<'_> {
     fn start(&self, part: Part) -> BoxFuture<'static, Result<PartOutput>> {
         let (store, meta, gate) = (Arc::clone(&self.store), Arc::clone(&self.meta), self.gate.clone());
-        let is_held = matches!(self.sink, Sink::InOrder { .. });
+        let is_held = matches!(self.sink, Sink::InOrder { .. } | Sink::Memory);
         let target = if let Sink::File(target) = &self.sink { Some(Arc::clone(target)) } else { None };
         Box::pin(async move {
             let permit = gate.admit(part.bytes).await?;

@@ -1,5 +1,6 @@
 //! The results and the progress of transfers.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -25,6 +26,8 @@ pub struct TransferResult {
     pub resumed_bytes: u64,
     /// The reason why an earlier attempt could not be resumed; `None` if there was no such attempt, or it was resumed.
     pub restart_reason: Option<String>,
+    /// The ranges of a download that had wrong bytes, and were fetched again.
+    pub repaired: Vec<RepairedRange>,
     /// Number of requests that carried the file's bytes in this attempt.
     pub parts: u64,
     /// Duration of the transfer in seconds. The time to read the object back for verification is excluded.
@@ -69,6 +72,41 @@ impl TransferResult {
     #[must_use]
     pub fn is_transferred(&self) -> bool {
         matches!(self.status, TransferStatus::Transferred)
+    }
+
+    /// Returns the note about damaged ranges; `None` if there were none: "bytes 8388608-16777215 arrived damaged, and
+    /// were fetched again".
+    #[must_use]
+    pub fn repair_note(&self) -> Option<String> {
+        let is_needed = !self.repaired.is_empty();
+        is_needed.then(|| format!("{} arrived damaged, and were fetched again", ranges_text(&self.repaired)))
+    }
+}
+
+/// A range of a download that had wrong bytes, and was fetched again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RepairedRange {
+    /// Offset of the first byte of the range.
+    pub offset: u64,
+    /// Size of the range in bytes.
+    pub bytes: u64,
+}
+
+impl From<Range<u64>> for RepairedRange {
+    fn from(Range { start, end }: Range<u64>) -> Self {
+        Self { offset: start, bytes: end - start }
+    }
+}
+
+/// Returns ranges in words: "bytes 0-99, 200-299 and 4 further ranges".
+pub(crate) fn ranges_text(ranges: &[RepairedRange]) -> String {
+    const SHOWN: usize = 3;
+    let range = |RepairedRange { offset, bytes }: &RepairedRange| format!("{offset}-{}", offset + bytes - 1);
+    let shown = ranges.iter().take(SHOWN).map(range).collect::<Vec<_>>().join(", ");
+    match ranges.len().saturating_sub(SHOWN) {
+        0 => format!("bytes {shown}"),
+        1 => format!("bytes {shown} and another range"),
+        more => format!("bytes {shown} and {more} further ranges"),
     }
 }
 

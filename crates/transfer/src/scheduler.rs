@@ -118,7 +118,21 @@ impl<'a> Scheduler<'a> {
                 forecast: forecast.as_ref(),
                 files: None,
             });
+            if work.is_complete() {
+                return Ok(());
+            }
         }
+    }
+
+    /// Returns the state for transferring the parts in `parts` that have no receipt, under the same limits.
+    pub fn again(&self, parts: PartList) -> Self {
+        let permits = Arc::clone(&self.permits);
+        Self::new(self.manager, permits, self.limits, self.bytes, parts, Journal::default())
+    }
+
+    /// Adds the requests of another transfer of the same file to the statistics.
+    pub fn add_requests(&mut self, other: Self) {
+        self.requests.extend(other.requests);
     }
 
     /// Copies the statistics of the transfer to its result.

@@ -106,6 +106,12 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok((self.get_range(of, into, attempt).await?, of.clone()))
     }
 
+    /// Returns the size and the CRC-64/NVME of each part of the upload that created an object, in the order of the
+    /// object. The list is empty if the store does not keep them. They show which bytes of a damaged download are wrong.
+    async fn part_sums(&self, _of: &ObjectMeta, _attempt: &mut Attempt) -> Result<Vec<(u64, u64)>> {
+        Ok(Vec::new())
+    }
+
     /// Requests a whole object whose length is known only at its end ([`Kind::Unsized`]). Returns the object's
     /// metadata, and a stream of its bytes.
     async fn open_stream(&self, name: &str, _attempt: &mut Attempt) -> Result<(ObjectMeta, Box<dyn ByteStream>)> {

@@ -11,6 +11,7 @@ use crate::location::Location;
 use crate::manager::TransferManager;
 use crate::part::{Fetcher, Sink};
 use crate::pool::FileRequests;
+use crate::repair::ExpectedSums;
 use crate::result::TransferResult;
 use crate::scheduler::Scheduler;
 use crate::store::ObjectMeta;
@@ -31,27 +32,42 @@ impl TransferManager {
         [stored, ours, again]: Words,
     ) -> Result<()> {
         let Some(crc64) = result.crc64 else { return Ok(()) };
-        let address = &object.address;
-        let differs = |theirs: u64, what: &str| {
-            Error::Corrupted(format!("{address}: {what} has the CRC-64 {theirs:016x}, but {ours} has {crc64:016x}"))
+        let check = |expected: ExpectedSums, what| {
+            let difference = expected.difference(crc64, None, what, ours);
+            difference.map_or(Ok(()), |difference| Err(Error::Corrupted(format!("{}: {difference}", object.address))))
         };
-        if let Some(theirs) = meta.crc64.filter(|theirs| *theirs != crc64) {
-            return Err(differs(theirs, stored));
-        }
+        check(ExpectedSums::stored(meta), stored)?;
         if self.settings.verify {
-            let (there, latency_s) = self.head(object).await?;
-            let there = there.unwrap_or_else(|| meta.clone());
-            if there.bytes != result.bytes {
-                let message = format!("{address}: {again} has {} bytes, but {ours} has {}", there.bytes, result.bytes);
-                return Err(Error::Corrupted(message));
+            let read = || self.read_again(object, meta, result.bytes, [stored, ours, again]);
+            let mut expected = read().await?;
+            if check(expected, again).is_err() {
+                // The bytes may have been damaged on the way back.
+                expected = read().await?;
             }
-            let read = self.read_back(object, &there, latency_s).await?;
-            if read != crc64 {
-                return Err(differs(read, again));
-            }
+            check(expected, again)?;
             result.verified = true;
         }
         Ok(())
+    }
+
+    /// Reads an object of `bytes` bytes a second time, and returns the checksum of its bytes. Fails if the object has
+    /// another size now.
+    pub(crate) async fn read_again(
+        &self,
+        object: &Location,
+        meta: &ObjectMeta,
+        bytes: u64,
+        [_, ours, again]: Words,
+    ) -> Result<ExpectedSums> {
+        let (there, latency_s) = self.head(object).await?;
+        let there = there.unwrap_or_else(|| meta.clone());
+        if there.bytes != bytes {
+            let (address, there_bytes) = (&object.address, there.bytes);
+            let message = format!("{address}: {again} has {there_bytes} bytes, but {ours} has {bytes}");
+            return Err(Error::Corrupted(message));
+        }
+        let crc64 = self.read_back(object, &there, latency_s).await?;
+        Ok(ExpectedSums { crc64: Some(crc64), crc32c: None })
     }
 
     /// Reads an object from the store, and returns the CRC-64 of its bytes.

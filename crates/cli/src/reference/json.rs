@@ -121,6 +121,12 @@ const SCHEMAS: &[Schema] = &[
             ("files[].error", "string or null", "The reason of a failure."),
             ("files[].resumed_bytes", "number or null", "The bytes that an earlier attempt had transferred."),
             ("files[].begun_anew", "string", "The reason why an earlier attempt was not resumed; left out otherwise."),
+            (
+                "files[].repaired[].offset",
+                "number",
+                "The offset of a range that arrived damaged and was fetched again. `repaired` is left out if there is none.",
+            ),
+            ("files[].repaired[].bytes", "number", "The size of this range in bytes."),
             ("files[].blocks", "number or null", "The number of parts."),
             ("files[].elapsed_s", "number or null", "The time that it took."),
             ("files[].crc64", "string or null", "The CRC-64/NVME of the file, in hexadecimal."),

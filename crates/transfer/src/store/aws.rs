@@ -152,7 +152,8 @@ impl Finder<'_> {
             let name = profile.name();
             let way = format!("eval \"$(aws configure export-credentials --profile {name} --format env)\"");
             return Err(Failure::denied(format!(
-                "{place} uses mfa_serial, which is not supported because it needs an input; run {way}"
+                "{place} in ~/.aws contains mfa_serial, which is not supported because it needs the input of a code; run \
+                 {way}, and then name no profile"
             )));
         }
         let credentials = match (profile.get("source_profile"), profile.get("credential_source")) {

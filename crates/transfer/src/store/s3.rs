@@ -125,6 +125,26 @@ impl Store for Bucket {
         Ok((response.fill(into, attempt).await?, meta))
     }
 
+    async fn part_sums(&self, of: &ObjectMeta, attempt: &mut Attempt) -> Result<Vec<(u64, u64)>> {
+        let (mut sums, mut marker) = (Vec::new(), 0);
+        loop {
+            let headers = vec![
+                ("x-amz-object-attributes", "ObjectParts".into()),
+                ("x-amz-part-number-marker", marker.to_string()),
+            ];
+            let call = Call { name: &of.name, query: &[("attributes", "")], headers, ..Call::default() };
+            let (_, text) = self.client.send_for_text(call, attempt).await?;
+            let ObjectAttributes { parts } = self.client.parse(&of.name, &text)?;
+            let Some(ObjectParts { parts, is_truncated, next_part_number_marker: next }) = parts else { break };
+            sums.extend(parts.iter().filter_map(|part| Some((part.size, decoded(part.checksum.as_deref()?)?))));
+            if !is_truncated || !(marker + 1..=self.limits().max_parts as u64).contains(&next) {
+                break;
+            }
+            marker = next;
+        }
+        Ok(sums)
+    }
+
     async fn put(&self, name: &str, body: PartBody, options: &PutOptions, attempt: &mut Attempt) -> Result<ObjectMeta> {
         let sum = self.sum(name, &body)?;
         let mut headers = vec![self.dialect.header(&sum)];
@@ -263,6 +283,31 @@ struct Initiated {
 struct Completed {
     #[serde(rename = "ETag")]
     etag: String,
+    #[serde(rename = "ChecksumCRC64NVME")]
+    checksum: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ObjectAttributes {
+    #[serde(rename = "ObjectParts")]
+    parts: Option<ObjectParts>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ObjectParts {
+    #[serde(rename = "Part", default)]
+    parts: Vec<ObjectPart>,
+    #[serde(default)]
+    is_truncated: bool,
+    #[serde(default)]
+    next_part_number_marker: u64,
+}
+
+#[derive(Deserialize)]
+struct ObjectPart {
+    #[serde(rename = "Size")]
+    size: u64,
     #[serde(rename = "ChecksumCRC64NVME")]
     checksum: Option<String>,
 }

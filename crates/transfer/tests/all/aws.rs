@@ -198,7 +198,11 @@ fn a_role_that_can_not_be_assumed_is_explained() {
         ("empty", "the profile nothing, the source_profile of the profile empty, has no credentials"),
         ("a", "the profile b is a source of its own source_profile a"),
         ("alone", "the source_profile of the profile alone, has no credentials"),
-        ("mfa", "aws configure export-credentials --profile mfa"),
+        ("mfa", "the profile mfa in ~/.aws contains mfa_serial, which is not supported"),
+        (
+            "mfa",
+            "; run eval \"$(aws configure export-credentials --profile mfa --format env)\", and then name no profile",
+        ),
         ("odd", "unknown credential_source Moon; expected Environment"),
         ("env", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         ("ecs", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI is not set"),

@@ -77,6 +77,18 @@ async fn keeps_metadata(found: &Location) {
     }
 }
 
+/// Tests that the store keeps the checksums of the parts that [`suite`] has uploaded. They show which bytes of a damaged
+/// download are wrong.
+async fn keeps_part_sums(found: &Location) {
+    let mut seen = Attempt::default();
+    let head = found.store.head("whole", &mut seen).await.unwrap().unwrap();
+    let content = bytes((10 << 20) + 77);
+    let sums = content.chunks(5 << 20).map(|part| (part.len() as u64, ascertain_transfer::crc64(part)));
+    assert_eq!(found.store.part_sums(&head, &mut seen).await.unwrap(), sums.collect::<Vec<_>>());
+    let single = found.store.head("kept", &mut seen).await.unwrap().unwrap();
+    assert!(found.store.part_sums(&single, &mut seen).await.unwrap().len() <= 1);
+}
+
 /// Checks that a wrong key, or a missing bucket, leads to a failure of this kind, which concerns the whole store.
 async fn fails(found: &Location, kind: Kind) {
     let mut seen = Attempt::default();
@@ -133,6 +145,7 @@ fn minio_does_it() {
     let found = open("s3://bucket/", &options(url.clone(), keys("minioadmin"))).unwrap();
     run(suite(&found, true));
     run(keeps_metadata(&found));
+    run(keeps_part_sums(&found));
     let old = Options { environment: old(keys("minioadmin")), ..options(url.clone(), keys("")) };
     run(suite(&open("s3://old/", &old).unwrap(), false));
     run(fails(&open("s3://bucket/", &options(url.clone(), keys("another"))).unwrap(), Kind::Denied));

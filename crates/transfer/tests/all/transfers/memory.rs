@@ -79,6 +79,8 @@ pub struct Memory {
     pub script: Arc<Mutex<Script>>,
     pub limits: Limits,
     pub knows_crc64: bool,
+    /// The sizes and checksums of the parts of each object's upload; empty if the store does not keep them.
+    pub part_sums: Vec<(u64, u64)>,
     /// `true` if objects have an ETag, which changes when they change.
     pub identifies: bool,
     /// The path to the store; `None` for answers without delay.
@@ -110,7 +112,7 @@ impl Memory {
         };
         let script: Script = Box::new(|_, _| None);
         let (state, script) = (Arc::new(Mutex::new(state)), Arc::new(Mutex::new(script)));
-        Self { state, script, limits, knows_crc64: true, identifies: true, path: None }
+        Self { state, script, limits, knows_crc64: true, part_sums: Vec::new(), identifies: true, path: None }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
@@ -288,6 +290,10 @@ impl Store for Memory {
         let done = self.perform((Call::Get(range.start), bytes), seen, get).await;
         self.lock().under_way.0 -= bytes;
         done
+    }
+
+    async fn part_sums(&self, _of: &ObjectMeta, _seen: &mut Attempt) -> Result<Vec<(u64, u64)>, Failure> {
+        Ok(self.part_sums.clone())
     }
 
     async fn put(

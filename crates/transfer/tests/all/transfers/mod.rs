@@ -7,6 +7,7 @@ mod many;
 mod memory;
 mod outages;
 mod paths;
+mod repair;
 mod resume;
 mod resume_folder;
 mod whole;
