@@ -442,12 +442,13 @@ impl<'a> ObjectDownload<'a> {
             }
             return Err(error);
         }
-        if manager.settings.no_clobber {
-            // If the name exists now, the download is of no use.
-            draft.keep(false);
-        }
+        let (name, files::Identity { device, inode }) = draft.identity().map_err(cant_write)?;
         let published = publish(draft, path, &self.meta, &manager.settings);
         self.check_published(published)?;
+        if !self.result.is_transferred() {
+            // Another file has the name now, so the download is of no use. Dropping the draft removes the file.
+            drop(target.reopen_temporary(&Temporary { name, device, inode }));
+        }
         journal.remove()
     }
 

@@ -57,7 +57,8 @@ pub struct Settings {
     pub notes: Option<PathBuf>,
     /// Treatment of an interrupted transfer that has a journal.
     pub resume: Resume,
-    /// Maximum number of retries of one request; [`u64::MAX`] for no limit except [`Self::retry_for`].
+    /// Maximum number of retries of one request; [`u64::MAX`] for no limit except [`Self::retry_for`]. A request whose
+    /// bytes arrive corrupted is sent at most three times.
     pub retries: u64,
     /// Time for which transient failures are retried while no request of the manager succeeds. The time starts again
     /// with each success, and does not include times in which bytes of the failed request moved. When it is over, the

@@ -130,8 +130,8 @@ impl RetryPolicy {
     }
 
     /// Sends a request that carries `bytes` bytes. After a transient failure, repeats the request until a limit is
-    /// reached. Repeats a request whose bytes were corrupted up to [`MAX_CORRUPTED`] times. Never repeats a request that the store may have carried out. If a request exceeds the time limit, the
-    /// failure has the kind `silent`.
+    /// reached. Sends a request whose bytes are corrupted at most [`MAX_CORRUPTED`] times. Never repeats a request that
+    /// the store may have carried out. If a request exceeds the time limit, the failure has the kind `silent`.
     pub async fn run<T, F>(
         &self,
         bytes: u64,
