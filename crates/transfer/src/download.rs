@@ -79,7 +79,7 @@ impl TransferManager {
         let name = &file.relative;
         let path = beneath(&root.path, name)?;
         from.check_differs_from(&path)?;
-        let whole_bytes = WHOLE_BYTES.min(self.max_limited_bytes());
+        let whole_bytes = WHOLE_BYTES.min(self.max_limited_bytes().unwrap_or(u64::MAX));
         let download = match &file.listing {
             Listing::There(listed) if listed.bytes <= whole_bytes && self.is_listed_enough(listed, &path) => {
                 ObjectDownload::listed(self, from, &path, listed.clone())

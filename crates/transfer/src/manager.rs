@@ -195,26 +195,21 @@ impl TransferManager {
     pub(crate) fn constraints(&self, limits: Limits) -> Constraints {
         let Settings { memory_bytes, max_concurrency, .. } = self.settings;
         let mut constraints = Constraints { limits, memory_bytes, max_concurrency };
-        if self.is_limited() {
-            let most = self.max_limited_bytes().max(limits.min_part_bytes).max(1);
+        if let Some(most) = self.max_limited_bytes() {
+            let most = most.max(limits.min_part_bytes).max(1);
             constraints.limits.max_part_bytes = limits.max_part_bytes.min(most);
             constraints.max_concurrency = max_concurrency.min(LIMITED_CONCURRENCY);
         }
         constraints
     }
 
-    /// Returns whether the bandwidth is limited, or the transfers are gentle.
-    fn is_limited(&self) -> bool {
-        self.settings.limit_bytes_per_s.is_some() || self.gentle.is_some()
-    }
-
-    /// Returns the largest size of a part in bytes: [`u64::MAX`], unless the bandwidth is limited or the transfers are
-    /// gentle. Parts must then be small, because the rate limit delays only the start of a part. If a store accepts
+    /// Returns the largest size of a part in bytes if the bandwidth is limited or the transfers are gentle; otherwise
+    /// `None`. Parts must then be small, because the rate limit delays only the start of a part. If a store accepts
     /// only larger parts, each part is sent in slices.
-    pub(crate) fn max_limited_bytes(&self) -> u64 {
+    pub(crate) fn max_limited_bytes(&self) -> Option<u64> {
         let limited = self.settings.limit_bytes_per_s.map(|limit| limit as f64 * LIMITED_PART_S);
         let gentle = self.settings.gentle.map(part_bytes);
-        limited.into_iter().chain(gentle).fold(f64::INFINITY, f64::min) as u64
+        limited.into_iter().chain(gentle).min_by(f64::total_cmp).map(|most| most as u64)
     }
 
     /// Returns the requests of the file that is transferred: those in the pool of the command, or those of a pool of its
@@ -253,8 +248,9 @@ impl TransferManager {
 
     /// Returns the limits that all parts share (memory, rate and retries) for parts that are sent to `store`.
     pub(crate) fn gate_to(&self, store: &dyn Store) -> PartGate {
+        let is_too_large = |most| store.limits().min_part_bytes > most;
         // Whole parts at full speed would delay other traffic too much, so parts are sent slice by slice.
-        let needs_slices = self.gentle.is_some() || store.limits().min_part_bytes > self.max_limited_bytes();
+        let needs_slices = self.gentle.is_some() || self.max_limited_bytes().is_some_and(is_too_large);
         let mut gate = self.gate.clone();
         gate.in_slices = needs_slices && store.keeps_pace();
         gate

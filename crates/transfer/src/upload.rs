@@ -127,11 +127,8 @@ impl TransferManager {
         };
         // A larger file would need more memory, or more bandwidth at once, than the limits permit, unless the store
         // accepts no smaller parts.
-        let limited_bytes = match self.gate_to(&*to.store).in_slices {
-            true => u64::MAX,
-            false => self.max_limited_bytes(),
-        };
-        let most = self.settings.memory_bytes.min(limited_bytes).max(limits.min_part_bytes);
+        let limited_bytes = self.max_limited_bytes().filter(|_| !self.gate_to(&*to.store).in_slices);
+        let most = self.settings.memory_bytes.min(limited_bytes.unwrap_or(u64::MAX)).max(limits.min_part_bytes);
         bytes.min(most).min(limits.max_put_bytes)
     }
 
