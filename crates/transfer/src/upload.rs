@@ -352,8 +352,8 @@ impl<'a> ObjectUpload<'a> {
             }
             Err(error) => {
                 // If the file has changed, or another process has created the object, the parts are useless.
-                let exists = matches!(error, Error::Store(Failure { kind: Kind::Changed, .. }))
-                    && manager.settings.no_clobber;
+                let exists =
+                    matches!(error, Error::Store(Failure { kind: Kind::Changed, .. })) && manager.settings.no_clobber;
                 if !journal.is_resumable() || exists || matches!(error, Error::SourceChanged { .. }) {
                     self.discard(&upload, journal).await?;
                 }

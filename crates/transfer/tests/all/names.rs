@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ascertain_netlab::store::{Fault, Kind as RequestKind, Misdeed, RunningStore, Store as Served};
 use ascertain_transfer::{
-    Attempt, Attributes, Direction, Environment, Error, Options, PutOptions, Selection, Settings, Stop, TransferManager,
-    TransferRequest, TransferResult, list, open, run as transfer,
+    Attempt, Attributes, Direction, Environment, Error, Options, PutOptions, Selection, Settings, Stop,
+    TransferManager, TransferRequest, TransferResult, list, open, run as transfer,
 };
 
 use crate::common::web::{Web, answer, header};

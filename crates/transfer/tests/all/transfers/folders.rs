@@ -161,7 +161,10 @@ fn a_stop_creates_no_folders() {
     });
     let results = get(&TransferManager::new(settings(), stop, Box::new(())), &store, target.path());
     assert_eq!(results.len(), 10);
-    assert!(results.iter().all(|result| matches!(result.status, TransferStatus::Failed(Error::Stopped))), "{results:?}");
+    assert!(
+        results.iter().all(|result| matches!(result.status, TransferStatus::Failed(Error::Stopped))),
+        "{results:?}"
+    );
     assert_eq!(names(target.path()), [""; 0]);
     assert_eq!(store.count(|call| *call == Call::List), store.lock().calls.len(), "no object was requested");
 }
@@ -191,8 +194,7 @@ fn only_the_common_prefix_of_the_targets_is_listed() {
     store.insert("ü1", b"content");
     let unchanged = Settings { skip_unchanged: true, ..settings() };
     let to = store.place("");
-    let results =
-        simulate(manager(unchanged).put_many(&sources, &to, &Selection::default())).unwrap();
+    let results = simulate(manager(unchanged).put_many(&sources, &to, &Selection::default())).unwrap();
     assert_eq!(store.lock().listed, ["ü"]);
     let skipped: Vec<_> = results.iter().map(|result| !result.is_transferred()).collect();
     assert_eq!(skipped, [false, true, false, false]);

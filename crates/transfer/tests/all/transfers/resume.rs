@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ascertain_transfer::{
-    Attributes, Error, Kind, Local, Location, Observer, Progress, Resume, Settings, Stop, TransferManager, TransferStatus,
+    Attributes, Error, Kind, Local, Location, Observer, Progress, Resume, Settings, Stop, TransferManager,
+    TransferStatus,
 };
 
 use super::memory::{ANY, Call, Fault, Memory};

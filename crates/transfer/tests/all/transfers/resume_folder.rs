@@ -378,7 +378,8 @@ fn a_file_with_other_attributes_is_transferred_again() {
         let settings = Settings { attributes, preserve, ..interrupted.settings() };
         let only = Settings { resume: Resume::Only, ..settings.clone() };
         let failed = interrupted.run(&manager(only)).unwrap();
-        let failed = failed.iter().filter(|result| matches!(result.status, TransferStatus::Failed(Error::CantResume(_))));
+        let failed =
+            failed.iter().filter(|result| matches!(result.status, TransferStatus::Failed(Error::CantResume(_))));
         assert_eq!(failed.count(), interrupted.complete.len());
         let results = interrupted.resume(settings);
         assert_eq!(interrupted.transferred(), FILES);
