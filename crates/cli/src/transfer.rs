@@ -46,7 +46,8 @@ pub struct TransferOptions {
     /// Skip files that already exist at the destination
     #[arg(long, help_heading = "Files")]
     no_clobber: bool,
-    /// Skip files that are the same at the destination, by checksum if the store has one, otherwise by size and time
+    /// Skip files that are the same at the destination, by checksum if the store has one, otherwise by size and time.
+    /// `get` of a folder compares the checksum only of files whose time differs
     #[arg(long, help_heading = "Files")]
     skip_unchanged: bool,
     /// Compare the content again after the transfer: `put` reads the object back, `get` reads it twice

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ascertain_sys::files::{self, Draft, Lasting};
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use crate::BoxFuture;
@@ -79,8 +80,9 @@ impl TransferManager {
         let name = &file.relative;
         let path = beneath(&root.path, name)?;
         from.check_differs_from(&path)?;
+        let whole_bytes = WHOLE_BYTES.min(self.max_limited_bytes().unwrap_or(u64::MAX));
         let download = match &file.listing {
-            Listing::There(listed) if listed.bytes <= WHOLE_BYTES && self.is_listed_enough(listed, &path) => {
+            Listing::There(listed) if listed.bytes <= whole_bytes && self.is_listed_enough(listed, &path) => {
                 ObjectDownload::listed(self, from, &path, listed.clone())
             }
             _ => ObjectDownload::new(self, from, &path).await?,
@@ -93,7 +95,14 @@ impl TransferManager {
             Error::file("can't create the folder", &place)(error)
         })?;
         let name = path.file_name().unwrap_or_default().to_os_string();
-        download.write_file(&TargetPath { folder, name, path }).await
+        let (target, is_listed) = (TargetPath { folder, name, path }, download.is_listed);
+        match download.write_file(&target).await {
+            // The object was replaced after it was listed, which may be long ago.
+            Err(Error::Store(Failure { kind: Kind::Changed, .. })) if is_listed => {
+                ObjectDownload::new(self, from, &target.path).await?.write_file(&target).await
+            }
+            result => result,
+        }
     }
 
     /// Writes an object to a stream. Ranges are fetched in parallel and delivered in order.
@@ -147,8 +156,12 @@ impl TransferManager {
     }
 
     /// Returns whether a list describes an object well enough to download it. If not, the store must be asked for the
-    /// object's checksum, which decides whether the file at `path` has the same content.
+    /// object's checksum, which decides whether the file at `path` has the same content. No request fetches the bytes of
+    /// an empty object, so the store must be asked for the time of its original file.
     fn is_listed_enough(&self, listed: &ObjectMeta, path: &Path) -> bool {
+        if self.settings.preserve && listed.bytes == 0 {
+            return false;
+        }
         let there =
             fs::symlink_metadata(path).ok().filter(|_| self.settings.skip_unchanged && !self.settings.no_clobber);
         there.is_none_or(|there| there.len() != listed.bytes || there.modified().ok() == listed.modified)
@@ -172,7 +185,10 @@ impl TransferManager {
             return Ok(None);
         }
         let is_same = match meta.crc64 {
-            Some(crc64) => Source::open(path)?.crc64().await? == crc64,
+            Some(crc64) => {
+                let file = Source::open(path)?;
+                self.or_stopped(file.crc64()).await?? == crc64
+            }
             // Each downloaded file gets a modification time from the object, so equal times mean equal content.
             None => {
                 let modified = self.settings.file_time(meta);
@@ -219,7 +235,7 @@ impl<'a> ObjectDownload<'a> {
             }
             done => done?,
         }
-        self.manager.folder_journal.record_download(&self.from.name, &self.result, None);
+        self.record(None);
         Ok(self.result)
     }
 
@@ -233,19 +249,45 @@ impl<'a> ObjectDownload<'a> {
         self.result.elapsed_s = self.began.elapsed().as_secs_f64();
         manager.verify(self.from, &self.meta, &mut self.result, DOWNLOAD_WORDS).await?;
         set_modified(&draft, &self.meta, &manager.settings).map_err(cant_write)?;
-        manager.folder_journal.record_download(&self.from.name, &self.result, Some(&draft));
-        manager.publisher.publish(draft, manager.settings.no_clobber).await.map_err(cant_write)?;
+        self.record(Some(&draft));
+        let published = manager.publisher.publish(draft, manager.settings.no_clobber, self.began).await;
+        self.check_published(published.map_err(cant_write))?;
         Ok(self.result)
+    }
+
+    /// Records the complete file in the journal of the command. `draft` is the file if it has no name yet.
+    fn record(&self, draft: Option<&Draft>) {
+        let (manager, name) = (self.manager, &self.from.name);
+        let (attributes, modified) = (manager.attributes_fingerprint(name), manager.settings.file_time(&self.meta));
+        manager.folder_journal.record_download(name, &self.result, attributes, modified, draft);
+    }
+
+    /// Returns the error of giving the file its name. If another process has created a file of this name, and
+    /// [`Settings::no_clobber`] is set, the download was skipped instead.
+    fn check_published(&mut self, published: Result<()>) -> Result<()> {
+        match published {
+            Err(Error::File { source, .. })
+                if self.manager.settings.no_clobber && source.kind() == io::ErrorKind::AlreadyExists =>
+            {
+                self.result.status = TransferStatus::Exists;
+                Ok(())
+            }
+            published => published,
+        }
     }
 
     /// Returns the file that an earlier attempt has fetched completely, but that still has its temporary name. Returns
     /// `None` if there is no such file. Also returns `None` if the file is incomplete, because the machine lost power.
+    /// Removes a file that can't be used.
     async fn reopen_fetched(&mut self, target: &TargetPath) -> Result<Option<Draft>> {
         let (manager, bytes) = (self.manager, self.meta.bytes);
-        let fetched = manager.folder_journal.fetched(&self.meta);
-        let reopened = fetched.and_then(|fetched| target.reopen_temporary(fetched.temporary.as_ref()?).ok());
-        let (Some(fetched), Some(draft)) = (fetched, reopened) else { return Ok(None) };
-        let _memory = manager.gate.admit(bytes).await?;
+        let temporary = manager.folder_journal.temporary(&self.meta.name);
+        let reopened = temporary.and_then(|temporary| target.reopen_temporary(temporary).ok());
+        let (Some(draft), Some(fetched)) = (reopened, manager.folder_journal.fetched(&self.meta)) else {
+            return Ok(None);
+        };
+        // The bytes do not come over the network, so the rate limit does not apply.
+        let _memory = manager.or_stopped(manager.gate.allocate(bytes)).await??;
         let is_long = draft.file().metadata().is_ok_and(|there| there.len() != bytes);
         let read = manager.gate.buffers.read(draft.file(), 0, bytes);
         if is_long || !read.is_ok_and(|body| Some(body.crc64) == fetched.crc64) {
@@ -354,7 +396,9 @@ impl<'a> ObjectDownload<'a> {
                 // The earlier process may have been killed after it had named the complete file, before it removed the
                 // journal.
                 let is_published = match Source::open(path) {
-                    Ok(file) if draft.is_none() && file.bytes == bytes => file.crc64().await? == parts.crc64(),
+                    Ok(file) if draft.is_none() && file.bytes == bytes => {
+                        manager.or_stopped(file.crc64()).await?? == parts.crc64()
+                    }
                     _ => false,
                 };
                 if is_published {
@@ -378,8 +422,18 @@ impl<'a> ObjectDownload<'a> {
         let there_bytes = draft.file().metadata().map_or(0, |there| there.blocks() * 512);
         check_room(path, there_bytes, bytes).map_err(cant_write)?;
         // A power failure may have destroyed parts of the incomplete file. These are fetched again.
-        let read = |part: Part| manager.gate.buffers.read(draft.file(), part.offset, part.bytes);
-        parts.recheck(|part, receipt| read(part).is_ok_and(|body| body.crc64 == receipt.crc64));
+        let file = draft.file().try_clone().map_err(cant_write)?;
+        let (buffers, stop) = (manager.gate.buffers.clone(), manager.stop.clone());
+        let recheck = spawn_blocking(move || {
+            let read = |part: Part| buffers.read(&file, part.offset, part.bytes);
+            let is_right = |part, crc64| read(part).is_ok_and(|body| body.crc64 == crc64);
+            parts.recheck(|part, receipt| stop.is_requested() || is_right(part, receipt.crc64));
+            parts
+        });
+        let parts = recheck.await.map_err(|error| Error::Request(error.to_string()))?;
+        if manager.stop.is_requested() {
+            return Err(Error::Stopped);
+        }
         draft.file().set_len(bytes).map_err(cant_write)?;
         if journal.is_resumable() && is_new {
             let (name, files::Identity { device, inode }) = draft.identity().map_err(cant_write)?;
@@ -402,7 +456,13 @@ impl<'a> ObjectDownload<'a> {
             }
             return Err(error);
         }
-        publish(draft, path, &self.meta, &manager.settings)?;
+        let (name, files::Identity { device, inode }) = draft.identity().map_err(cant_write)?;
+        let published = publish(draft, path, &self.meta, &manager.settings);
+        self.check_published(published)?;
+        if !self.result.is_transferred() {
+            // Another file has the name now, so the download is of no use. Dropping the draft removes the file.
+            drop(target.reopen_temporary(&Temporary { name, device, inode }));
+        }
         journal.remove()
     }
 

@@ -17,6 +17,7 @@ use std::fs::{self, File, Metadata};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use ascertain_sys::files::{self, Draft};
 use serde::{Deserialize, Serialize};
@@ -66,16 +67,32 @@ pub(crate) struct CompleteFile {
     verified: bool,
     /// The version of the source: that of a local file, or the ETag of an object.
     source: String,
-    /// The ETag of the object that was stored. `None` for a download, whose file has the size and the modification time
-    /// of the object.
+    /// The ETag of the object that was stored. `None` for a download, whose file has the size of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     destination: Option<String>,
+    /// The modification time of the file of a download. `None` in an older journal, if it is that of the object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modified: Option<String>,
+    /// The fingerprint of the attributes that the object or the file got. `None` in an older journal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attributes: Option<u64>,
     /// The file of a download that was recorded before it got its name. `None` if it already had its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temporary: Option<Temporary>,
+    /// The tag of the file that has the name until the download gets it; `None` if there is no such file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replaced: Option<String>,
 }
 
 impl CompleteFile {
+    /// Creates the record of a file whose source has the version `source`.
+    fn new(object: &str, result: &TransferResult, attributes: u64, source: String) -> Self {
+        let (object, attributes) = (object.to_string(), Some(attributes));
+        let TransferResult { bytes, crc64, verified, .. } = *result;
+        let (destination, modified, temporary, replaced) = Default::default();
+        Self { object, bytes, crc64, verified, source, destination, modified, attributes, temporary, replaced }
+    }
+
     /// Returns whether the file of this download still has its temporary name. `path` is the path that it should get.
     fn has_no_name(&self, path: &Path) -> bool {
         let temporary = self.temporary.as_ref().map(|temporary| path.with_file_name(&temporary.name));
@@ -124,6 +141,8 @@ pub(crate) struct FolderJournal {
     unwritten: Mutex<Option<FolderHeader>>,
     direction: Direction,
     earlier: FolderContents,
+    /// `true` if the earlier attempt is not resumed. Only its temporary files matter then, because they are removed.
+    is_discarded: bool,
     /// The reason why the earlier attempt can't be resumed: the journal is damaged.
     pub restart_reason: Option<String>,
 }
@@ -136,21 +155,22 @@ impl FolderJournal {
         let key = format!("{:?}\n{}\n{}", header.direction, header.sources.join("\n"), header.destination);
         let path = journal_path(folder, &key, FOLDER)?;
         let (file, text) = read_locked(&path)?;
-        let (mut earlier, mut whole_bytes, damage) = parse(&text);
+        let (earlier, mut whole_bytes, damage) = parse(&text);
+        let mut is_discarded = false;
         let restart_reason = damage.map(|damage| format!("{}: {damage}", path.display()));
         match settings.resume {
             Resume::Only if restart_reason.is_some() => {
                 return Err(Error::CantResume(restart_reason.unwrap_or_default()));
             }
             Resume::IfSame | Resume::Only if restart_reason.is_none() => {}
-            _ => (earlier, whole_bytes) = Default::default(),
+            _ => (is_discarded, whole_bytes) = (true, 0),
         }
         let restart_reason = restart_reason.filter(|_| settings.resume != Resume::Never);
         if whole_bytes < text.len() {
             file.set_len(whole_bytes as u64).map_err(Error::journal("shortened", &path))?;
         }
-        let direction = header.direction;
-        Ok(Self { place: Some((file, path)), unwritten: Mutex::new(Some(header)), direction, earlier, restart_reason })
+        let (place, direction) = (Some((file, path)), header.direction);
+        Ok(Self { place, unwritten: Mutex::new(Some(header)), direction, earlier, is_discarded, restart_reason })
     }
 
     /// Opens and reads a journal. Returns `None` if the file is gone or empty, or if another process has locked it.
@@ -167,17 +187,30 @@ impl FolderJournal {
 
     /// Returns whether an earlier attempt has transferred any files.
     pub fn has_complete_files(&self) -> bool {
-        !self.earlier.complete.is_empty()
+        !self.is_discarded && !self.earlier.complete.is_empty()
+    }
+
+    /// Returns the record of a file that an earlier attempt has transferred.
+    fn earlier(&self, object: &str) -> Option<&CompleteFile> {
+        self.earlier.complete.get(object).filter(|_| !self.is_discarded)
     }
 
     /// Returns the result of a file that an earlier attempt has transferred. Returns `None` if the file must be
     /// transferred, because the journal does not name it, or because the target is gone or was not listed. Also returns
-    /// `None` if `verify` is set, but the file was not read back.
+    /// `None` if `verify` is set, but the file was not read back. `attributes` is the fingerprint of the attributes that
+    /// the file would get now.
     ///
     /// # Errors
-    /// Returns [`Error::CantResume`] if the journal names the file, but one of the sides has changed since.
-    pub fn earlier_result(&self, file: &PlannedFile, address: &str, verify: bool) -> Result<Option<TransferResult>> {
-        let (Some(complete), Listing::There(object)) = (self.earlier.complete.get(&file.object), &file.listing) else {
+    /// Returns [`Error::CantResume`] if the journal names the file, but one of the sides has changed since, or got other
+    /// attributes.
+    pub fn earlier_result(
+        &self,
+        file: &PlannedFile,
+        address: &str,
+        attributes: u64,
+        verify: bool,
+    ) -> Result<Option<TransferResult>> {
+        let (Some(complete), Listing::There(object)) = (self.earlier(&file.object), &file.listing) else {
             return Ok(None);
         };
         let path = || file.path.display().to_string();
@@ -195,17 +228,27 @@ impl FolderJournal {
             Direction::Put => object.bytes == complete.bytes && object.etag == complete.destination,
             Direction::Get => match fs::symlink_metadata(&file.path) {
                 Err(_) => return Ok(None),
-                // The process was killed before it gave the file its name. Another file has the name.
-                Ok(_) if complete.has_no_name(&file.path) => return Ok(None),
-                // Each downloaded file gets the modification time of its object.
+                // The process was killed before it gave the file its name. Another file has the name. The temporary file
+                // may be gone.
+                Ok(there) if complete.has_no_name(&file.path) || complete.replaced == Some(file_tag(&there)) => {
+                    return Ok(None);
+                }
                 Ok(there) => {
-                    let is_old = object.modified.is_some() && there.modified().ok() == object.modified;
+                    let modified = there.modified().ok();
+                    let is_old = match &complete.modified {
+                        Some(then) => modified.is_some_and(|modified| time_tag(modified) == *then),
+                        None => modified.is_some() && modified == object.modified,
+                    };
                     there.is_file() && there.len() == complete.bytes && is_old && complete.is_file(&there)
                 }
             },
         };
+        let target = if self.direction == Direction::Put { address.to_string() } else { path() };
         if !is_same {
-            return changed(if self.direction == Direction::Put { address.to_string() } else { path() });
+            return changed(target);
+        }
+        if complete.attributes.is_some_and(|then| then != attributes) {
+            return Err(Error::CantResume(format!("{target} was to get other metadata in an earlier attempt")));
         }
         if verify && !complete.verified {
             return Ok(None);
@@ -225,40 +268,45 @@ impl FolderJournal {
 
     /// Returns the record of a download that may have no name yet, if its object is unchanged.
     pub fn fetched(&self, object: &ObjectMeta) -> Option<&CompleteFile> {
-        let complete = self.earlier.complete.get(&object.name)?;
-        Some(complete).filter(|complete| Some(&complete.source) == object.etag.as_ref())
+        self.earlier(&object.name).filter(|complete| Some(&complete.source) == object.etag.as_ref())
     }
 
-    /// Records a file that was sent. Does nothing if a side has no version, because a later change could not be detected.
-    pub fn record_upload(&self, file: &PlannedFile, result: &TransferResult) {
-        let (Some(source), Some(destination)) = (file.version.clone(), result.etag.clone()) else { return };
+    /// Returns the temporary file of a download that an earlier attempt has recorded, whether this attempt is resumed or
+    /// not.
+    pub fn temporary(&self, object: &str) -> Option<&Temporary> {
+        self.earlier.complete.get(object)?.temporary.as_ref()
+    }
+
+    /// Records a file that was sent, with the fingerprint of its attributes. Does nothing if a side has no version,
+    /// because a later change could not be detected.
+    pub fn record_upload(&self, file: &PlannedFile, result: &TransferResult, attributes: u64) {
+        let (Some(source), destination @ Some(_)) = (file.version.clone(), result.etag.clone()) else { return };
         if result.is_transferred() && result.bytes == file.bytes {
-            self.record(&file.object, result, (source, Some(destination)), None);
+            let complete = CompleteFile::new(&file.object, result, attributes, source);
+            self.write(Line::Complete(CompleteFile { destination, ..complete }));
         }
     }
 
-    /// Records a file that was fetched. `draft` is the file if it still has its temporary name, which it keeps until
-    /// its batch of files is on the disk. Does nothing if the object has no version.
-    pub fn record_download(&self, object: &str, result: &TransferResult, draft: Option<&Draft>) {
+    /// Records a file that was fetched, with the fingerprint of its attributes and its modification time. `draft` is the
+    /// file if it still has its temporary name, which it keeps until its batch of files is on the disk. Does nothing if
+    /// the object has no version.
+    pub fn record_download(
+        &self,
+        object: &str,
+        result: &TransferResult,
+        attributes: u64,
+        modified: Option<SystemTime>,
+        draft: Option<&Draft>,
+    ) {
+        let Some(source) = result.etag.clone().filter(|_| result.is_transferred()) else { return };
         let temporary = draft.and_then(|draft| {
             let (name, files::Identity { device, inode }) = draft.identity().ok()?;
             Some(Temporary { name, device, inode })
         });
-        if let Some(source) = result.etag.clone() {
-            self.record(object, result, (source, None), temporary);
-        }
-    }
-
-    fn record(
-        &self,
-        object: &str,
-        result: &TransferResult,
-        (source, destination): (String, Option<String>),
-        temporary: Option<Temporary>,
-    ) {
-        let TransferResult { bytes, crc64, verified, .. } = *result;
-        let object = object.to_string();
-        self.write(Line::Complete(CompleteFile { object, bytes, crc64, verified, source, destination, temporary }));
+        let complete = CompleteFile::new(object, result, attributes, source);
+        let modified = modified.map(time_tag);
+        let replaced = draft.and_then(|_| fs::symlink_metadata(&result.path).ok()).as_ref().map(file_tag);
+        self.write(Line::Complete(CompleteFile { modified, temporary, replaced, ..complete }));
     }
 
     /// Writes a line. If that fails, for example because the disk is full, the transfers are complete all the same. The
@@ -298,6 +346,17 @@ impl Drop for FolderJournal {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Returns a text that is the same for the same file, while its contents are unchanged.
+fn file_tag(there: &Metadata) -> String {
+    let files::Identity { device, inode } = files::Identity::from_metadata(there);
+    format!("{device}-{inode}-{:?}", there.modified().ok())
+}
+
+/// Returns a text that differs if two times differ.
+fn time_tag(time: SystemTime) -> String {
+    format!("{time:?}")
 }
 
 /// Parses lines until the first invalid one. Returns the contents of the valid lines, their length in bytes, and a

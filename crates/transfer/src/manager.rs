@@ -57,7 +57,8 @@ pub struct Settings {
     pub notes: Option<PathBuf>,
     /// Treatment of an interrupted transfer that has a journal.
     pub resume: Resume,
-    /// Maximum number of retries of one request; [`u64::MAX`] for no limit except [`Self::retry_for`].
+    /// Maximum number of retries of one request; [`u64::MAX`] for no limit except [`Self::retry_for`]. A request whose
+    /// bytes arrive corrupted is sent at most three times.
     pub retries: u64,
     /// Time for which transient failures are retried while no request of the manager succeeds. The time starts again
     /// whenever a request succeeds. Times in which bytes of the failed request moved do not count. When the whole time
@@ -205,7 +206,7 @@ impl TransferManager {
     /// Returns the largest size of a part in bytes if the bandwidth is limited or the transfers are gentle; otherwise
     /// `None`. Parts must then be small, because the rate limit delays only the start of a part. If a store accepts
     /// only larger parts, each part is sent in slices.
-    fn max_limited_bytes(&self) -> Option<u64> {
+    pub(crate) fn max_limited_bytes(&self) -> Option<u64> {
         let limited = self.settings.limit_bytes_per_s.map(|limit| limit as f64 * LIMITED_PART_S);
         let gentle = self.settings.gentle.map(part_bytes);
         limited.into_iter().chain(gentle).min_by(f64::total_cmp).map(|most| most as u64)
@@ -304,6 +305,12 @@ impl TransferManager {
         attributes.content_type = attributes.content_type.or_else(|| content_type(name).map(String::from));
         attributes.modified = attributes.modified.or(modified.filter(|_| self.settings.preserve));
         PutOptions { attributes, no_clobber: self.settings.no_clobber }
+    }
+
+    /// Returns a number that differs if a command with other settings gives the object, or its file, other attributes.
+    /// It includes whether the modification time is kept, but not the time.
+    pub(crate) fn attributes_fingerprint(&self, object: &str) -> u64 {
+        self.put_options(object, Some(SystemTime::UNIX_EPOCH)).attributes.fingerprint()
     }
 
     /// Checks that the store can keep the attributes of objects that the settings require.

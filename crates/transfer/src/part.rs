@@ -77,11 +77,17 @@ impl PartGate {
     /// Waits until there is memory for a part of `bytes` bytes and the rate limit permits its start. The part has this
     /// memory until the returned permit is dropped.
     pub async fn admit(&self, bytes: u64) -> Result<OwnedSemaphorePermit> {
-        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).clamp(1, self.units);
-        let permit = Arc::clone(&self.memory).acquire_many_owned(units).await;
+        let permit = self.allocate(bytes).await;
         if !self.in_slices {
             self.rate_limit.wait(bytes).await;
         }
+        permit
+    }
+
+    /// Waits until there is memory for `bytes` bytes, which is free again when the returned permit is dropped.
+    pub async fn allocate(&self, bytes: u64) -> Result<OwnedSemaphorePermit> {
+        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).clamp(1, self.units);
+        let permit = Arc::clone(&self.memory).acquire_many_owned(units).await;
         permit.map_err(|error| Error::Request(error.to_string()))
     }
 

@@ -105,6 +105,16 @@ pub(crate) fn list_sources<P: AsRef<Path>>(paths: &[P], selection: &Selection) -
     files
 }
 
+/// Returns the longest text with which all names begin.
+fn common_prefix<'a>(names: impl Iterator<Item = &'a str>) -> &'a str {
+    let common = |one: &'a str, other: &'a str| {
+        let mut alike = one.char_indices().zip(other.chars());
+        let end = alike.find(|((_, one), other)| one != other).map(|((at, _), _)| at);
+        &one[..end.unwrap_or(one.len().min(other.len()))]
+    };
+    names.reduce(common).unwrap_or_default()
+}
+
 impl TransferManager {
     /// Determines the object that each file becomes, in the store and under the name or prefix of `to`.
     pub(crate) fn plan_put(&self, mut files: Vec<PlannedFile>, to: &Location) -> Result<Vec<PlannedFile>> {
@@ -146,7 +156,8 @@ impl TransferManager {
         if !(skips || is_resumed) || to.store.local_path(&to.name).is_some() {
             return Ok(());
         }
-        let request = request!(attempt = self.gate.attempt(), to.store.list(&to.name, &mut attempt));
+        let prefix = common_prefix(files.iter().map(|file| &*file.object));
+        let request = request!(attempt = self.gate.attempt(), to.store.list(prefix, &mut attempt));
         let listing = self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request);
         // These credentials may permit only writing. Then each file is sent, or looked up on its own.
         let Ok((objects, _)) = self.or_stopped(listing).await? else { return Ok(()) };

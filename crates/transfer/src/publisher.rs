@@ -9,11 +9,12 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ascertain_sys::files::{Draft, Lasting};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 use crate::error::copy;
 
@@ -25,11 +26,15 @@ pub(crate) struct Publisher {
     turn: tokio::sync::Mutex<()>,
     /// An open file on each file system with published files, by the number of the file system.
     written: Mutex<BTreeMap<u64, File>>,
+    /// The time and the error of the latest attempt to write files to the disk that failed.
+    failed: Arc<Mutex<Option<(Instant, io::Error)>>>,
 }
 
 #[derive(Debug)]
 struct CompleteFile {
     draft: Draft,
+    /// A time before the file was opened.
+    began: Instant,
     /// `true` to fail if the name already exists.
     is_new: bool,
     published: oneshot::Sender<io::Result<()>>,
@@ -37,15 +42,16 @@ struct CompleteFile {
 
 impl Publisher {
     /// Writes a file to the disk, together with all other files that wait, and gives it its final name. If `is_new`,
-    /// fails if the name already exists.
-    pub async fn publish(&self, draft: Draft, is_new: bool) -> io::Result<()> {
+    /// fails if the name already exists. The file was opened after `began`.
+    pub async fn publish(&self, draft: Draft, is_new: bool, began: Instant) -> io::Result<()> {
         let (published, mut result) = oneshot::channel();
-        lock(&self.waiting).push(CompleteFile { draft, is_new, published });
+        lock(&self.waiting).push(CompleteFile { draft, began, is_new, published });
         let turn = self.turn.lock().await;
         let batch = std::mem::take(&mut *lock(&self.waiting));
         if !batch.is_empty() {
-            let systems = spawn_blocking(move || publish_batch(batch, sync)).await.map_err(io::Error::other)?;
-            lock(&self.written).extend(systems);
+            let failed = Arc::clone(&self.failed);
+            let systems = spawn_blocking(move || publish_batch(batch, &failed, sync)).await;
+            lock(&self.written).extend(systems.map_err(io::Error::other)?);
         }
         drop(turn);
         // The file was in this batch, or in the batch of the transfer that had the turn before.
@@ -70,8 +76,14 @@ impl Publisher {
     }
 }
 
-/// Publishes a batch of files. Returns an open file on each of their file systems.
-fn publish_batch(batch: Vec<CompleteFile>, sync: impl Fn(&File) -> io::Result<()>) -> BTreeMap<u64, File> {
+/// Publishes a batch of files. Returns an open file on each of their file systems. If a sync fails, no file is published
+/// that was opened before: the kernel reports an error only once for each open file that it syncs, and a later sync
+/// through another file may succeed.
+fn publish_batch(
+    batch: Vec<CompleteFile>,
+    failed: &Mutex<Option<(Instant, io::Error)>>,
+    sync: impl Fn(&File) -> io::Result<()>,
+) -> BTreeMap<u64, File> {
     let mut systems = BTreeMap::<u64, Vec<CompleteFile>>::new();
     for file in batch {
         let system = file.draft.file().metadata().map_or(0, |metadata| metadata.dev());
@@ -79,12 +91,15 @@ fn publish_batch(batch: Vec<CompleteFile>, sync: impl Fn(&File) -> io::Result<()
     }
     let mut written = BTreeMap::new();
     for (system, files) in systems {
-        let synced = files.first().map_or(Ok(()), |first| sync(first.draft.file()));
-        for CompleteFile { draft, is_new, published } in files {
-            let result = match &synced {
-                Ok(()) if is_new => draft.publish_new(Lasting::WhileRunning),
-                Ok(()) => draft.publish(Lasting::WhileRunning),
-                Err(error) => Err(copy(error)),
+        if let Some(Err(error)) = files.first().map(|first| sync(first.draft.file())) {
+            *lock(failed) = Some((Instant::now(), error));
+        }
+        for CompleteFile { draft, began, is_new, published } in files {
+            let error = lock(failed).as_ref().filter(|(at, _)| began <= *at).map(|(_, error)| copy(error));
+            let result = match error {
+                None if is_new => draft.publish_new(Lasting::WhileRunning),
+                None => draft.publish(Lasting::WhileRunning),
+                Some(error) => Err(error),
             };
             let result = result.map(|file| {
                 written.entry(system).or_insert(file);
@@ -124,7 +139,7 @@ mod tests {
         let draft = Draft::create(&folder.path().join(name)).unwrap();
         draft.file().write_all(name.as_bytes()).unwrap();
         let (published, result) = oneshot::channel();
-        (CompleteFile { draft, is_new: name.starts_with("new"), published }, result)
+        (CompleteFile { draft, began: Instant::now(), is_new: name.starts_with("new"), published }, result)
     }
 
     /// Simulates a loss of power at every moment: the disk has the contents of the last sync, and any of the names that
@@ -136,7 +151,7 @@ mod tests {
             ["a", "b", "new c"].map(|name| complete(&folder, name)).into_iter().unzip();
         let names = || fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap()).collect::<Vec<_>>();
         let on_disk = RefCell::new(BTreeMap::new());
-        publish_batch(batch, |_| {
+        publish_batch(batch, &Mutex::default(), |_| {
             for entry in names() {
                 assert!(entry.file_name().as_encoded_bytes().starts_with(b"."), "{entry:?} is named before the sync");
                 on_disk.borrow_mut().insert(entry.metadata()?.ino(), fs::read(entry.path())?);
@@ -156,13 +171,17 @@ mod tests {
     fn a_failed_sync_publishes_nothing_and_a_name_that_exists_fails_alone() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("new"), "before").unwrap();
-        let (file, mut result) = complete(&folder, "a");
-        publish_batch(vec![file], |_| Err(io::Error::from_raw_os_error(28)));
+        let ((file, mut result), failed) = (complete(&folder, "a"), Mutex::default());
+        let (later, mut later_result) = complete(&folder, "later");
+        publish_batch(vec![file], &failed, |_| Err(io::Error::from_raw_os_error(28)));
+        // The next sync succeeds, but the failed one may have lost the bytes of this file.
+        publish_batch(vec![later], &failed, |_| Ok(()));
+        assert_eq!(later_result.try_recv().unwrap().unwrap_err().raw_os_error(), Some(28));
         assert_eq!(result.try_recv().unwrap().unwrap_err().raw_os_error(), Some(28));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the incomplete file was removed");
         let (batch, mut results): (Vec<_>, Vec<_>) =
             ["new", "b"].map(|name| complete(&folder, name)).into_iter().unzip();
-        publish_batch(batch, |_| Ok(()));
+        publish_batch(batch, &failed, |_| Ok(()));
         let mut result = |index: usize| results[index].try_recv().unwrap();
         assert_eq!(result(0).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         result(1).unwrap();
@@ -176,7 +195,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let files = (0..100).map(|number| {
             let draft = Draft::create(&folder.path().join(number.to_string())).unwrap();
-            publisher.publish(draft, false)
+            publisher.publish(draft, false, Instant::now())
         });
         let published = runtime.block_on(async {
             let published = futures_all(files).await;

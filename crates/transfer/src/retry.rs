@@ -31,6 +31,9 @@ const FINAL: u32 = 5;
 /// Lowest rate of a connection in bytes per second that does not count as a failure. Time limits are long enough for
 /// it.
 const MIN_BYTES_PER_S: u64 = 16 << 10;
+/// Number of attempts of a request after which corrupted bytes are an error. The object is then probably damaged in the
+/// store, and other requests may succeed for a long time.
+const MAX_CORRUPTED: u64 = 3;
 /// Interval between two reports of an outage.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// Time without contact after which an outage is reported. Slow answers of a working store usually take less.
@@ -128,8 +131,8 @@ impl RetryPolicy {
     }
 
     /// Sends a request that carries `bytes` bytes. After a transient failure, repeats the request until a limit is
-    /// reached. Never repeats a request that the store may have carried out. If a request exceeds the time limit, the
-    /// failure has the kind `silent`.
+    /// reached. Sends a request whose bytes are corrupted at most [`MAX_CORRUPTED`] times. Never repeats a request that
+    /// the store may have carried out. If a request exceeds the time limit, the failure has the kind `silent`.
     pub async fn run<T, F>(
         &self,
         bytes: u64,
@@ -177,7 +180,7 @@ impl RetryPolicy {
                 let limit = format!("(the store requests a wait of {} s, which is too long)", requested.as_secs());
                 return Err(Failure::new(failure.kind, format!("{} {limit}", failure.message)));
             }
-            if !self.permits(number, ongoing.since) {
+            if retries.corrupted >= MAX_CORRUPTED || !self.permits(number, ongoing.since) {
                 return Err(self.give_up(failure, number, ongoing.since));
             }
             // The last attempt is made when the time for retries is over.

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::future::pending;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ascertain_sys::files::{self, WriteTarget};
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::standard;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
 use tokio::sync::{Semaphore, watch};
@@ -89,6 +91,7 @@ impl TransferRequest {
 /// Fails if the request is invalid, or if the source or the destination can't be opened. If the request names a single
 /// file, also fails if that file can't be transferred.
 pub fn run(request: &TransferRequest, observer: Box<dyn Observer>, stop: Stop) -> Result<Vec<TransferResult>> {
+    raise_file_limit();
     let manager = TransferManager::new(request.settings.clone(), stop, observer);
     let store = Options { max_connections: Some(request.settings.max_concurrency.max(1)), ..request.store.clone() };
     let request = &TransferRequest { store, ..request.clone() };
@@ -98,6 +101,14 @@ pub fn run(request: &TransferRequest, observer: Box<dyn Observer>, stop: Stop) -
             Direction::Get => get(request, &manager).await,
         }
     })
+}
+
+/// Raises the limit on open files to the highest one that this process may have. A command with 256 connections can
+/// have more files and sockets open than the usual limit of 1024.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // Without a higher limit, most commands still succeed.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// Runs a future to its end on a new runtime.
@@ -341,6 +352,13 @@ impl TransferManager {
         // Becomes `true` when a file fails for a reason that concerns the whole store.
         let (halt, halted) = watch::channel(false);
         let halt = Arc::new(halt);
+        // The latency is measured for all files together. If each file measured it, small files would need twice as many
+        // requests.
+        let mut measured = JoinSet::new();
+        if let Some(file) = files.first().filter(|_| self.gentle.is_some() && !self.settings.dry_run) {
+            let (manager, object) = (self.clone(), location.named(&file.object));
+            measured.spawn(async move { manager.gently(&object, pending::<()>()).await });
+        }
         for file in files {
             // A large file takes many turns, because its parts can use many connections. So few large files are
             // transferred at a time, and an interruption leaves few incomplete ones.
@@ -351,6 +369,11 @@ impl TransferManager {
             let turn = Arc::clone(&turns).acquire_many_owned(weight as u32).await;
             while let Some(joined) = tasks.try_join_next() {
                 results.extend(joined.ok());
+            }
+            if self.stop.is_requested() {
+                let (object, status) = (location.named(&file.object), TransferStatus::Failed(Error::Stopped));
+                results.push(TransferResult::new(&file.path, &object, file.bytes, status));
+                continue;
             }
             let (total, root, folder_journal) = (Arc::clone(&total), root.clone(), Arc::clone(&journal));
             let (object, permits) = (location.named(&file.object), Arc::new(pool.file(file.bytes)));
@@ -379,7 +402,8 @@ impl TransferManager {
                     TransferResult::new(&file.path, &object, file.bytes, TransferStatus::Failed(error))
                 });
                 if direction == Direction::Put {
-                    manager.folder_journal.record_upload(&file, &result);
+                    let attributes = manager.attributes_fingerprint(&file.object);
+                    manager.folder_journal.record_upload(&file, &result, attributes);
                 }
                 result.restart_reason = result.restart_reason.or(file.restart_reason.clone());
                 total.complete(&file, &result);
@@ -414,7 +438,8 @@ impl TransferManager {
         let mut complete = Vec::new();
         for mut file in std::mem::take(files) {
             let object = location.named(&file.object);
-            match journal.earlier_result(&file, &object.address, self.settings.verify) {
+            let attributes = self.attributes_fingerprint(&file.object);
+            match journal.earlier_result(&file, &object.address, attributes, self.settings.verify) {
                 Ok(Some(result)) => complete.push((file, result)),
                 Ok(None) => files.push(file),
                 Err(Error::CantResume(reason)) if self.settings.resume != Resume::Only => {
@@ -545,5 +570,19 @@ impl Observer for TotalProgress {
         self.report(progress.name, |state| {
             state.in_transfer.insert(progress.name.into(), progress.done_bytes);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_on_open_files_is_raised() {
+        let limit = getrlimit(Resource::Nofile);
+        let lower = limit.current.or(limit.maximum).map(|current| current - 1);
+        setrlimit(Resource::Nofile, Rlimit { current: lower, ..limit }).unwrap();
+        raise_file_limit();
+        assert_eq!(getrlimit(Resource::Nofile).current, limit.maximum);
     }
 }

@@ -80,7 +80,7 @@ impl TransferManager {
             } else {
                 upload.put_stream((first, permit), stream).await?
             };
-            upload.finish(&meta).await
+            upload.finish(&meta, Journal::default()).await
         })
     }
 

@@ -101,18 +101,20 @@ impl TransferManager {
             if let Some(status) = self.reason_to_skip_put(&source, upload.before.as_ref()).await? {
                 return Ok(upload.skip(status));
             }
-            let meta = if is_single {
-                match upload.put_whole(&source).await {
-                    // The request was sent only on the condition that there is no such object.
-                    Err(Error::Store(Failure { kind: Kind::Changed, .. })) if self.settings.no_clobber => {
-                        return Ok(upload.skip(TransferStatus::Exists));
-                    }
-                    meta => meta?,
-                }
-            } else {
-                upload.put_parts(&source).await?
+            let put = match is_single {
+                true => upload.put_whole(&source).await.map(|meta| (meta, Journal::default())),
+                false => upload.put_parts(&source).await,
             };
-            upload.finish(&meta).await
+            match put {
+                // The object is created only on the condition that there is no such object.
+                Err(Error::Store(Failure { kind: Kind::Changed, .. })) if self.settings.no_clobber => {
+                    Ok(upload.skip(TransferStatus::Exists))
+                }
+                put => {
+                    let (meta, journal) = put?;
+                    upload.finish(&meta, journal).await
+                }
+            }
         })
     }
 
@@ -124,9 +126,11 @@ impl TransferManager {
         } else {
             SINGLE_BYTES.max(limits.min_part_bytes)
         };
-        // A larger file would need more memory than the limit permits, unless the store accepts no smaller parts.
-        let memory_bytes = self.settings.memory_bytes.max(limits.min_part_bytes);
-        bytes.min(memory_bytes).min(limits.max_put_bytes)
+        // A larger file would need more memory, or more bandwidth at once, than the limits permit, unless the store
+        // accepts no smaller parts.
+        let limited_bytes = self.max_limited_bytes().filter(|_| !self.gate_to(&*to.store).in_slices);
+        let most = self.settings.memory_bytes.min(limited_bytes.unwrap_or(u64::MAX)).max(limits.min_part_bytes);
+        bytes.min(most).min(limits.max_put_bytes)
     }
 
     /// Returns the description of the object that a file replaces, without asking the store. The inner value is `None`
@@ -172,7 +176,7 @@ impl TransferManager {
             return Ok(None);
         }
         let is_same = match there.crc64 {
-            Some(crc64) => source.crc64().await? == crc64,
+            Some(crc64) => self.or_stopped(source.crc64()).await?? == crc64,
             // If the store has no checksum, an object that is not older than the file counts as a copy of the file.
             None => there.modified.zip(source.modified).is_some_and(|(there, here)| there >= here),
         };
@@ -206,7 +210,9 @@ impl TransferManager {
         if is_as_before && lost.kind == Kind::Unanswered {
             return Ok(None);
         }
-        let read = self.read_back(to, &there, latency_s).await?;
+        // The upload that calls this function may hold the only request that the planner permits. So reading the object
+        // back does not wait for the planner.
+        let read = Self { permits: None, ..self.clone() }.read_back(to, &there, latency_s).await?;
         Ok((read == content.crc64).then_some(there))
     }
 }
@@ -229,12 +235,16 @@ impl<'a> ObjectUpload<'a> {
         TransferResult { status, elapsed_s: self.began.elapsed().as_secs_f64(), ..self.result }
     }
 
-    /// Verifies the object in the store, and returns the result of the upload.
-    pub async fn finish(mut self, meta: &ObjectMeta) -> Result<TransferResult> {
+    /// Verifies the object in the store, and returns the result of the upload. Removes the journal, unless the
+    /// verification is interrupted: the same command then verifies the object without sending it again.
+    pub async fn finish(mut self, meta: &ObjectMeta, journal: Journal) -> Result<TransferResult> {
         self.result.elapsed_s = self.began.elapsed().as_secs_f64();
         self.result.etag = meta.etag.clone();
-        self.manager.verify(self.to, meta, &mut self.result, UPLOAD_WORDS).await?;
-        Ok(self.result)
+        let verified = self.manager.verify(self.to, meta, &mut self.result, UPLOAD_WORDS).await;
+        if matches!(verified, Ok(()) | Err(Error::Corrupted(_))) {
+            journal.remove()?;
+        }
+        verified.map(|()| self.result)
     }
 
     /// Sends a whole file with a single request.
@@ -269,7 +279,7 @@ impl<'a> ObjectUpload<'a> {
     }
 
     /// Sends a file in parts. Resumes an earlier attempt if possible and permitted.
-    async fn put_parts(&mut self, source: &Source) -> Result<ObjectMeta> {
+    async fn put_parts(&mut self, source: &Source) -> Result<(ObjectMeta, Journal)> {
         let resume = self.manager.settings.resume;
         match self.try_parts(source, resume).await {
             Err(Error::CantResume(reason)) if resume == Resume::IfSame => {
@@ -280,7 +290,7 @@ impl<'a> ObjectUpload<'a> {
         }
     }
 
-    async fn try_parts(&mut self, source: &Source, resume: Resume) -> Result<ObjectMeta> {
+    async fn try_parts(&mut self, source: &Source, resume: Resume) -> Result<(ObjectMeta, Journal)> {
         let (manager, to, start) = (self.manager, self.to, Instant::now());
         let (from, destination) = (source.side(), Side::of_object(to, self.before.as_ref()));
         let is_fresh = resume == Resume::Never;
@@ -301,7 +311,7 @@ impl<'a> ObjectUpload<'a> {
                 let lost = Failure::new(Kind::Unanswered, format!("{}: an answer was lost", to.address));
                 if let Some(meta) = manager.find_committed(to, content, None, &lost).await? {
                     (self.result.resumed_bytes, self.result.crc64) = (from.bytes, Some(content.crc64));
-                    return journal.remove().map(|()| meta);
+                    return Ok((meta, journal));
                 }
             }
             header.check_unchanged(&from, &destination)?;
@@ -335,13 +345,17 @@ impl<'a> ObjectUpload<'a> {
         scheduler.report(&mut self.result);
         let journal = scheduler.journal;
         match committed {
-            Ok(meta) => journal.remove().map(|()| meta),
+            // A note is for an upload that still exists.
+            Ok(meta) if !journal.is_resumable() => journal.remove().map(|()| (meta, Journal::default())),
+            Ok(meta) => Ok((meta, journal)),
             Err(Error::Store(Failure { kind: Kind::Missing, message, .. })) if is_resumed => {
                 Err(Error::CantResume(format!("{message}: the store may have removed the upload")))
             }
             Err(error) => {
-                // If the file has changed, the parts that were sent are useless.
-                if !journal.is_resumable() || matches!(error, Error::SourceChanged { .. }) {
+                // If the file has changed, or another process has created the object, the parts are useless.
+                let exists =
+                    matches!(error, Error::Store(Failure { kind: Kind::Changed, .. })) && manager.settings.no_clobber;
+                if !journal.is_resumable() || exists || matches!(error, Error::SourceChanged { .. }) {
                     self.discard(&upload, journal).await?;
                 }
                 Err(error)

@@ -69,7 +69,13 @@ pub struct Ticket {
 /// parts of the planned size. Corrects the plan during the transfer.
 #[derive(Debug)]
 pub struct Planner {
+    /// The constraints on the parts. Refusals reduce the maximum number of parts in flight for some time.
     constraints: Constraints,
+    /// The maximum number of parts in flight without refusals.
+    most_concurrency: usize,
+    /// Number of parts that were transferred since the latest refusal, or since the number of parts in flight was
+    /// raised.
+    unrefused: usize,
     /// Total size of all files in bytes.
     bytes: u64,
     /// Number of bytes that were not handed out yet.
@@ -143,6 +149,8 @@ impl Planner {
     ) -> Self {
         Self {
             constraints,
+            most_concurrency: constraints.max_concurrency,
+            unrefused: 0,
             bytes,
             left: bytes,
             files_left: files,
@@ -205,7 +213,11 @@ impl Planner {
             ProbeStep::Forecast if self.under_way.len() >= self.shape.concurrency && !self.ramp_up(now_s) => {
                 return None;
             }
-            ProbeStep::Forecast if self.sends_whole() => (self.shape.part_bytes.max(WHOLE_BYTES), false),
+            ProbeStep::Forecast if self.sends_whole() => {
+                let Constraints { limits, memory_bytes, .. } = self.constraints;
+                let whole_bytes = WHOLE_BYTES.min(limits.max_part_bytes).min(memory_bytes);
+                (self.shape.part_bytes.max(whole_bytes), false)
+            }
             ProbeStep::Forecast => (self.shape.part_bytes, false),
         };
         let bytes = part_bytes.max(least_bytes).min(file_bytes);
@@ -306,6 +318,11 @@ impl Planner {
         self.pass(now_s);
         self.remove_under_way(ticket);
         (self.count, self.back_bytes) = (self.count + 1, self.back_bytes + ticket.bytes);
+        self.unrefused += 1;
+        let most = &mut self.constraints.max_concurrency;
+        if *most < self.most_concurrency && self.unrefused >= *most {
+            (*most, self.unrefused) = (*most + 1, 0);
+        }
         if ticket.is_one_of_few {
             self.probe.is_back();
         }
@@ -350,14 +367,18 @@ impl Planner {
         }
     }
 
-    /// Reduces the number of parts in flight, because the store answered with status 429 or 503. If many parts that
-    /// were in flight together are refused, the number is reduced only once.
+    /// Reduces the number of parts in flight, because the store answered with status 429 or 503 to the part of `ticket`,
+    /// which is complete now. If many parts that were in flight together are refused, the number is reduced only once.
+    /// It grows again by one with each round of parts without a refusal.
     pub fn slow_down(&mut self, ticket: &Ticket) {
+        self.unrefused = 0;
         if ticket.began_s < self.slowed_s {
             return;
         }
         self.slowed_s = self.at_s;
-        self.constraints.max_concurrency = (self.under_way.len() * 3 / 4).clamp(1, self.constraints.max_concurrency);
+        // Fewer parts may be in flight than are planned, because the command has just started.
+        let in_flight = (self.under_way.len() + 1).max(self.shape.concurrency);
+        self.constraints.max_concurrency = (in_flight * 3 / 4).clamp(1, self.constraints.max_concurrency);
         self.shape.concurrency = self.shape.concurrency.min(self.constraints.max_concurrency);
     }
 
@@ -613,6 +634,25 @@ mod tests {
             }
             tickets.len()
         };
-        assert_eq!([burst(&mut planner, 0.0), burst(&mut planner, 1.0), burst(&mut planner, 2.0)], [64, 47, 34]);
+        assert_eq!([burst(&mut planner, 0.0), burst(&mut planner, 1.0), burst(&mut planner, 2.0)], [64, 48, 36]);
+    }
+
+    /// A store refuses the first of few requests at the start of a folder. This must not slow down the rest.
+    #[test]
+    fn a_refusal_is_forgotten_after_a_time() {
+        let limits = Limits { min_part_bytes: 1, max_part_bytes: 1 << 40, max_parts: 10_000, max_put_bytes: 1 << 40 };
+        let constraints = Constraints { limits, memory_bytes: 1 << 30, max_concurrency: 8 };
+        let mut planner = Planner::for_files(1 << 40, 1 << 20, constraints, 0);
+        let refused = planner.next_part_of(1000, 1000, 0.0).unwrap();
+        planner.complete(&refused, 0.5, None);
+        planner.slow_down(&refused);
+        assert_eq!(planner.constraints.max_concurrency, 3);
+        let mut most = Vec::new();
+        for step in 1..=60 {
+            let ticket = planner.next_part_of(1000, 1000, f64::from(step)).unwrap();
+            planner.complete(&ticket, f64::from(step) + 0.5, Some(None));
+            most.push(planner.constraints.max_concurrency);
+        }
+        assert!(most.is_sorted() && most[..2] == [3, 3] && most[2] == 4 && most.ends_with(&[8, 8]), "{most:?}");
     }
 }

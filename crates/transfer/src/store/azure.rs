@@ -1,6 +1,7 @@
 //! A store in Azure: block blobs in a container.
 
 use std::hash::BuildHasher;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Instant, SystemTime};
 
@@ -56,6 +57,26 @@ impl Container {
         let name = call.name;
         let (response, _) = self.client.send_for_text(call, attempt).await?;
         if response.status == 201 { Ok(response) } else { Err(self.client.failure(name, Kind::Fatal, NO_STORE)) }
+    }
+
+    /// Requests a range of an object. If the range is small and the store supports this, the answer has its checksum.
+    async fn request_range(&self, of: &ObjectMeta, range: &Range<u64>, attempt: &mut Attempt) -> Result<Response> {
+        let is_small = range.end.saturating_sub(range.start) <= CHECKED_RANGE_BYTES;
+        let known = self.range_sums.load(Ordering::Relaxed);
+        if !is_small || known == REFUSED {
+            return self.client.get_range(of, range, Headers::new(), attempt).await;
+        }
+        let with_sum = vec![("x-ms-range-get-content-crc64", "true".into())];
+        let (response, now) = match self.client.get_range(of, range, with_sum, attempt).await {
+            // Azurite answers the header `x-ms-range-get-content-crc64` with status 500, because it does not support it.
+            // The request is then repeated without this header.
+            Err(_) if known == UNKNOWN && attempt.status == Some(500) => {
+                (self.client.get_range(of, range, Headers::new(), attempt).await?, REFUSED)
+            }
+            response => (response?, SENT),
+        };
+        self.range_sums.store(now, Ordering::Relaxed);
+        Ok(response)
     }
 }
 
@@ -124,27 +145,20 @@ impl Store for Container {
     }
 
     async fn get_range(&self, of: &ObjectMeta, into: RangeWriter, attempt: &mut Attempt) -> Result<RangeWriter> {
-        let range = into.range();
-        let is_small = range.end.saturating_sub(range.start) <= CHECKED_RANGE_BYTES;
-        let known = self.range_sums.load(Ordering::Relaxed);
-        let mut response = if is_small && known != REFUSED {
-            let with_sum = vec![("x-ms-range-get-content-crc64", "true".into())];
-            let (response, now) = match self.client.get_range(of, &range, with_sum, attempt).await {
-                // Azurite answers the header `x-ms-range-get-content-crc64` with status 500, because it does not
-                // support it. The request is then repeated without this header.
-                Err(_) if known == UNKNOWN && attempt.status == Some(500) => {
-                    (self.client.get_range(of, &range, Headers::new(), attempt).await?, REFUSED)
-                }
-                response => (response?, SENT),
-            };
-            self.range_sums.store(now, Ordering::Relaxed);
-            response
-        } else {
-            self.client.get_range(of, &range, Headers::new(), attempt).await?
-        };
+        self.get_whole(of, into, attempt).await.map(|(filled, _)| filled)
+    }
+
+    async fn get_whole(
+        &self,
+        of: &ObjectMeta,
+        into: RangeWriter,
+        attempt: &mut Attempt,
+    ) -> Result<(RangeWriter, ObjectMeta)> {
+        let mut response = self.request_range(of, &into.range(), attempt).await?;
+        let meta = response.meta(&of.name, of.bytes);
         let filled = response.fill(into, attempt).await?;
         self.check(&of.name, filled.crc64(), &response)?;
-        Ok(filled)
+        Ok((filled, meta))
     }
 
     async fn put(&self, name: &str, body: PartBody, options: &PutOptions, attempt: &mut Attempt) -> Result<ObjectMeta> {

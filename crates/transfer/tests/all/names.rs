@@ -5,10 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ascertain_netlab::store::{RunningStore, Store as Served};
+use ascertain_netlab::store::{Fault, Kind as RequestKind, Misdeed, RunningStore, Store as Served};
 use ascertain_transfer::{
-    Attempt, Attributes, Direction, Environment, Error, Options, PutOptions, Settings, Stop, TransferManager,
-    TransferRequest, TransferResult, list, open, run as transfer,
+    Attempt, Attributes, Direction, Environment, Error, Options, PutOptions, Selection, Settings, Stop,
+    TransferManager, TransferRequest, TransferResult, list, open, run as transfer,
 };
 
 use crate::common::web::{Web, answer, header};
@@ -352,5 +352,41 @@ fn modification_times_and_metadata_go_there_and_back() {
         run(manager(preserve).put_file(&file, &place)).unwrap();
         let modified = fs::metadata(folder.path().join("copy")).unwrap().modified().unwrap();
         assert_eq!(modified == time, is_kept);
+    }
+}
+
+/// Each file of a folder gets its time, even an empty one. The next command compares the file with this time.
+#[test]
+fn modification_times_of_a_folder_go_there_and_back_and_are_resumed() {
+    let time = |index: u64| UNIX_EPOCH + Duration::new(1_000_000_000 + index, 123_456_789);
+    for served in one_of_each() {
+        let (running, folder) = (start(served), tempfile::tempdir().unwrap());
+        let (source, target) = (folder.path().join("source"), folder.path().join("target"));
+        fs::create_dir(&source).unwrap();
+        let files = [("a", 10), ("b", 20), ("c", 30), ("empty", 0)];
+        for (index, (name, size)) in files.iter().enumerate() {
+            fs::write(source.join(name), bytes(*size)).unwrap();
+            let file = fs::File::options().write(true).open(source.join(name)).unwrap();
+            file.set_modified(time(index as u64)).unwrap();
+        }
+        let place = open(&address(&running, "p/"), &options_for(&running)).unwrap();
+        let journals = Some(folder.path().join("journals"));
+        let settings = Settings { preserve: true, journals, max_concurrency: 1, ..Settings::default() };
+        let manager = || TransferManager::new(settings.clone(), Stop::default(), Box::new(()));
+        let all = Selection::default();
+        run(manager().put_many(&[source], &place, &all)).unwrap();
+        let what = Misdeed::Refused { status: 404, retry_after_s: None };
+        running.add_fault(Fault { on: Some(RequestKind::GetObject), after: 1, times: 1, what });
+        let first = run(manager().get_many(&place, &target, &all)).unwrap();
+        assert_eq!(first.iter().filter(|result| result.is_transferred()).count(), 3, "{first:?}");
+        let mark = running.seen().len();
+        let second = run(manager().get_many(&place, &target, &all)).unwrap();
+        assert!(second.iter().all(|result| result.restart_reason.is_none()), "{second:?}");
+        let gets = running.seen().into_iter().skip(mark).filter(|seen| seen.kind == RequestKind::GetObject);
+        assert_eq!(gets.count(), 1, "only the file that is missing is fetched");
+        for (index, (name, _)) in files.iter().enumerate() {
+            let modified = fs::metadata(target.join(name)).unwrap().modified().unwrap();
+            assert_eq!(modified, time(index as u64), "{name} {:?}", running.store().dialect);
+        }
     }
 }

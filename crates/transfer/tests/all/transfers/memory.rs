@@ -67,6 +67,8 @@ pub struct State {
     pub sent_bytes: u64,
     /// Number of connections that were opened in advance.
     pub connected: usize,
+    /// The prefixes that were listed.
+    pub listed: Vec<String>,
     version: u64,
     /// The time when the path will have carried all bytes that were sent.
     free: Option<Instant>,
@@ -107,6 +109,7 @@ impl Memory {
             under_way: (0, 0),
             sent_bytes: 0,
             connected: 0,
+            listed: Vec::new(),
             version: 0,
             free: None,
         };
@@ -380,6 +383,7 @@ impl Store for Memory {
 
     async fn list(&self, prefix: &str, seen: &mut Attempt) -> Result<Vec<ObjectMeta>, Failure> {
         let list = |store: &Self, state: &mut State, _| {
+            state.listed.push(prefix.into());
             let named = state.objects.iter().filter(|(name, _)| name.starts_with(prefix));
             Ok(named.map(|(name, object)| store.meta(name, object)).collect())
         };

@@ -1,6 +1,7 @@
 //! Tests of transfers with a store in memory, in which every kind of fault can be simulated.
 
 mod faults;
+mod folders;
 mod full;
 mod links;
 mod many;

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use ascertain_transfer::{
     Attributes, Error, Kind, Local, Location, Observer, Progress, Resume, Settings, Stop, TransferManager,
+    TransferStatus,
 };
 
 use super::memory::{ANY, Call, Fault, Memory};
@@ -318,4 +319,100 @@ fn two_do_not_transfer_the_same_at_once() {
         let error = other.put_file(&path, &place).await.unwrap_err();
         assert!(matches!(error, Error::InUse { .. }), "{error}");
     });
+}
+
+/// Another process may create the object or the file during the transfer. What was transferred is then of no use.
+#[test]
+fn if_another_process_was_first_nothing_is_kept() {
+    let (folder, path, content) = file(3_000_000);
+    let once = || manager(Settings { no_clobber: true, ..journalled(folder.path()) });
+    let store = Memory::new(ANY);
+    let other = store.clone();
+    store.script(move |call, _| {
+        if call == Call::Commit {
+            other.insert("a", b"the other one");
+        }
+        None
+    });
+    let result = run(once().put_file(&path, &store.place("a"))).unwrap();
+    assert!(matches!(result.status, TransferStatus::Exists), "{result:?}");
+    assert!(store.lock().uploads.is_empty(), "the upload is aborted");
+    store.insert("b", &content);
+    let target = folder.path().join("target");
+    let created = target.clone();
+    store.script(move |call, _| {
+        if matches!(call, Call::Get(1..)) {
+            fs::write(&created, "the other one").unwrap();
+        }
+        None
+    });
+    let result = run(once().get_file(&store.place("b"), &target)).unwrap();
+    assert!(matches!(result.status, TransferStatus::Exists), "{result:?}");
+    assert_eq!(fs::read(&target).unwrap(), b"the other one");
+    assert_eq!(names(folder.path()), ["file", "journals", "target"]);
+    assert!(names(&folder.path().join("journals")).is_empty());
+}
+
+/// The file is complete in the store, but the process is killed before the file was read back.
+#[test]
+fn a_file_that_was_not_read_back_is_not_sent_again() {
+    for knows_crc64 in [true, false] {
+        let (folder, path, content) = file(3_000_000);
+        let verified = Settings { verify: true, ..journalled(folder.path()) };
+        let store = Memory { knows_crc64, ..Memory::new(ANY) };
+        let stop = Stop::new().unwrap();
+        let token = stop.clone();
+        store.script(move |call, _| matches!(call, Call::Get(_)).then(|| token.request()).map(|()| Fault::Hangs));
+        let broken = TransferManager::new(verified.clone(), stop, Box::new(()));
+        let error = run(broken.put_file(&path, &store.place("a"))).unwrap_err();
+        assert!(matches!(error, Error::Stopped), "{error}");
+        store.script(|_, _| None);
+        let sent = store.lock().sent_bytes;
+        let result = run(manager(verified).put_file(&path, &store.place("a"))).unwrap();
+        assert!(result.verified && store.bytes("a").unwrap() == content);
+        assert_eq!((result.resumed_bytes, store.lock().sent_bytes), (3_000_000, sent));
+        assert!(names(&folder.path().join("journals")).is_empty());
+    }
+}
+
+/// A file that was damaged in the store must be sent again by the next command.
+#[test]
+fn a_file_that_was_stored_wrongly_has_no_journal() {
+    let (folder, path, content) = file(3_000_000);
+    let verified = Settings { verify: true, ..journalled(folder.path()) };
+    let store = Memory { knows_crc64: false, ..Memory::new(ANY) };
+    store.script(|call, _| (call == Call::Part(3)).then_some(Fault::Changes));
+    let error = run(manager(verified.clone()).put_file(&path, &store.place("a"))).unwrap_err();
+    assert!(matches!(error, Error::Corrupted(_)), "{error}");
+    assert!(names(&folder.path().join("journals")).is_empty());
+    store.script(|_, _| None);
+    run(manager(verified).put_file(&path, &store.place("a"))).unwrap();
+    assert_eq!(store.bytes("a").unwrap(), content);
+}
+
+/// Comparing large files takes long, and must end when a stop is requested.
+#[test]
+fn a_stop_ends_a_comparison_with_a_local_file() {
+    let (folder, path, content) = file(3_000_000);
+    for is_put in [true, false] {
+        let (store, stop) = (Memory::new(ANY), Stop::new().unwrap());
+        store.insert("a", &content);
+        let token = stop.clone();
+        store.script(move |call, _| {
+            if call == Call::Head {
+                token.request();
+            }
+            None
+        });
+        let unchanged = TransferManager::new(Settings { skip_unchanged: true, ..settings() }, stop, Box::new(()));
+        let place = store.place("a");
+        let compared = run(async {
+            match is_put {
+                true => unchanged.put_file(&path, &place).await,
+                false => unchanged.get_file(&place, &path).await,
+            }
+        });
+        assert!(matches!(compared, Err(Error::Stopped)), "{compared:?}");
+    }
+    drop(folder);
 }

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ascertain_transfer::{
-    AbortOutcome, Error, Kind, Options, Resume, Selection, Settings, Stop, TransferManager, TransferResult,
+    AbortOutcome, Attributes, Error, Kind, Options, Resume, Selection, Settings, Stop, TransferManager, TransferResult,
     TransferStatus, abort_all, crc64, interrupted_transfers,
 };
 
 use super::memory::{ANY, Call, Fault, Memory};
-use super::{manager, noise, run, settings};
+use super::{manager, noise, run, settings, simulate};
 
 const FILES: usize = 40;
 
@@ -93,6 +93,16 @@ impl Interrupted {
     fn path(&self, index: usize) -> PathBuf {
         let folder = if self.way == Way::Put { "source" } else { "target" };
         self.folder.path().join(folder).join(index.to_string())
+    }
+
+    /// Returns the path under which a download waited for its name, according to the journal.
+    fn temporary(&self, index: usize) -> PathBuf {
+        let text = fs::read_to_string(self.journal()).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["done"].take());
+        let line = lines.into_iter().find(|line| line["object"] == format!("p/{index}")).unwrap();
+        let name =
+            line["temporary"]["name"]["Unix"].as_array().unwrap().iter().map(|byte| byte.as_u64().unwrap() as u8);
+        self.path(index).with_file_name(String::from_utf8(name.collect()).unwrap())
     }
 
     /// Returns the number of files that the store has received or sent since the interruption.
@@ -239,14 +249,7 @@ fn a_target_that_is_gone_is_transferred_again() {
 fn a_file_that_waited_for_the_disk_is_not_fetched_again() {
     let interrupted = Interrupted::new(Way::Get);
     let [one, other] = interrupted.two();
-    let text = fs::read_to_string(interrupted.journal()).unwrap();
-    let temporary = |index: usize| {
-        let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["done"].take());
-        let line = lines.into_iter().find(|line| line["object"] == format!("p/{index}")).unwrap();
-        let name =
-            line["temporary"]["name"]["Unix"].as_array().unwrap().iter().map(|byte| byte.as_u64().unwrap() as u8);
-        interrupted.path(index).with_file_name(String::from_utf8(name.collect()).unwrap())
-    };
+    let temporary = |index| interrupted.temporary(index);
     for index in [one, other] {
         fs::rename(interrupted.path(index), temporary(index)).unwrap();
         // An earlier file, which the download replaces, has the name.
@@ -258,6 +261,51 @@ fn a_file_that_waited_for_the_disk_is_not_fetched_again() {
     assert_eq!(interrupted.transferred(), FILES - interrupted.complete.len() + 1);
     assert_eq!(reasons(&results), [""; 0]);
     assert_eq!(super::names(&interrupted.folder.path().join("target")).len(), FILES, "no temporary file remains");
+}
+
+/// The process was killed before downloads got their names, and their temporary files are gone. Earlier files, which
+/// the downloads replace, still have the names.
+#[test]
+fn an_earlier_file_does_not_count_as_a_change() {
+    let earlier = tempfile::tempdir().unwrap();
+    let interrupted = Interrupted::with(Way::Get, |settings| {
+        let target = settings.journals.as_ref().unwrap().with_file_name("target");
+        fs::create_dir(&target).unwrap();
+        for index in 0..FILES {
+            fs::write(target.join(index.to_string()), "earlier").unwrap();
+            fs::hard_link(target.join(index.to_string()), earlier.path().join(index.to_string())).unwrap();
+        }
+        settings
+    });
+    for index in interrupted.two() {
+        fs::rename(earlier.path().join(index.to_string()), interrupted.path(index)).unwrap();
+    }
+    let results = interrupted.resume(Settings { resume: Resume::Only, ..interrupted.settings() });
+    assert_eq!(reasons(&results), [""; 0]);
+    assert_eq!(interrupted.transferred(), FILES - interrupted.complete.len() + 2);
+}
+
+/// The limit is for bytes that are transferred. A file that is only read on this machine does not wait for it.
+#[test]
+fn a_file_that_waited_for_the_disk_is_not_limited() {
+    let interrupted = Interrupted::new(Way::Get);
+    for index in 0..FILES {
+        match interrupted.complete.contains(&index) {
+            true => fs::rename(interrupted.path(index), interrupted.temporary(index)).unwrap(),
+            false => drop(interrupted.store.lock().objects.remove(&format!("p/{index}"))),
+        }
+    }
+    let limited = Settings { limit_bytes_per_s: Some(1000), ..interrupted.settings() };
+    let (place, target) = (interrupted.store.place("p/"), interrupted.folder.path().join("target"));
+    let elapsed = simulate(async {
+        let began = tokio::time::Instant::now();
+        let results = manager(limited).get_many(&place, &target, &Selection::default()).await.unwrap();
+        assert!(results.iter().all(|result| result.is_transferred() && result.resumed_bytes == result.bytes));
+        began.elapsed()
+    });
+    // The clock is simulated. Each file has at least 100 bytes, so each but the first would wait for 0.1 s.
+    assert!(elapsed < Duration::from_millis(100), "{elapsed:?}");
+    assert_eq!(interrupted.transferred(), 0);
 }
 
 #[test]
@@ -316,6 +364,54 @@ fn a_journal_is_not_used_if_the_settings_do_not_permit_it() {
         let results = interrupted.resume(Settings { verify: true, ..interrupted.settings() });
         let resumed = results.iter().filter(|result| result.verified && result.resumed_bytes > 0).count();
         assert_eq!(resumed, interrupted.complete.len());
+    }
+}
+
+/// A file that was stored with other attributes, or fetched without the time of the original file, is not complete.
+#[test]
+fn a_file_with_other_attributes_is_transferred_again() {
+    for (way, content_type, preserve) in
+        [(Way::Put, Some("text/css"), false), (Way::Put, None, true), (Way::Get, None, true)]
+    {
+        let interrupted = Interrupted::new(way);
+        let attributes = Attributes { content_type: content_type.map(String::from), ..Attributes::default() };
+        let settings = Settings { attributes, preserve, ..interrupted.settings() };
+        let only = Settings { resume: Resume::Only, ..settings.clone() };
+        let failed = interrupted.run(&manager(only)).unwrap();
+        let failed =
+            failed.iter().filter(|result| matches!(result.status, TransferStatus::Failed(Error::CantResume(_))));
+        assert_eq!(failed.count(), interrupted.complete.len());
+        let results = interrupted.resume(settings);
+        assert_eq!(interrupted.transferred(), FILES);
+        assert_eq!(reasons(&results).len(), interrupted.complete.len());
+        assert!(reasons(&results)[0].contains("was to get other metadata in an earlier attempt"), "{results:?}");
+        let store = interrupted.store.lock();
+        let types = store.objects.values().filter(|object| object.content_type.as_deref() == content_type).count();
+        assert_eq!(types, FILES);
+    }
+}
+
+/// The process was killed while downloads waited for their names. The command is not resumed, or its journal is damaged,
+/// or an object has changed.
+#[test]
+fn a_temporary_file_of_no_use_is_removed() {
+    for case in ["fresh", "damaged", "changed"] {
+        let interrupted = Interrupted::new(Way::Get);
+        let [one, _] = interrupted.two();
+        let temporary = interrupted.temporary(one);
+        fs::rename(interrupted.path(one), &temporary).unwrap();
+        let mut settings = interrupted.settings();
+        match case {
+            "fresh" => settings.resume = Resume::Never,
+            "damaged" => {
+                let text = fs::read_to_string(interrupted.journal()).unwrap();
+                fs::write(interrupted.journal(), text + "damage\n").unwrap();
+            }
+            _ => interrupted.store.insert(&format!("p/{one}"), &noise(50)),
+        }
+        interrupted.resume(settings);
+        assert!(!temporary.exists(), "{case}");
+        assert_eq!(super::names(&interrupted.folder.path().join("target")).len(), FILES, "{case}");
     }
 }
 
