@@ -26,7 +26,7 @@ use crate::pool::Wanted;
 use crate::result::{RequestStats, RequestSummary, TransferResult, TransferStatus};
 use crate::scheduler::Scheduler;
 use crate::source::Source;
-use crate::store::{Attempt, Failure, Kind, Limits, ObjectMeta, StoreLocation, check_room};
+use crate::store::{Failure, Kind, Limits, ObjectMeta, StoreLocation, check_room};
 use crate::verify::DOWNLOAD_WORDS;
 
 /// The limits on the parts of a download. Ranges may have any size and number.
@@ -78,8 +78,9 @@ impl TransferManager {
         let name = &file.relative;
         let path = beneath(&root.path, name)?;
         from.check_differs_from(&path)?;
+        let most_bytes = self.max_limited_bytes().map_or(WHOLE_BYTES, |most_bytes| most_bytes.min(WHOLE_BYTES));
         let download = match &file.listing {
-            Listing::There(listed) if listed.bytes <= WHOLE_BYTES && self.is_listed_enough(listed, &path) => {
+            Listing::There(listed) if listed.bytes <= most_bytes && self.is_listed_enough(listed, &path) => {
                 ObjectDownload::listed(self, from, &path, listed.clone())
             }
             _ => ObjectDownload::new(self, from, &path).await?,
@@ -170,8 +171,8 @@ impl TransferManager {
         if !self.settings.skip_unchanged || there.len() != meta.bytes {
             return Ok(None);
         }
-        let is_same = match meta.crc64 {
-            Some(crc64) => Source::open(path)?.crc64().await? == crc64,
+        let is_same = match Source::open(path)?.equals(meta).await? {
+            Some(is_same) => is_same,
             // Each downloaded file gets a modification time from the object, so equal times mean equal content.
             None => {
                 let modified = self.settings.file_time(meta);
@@ -244,7 +245,7 @@ impl<'a> ObjectDownload<'a> {
         let fetched = manager.folder_journal.fetched(&self.meta);
         let reopened = fetched.and_then(|fetched| target.reopen_temporary(fetched.temporary.as_ref()?).ok());
         let (Some(fetched), Some(draft)) = (fetched, reopened) else { return Ok(None) };
-        let _memory = manager.gate.admit(bytes).await?;
+        let _memory = manager.or_stopped(manager.gate.admit(bytes)).await??;
         let is_long = draft.file().metadata().is_ok_and(|there| there.len() != bytes);
         let read = manager.gate.buffers.read(draft.file(), 0, bytes);
         if is_long || !read.is_ok_and(|body| Some(body.crc64) == fetched.crc64) {
@@ -264,10 +265,9 @@ impl<'a> ObjectDownload<'a> {
         let draft = Draft::create_in(&target.folder, &target.name).map_err(cant_write)?;
         let mut stats = RequestStats::default();
         if bytes > 0 {
-            let _memory = manager.gate.admit(bytes).await?;
+            let _memory = manager.or_stopped(manager.gate.admit(bytes)).await??;
             let file = Arc::new(TargetFile::new(draft.file().try_clone().map_err(cant_write)?, path.clone()));
-            let request = || async {
-                let mut attempt = Attempt::default();
+            let request = |mut attempt| async {
                 let into = RangeWriter::in_file(&file, 0..bytes).with_crc32c(true);
                 let fetched = from.store.get_whole(&self.meta, into, &mut attempt).await;
                 (fetched.and_then(|(into, meta)| self.check_whole(into, meta)), attempt)

@@ -67,7 +67,7 @@ impl TransferManager {
 
     /// Lists the objects of a store whose names begin with `prefix`, with retries.
     pub(crate) async fn list_names(&self, from: &Location, prefix: &str) -> Result<Vec<ObjectMeta>> {
-        let request = request!(attempt = self.gate.attempt(), from.store.list(prefix, &mut attempt));
+        let request = request!(attempt = self.gate, from.store.list(prefix, &mut attempt));
         // The timeout is long, because listing takes an unknown number of requests, one after the other.
         let (objects, _) = self.or_stopped(self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request)).await??;
         Ok(objects)

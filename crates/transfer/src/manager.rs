@@ -61,7 +61,7 @@ pub struct Settings {
     pub retries: u64,
     /// Time for which transient failures are retried while no request of the manager succeeds. The time starts again
     /// with each success, and does not include times in which bytes of the failed request moved. When it is over, the
-    /// manager sends no further requests.
+    /// manager sends no further requests, unless bytes of another request still move.
     pub retry_for: Duration,
     /// Average wait before the first retry of a request. The waits before later retries are longer.
     pub back_off: Duration,
@@ -152,7 +152,8 @@ const ABORT_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum duration of a part in seconds under a bandwidth limit. It does not apply to a store that accepts only larger
 /// parts.
 const LIMITED_PART_S: f64 = 0.25;
-/// Maximum number of parts in flight under a bandwidth limit.
+/// Maximum number of parts in flight under a bandwidth limit. If fewer connections are permitted, one of them is left
+/// free. A limited part may occupy its connection for long, and requests without a part would have to wait.
 const LIMITED_CONCURRENCY: usize = 4;
 /// Interval between two checks whether a stop was requested.
 const STOP_CHECK: Duration = Duration::from_millis(20);
@@ -197,7 +198,7 @@ impl TransferManager {
         if let Some(most) = self.max_limited_bytes() {
             let most = most.max(limits.min_part_bytes).max(1);
             constraints.limits.max_part_bytes = limits.max_part_bytes.min(most);
-            constraints.max_concurrency = max_concurrency.min(LIMITED_CONCURRENCY);
+            constraints.max_concurrency = max_concurrency.saturating_sub(1).clamp(1, LIMITED_CONCURRENCY);
         }
         constraints
     }
@@ -205,7 +206,7 @@ impl TransferManager {
     /// Returns the largest size of a part in bytes if the bandwidth is limited or the transfers are gentle; otherwise
     /// `None`. Parts must then be small, because the rate limit delays only the start of a part. If a store accepts
     /// only larger parts, each part is sent in slices.
-    fn max_limited_bytes(&self) -> Option<u64> {
+    pub(crate) fn max_limited_bytes(&self) -> Option<u64> {
         let limited = self.settings.limit_bytes_per_s.map(|limit| limit as f64 * LIMITED_PART_S);
         let gentle = self.settings.gentle.map(part_bytes);
         limited.into_iter().chain(gentle).min_by(f64::total_cmp).map(|most| most as u64)
@@ -270,7 +271,7 @@ impl TransferManager {
     /// Describes an object like [`Self::head`], but fails if the credentials do not permit reading it.
     pub(crate) async fn head_strict(&self, object: &Location) -> Result<(Option<ObjectMeta>, f64)> {
         let began = Instant::now();
-        let request = request!(attempt = self.gate.attempt(), object.store.head(&object.name, &mut attempt));
+        let request = request!(attempt = self.gate, object.store.head(&object.name, &mut attempt));
         let (meta, stats) = self.or_stopped(self.gate.retry.run(0, Kind::Transient(None), request)).await??;
         let connecting_s = stats.first_try.flatten();
         let answer_s = began.elapsed().as_secs_f64() - connecting_s.unwrap_or(0.0);
@@ -280,7 +281,7 @@ impl TransferManager {
     /// Aborts an upload. Does nothing if the upload no longer exists. After a stop was requested, gives up after
     /// [`ABORT_LIMIT`]. Does so too if no request has succeeded for too long.
     pub(crate) async fn abort(&self, to: &Location, upload: &Upload) -> Result<()> {
-        let request = request!(attempt = self.gate.attempt(), to.store.abort(upload, &mut attempt));
+        let request = request!(attempt = self.gate, to.store.abort(upload, &mut attempt));
         let stopped = async {
             if !self.gate.retry.has_given_up() {
                 self.stopped().await;

@@ -81,11 +81,9 @@ impl PartGate {
         permit.map_err(|error| Error::Request(error.to_string()))
     }
 
-    /// Returns the record for a new attempt to send a request. If the rate limit delays each slice of a part, the
-    /// record contains this limit.
-    pub fn attempt(&self) -> Attempt {
-        let rate_limit = self.in_slices.then(|| Arc::clone(&self.rate_limit));
-        Attempt { rate_limit, contact: Some(self.retry.contact()), ..Attempt::default() }
+    /// Adds the rate limit to the record of an attempt, if it delays each slice of a part.
+    pub fn with_rate_limit(&self, attempt: Attempt) -> Attempt {
+        Attempt { rate_limit: self.in_slices.then(|| Arc::clone(&self.rate_limit)), ..attempt }
     }
 
     /// Returns the number of bytes from which the timeout of a part of `bytes` bytes is computed. It is very large if
@@ -103,7 +101,7 @@ pub(crate) async fn send(
     part: Part,
     body: PartBody,
 ) -> Result<PartOutput> {
-    let request = request!(attempt = gate.attempt(), store.put_part(upload, part.index, body.clone(), &mut attempt));
+    let request = request!(attempt = gate, store.put_part(upload, part.index, body.clone(), &mut attempt));
     // The request may be repeated, because a part that is sent again replaces its earlier copy.
     let (token, stats) = gate.retry.run(gate.timeout_bytes(part.bytes), Kind::Transient(None), request).await?;
     Ok((PartReceipt { token, crc64: body.crc64, crc32c: None }, stats, None))
@@ -170,8 +168,8 @@ impl PartWork for Fetcher<'_> {
         Box::pin(async move {
             let permit = gate.admit(part.bytes).await?;
             let range = part.offset..part.offset + part.bytes;
-            let request = || async {
-                let mut attempt = gate.attempt();
+            let request = |attempt| async {
+                let mut attempt = gate.with_rate_limit(attempt);
                 let into = match &target {
                     Some(target) => RangeWriter::in_file(target, range.clone()),
                     None if is_held => RangeWriter::in_memory(&gate.buffers, range.clone()),

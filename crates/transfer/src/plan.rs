@@ -28,16 +28,23 @@ pub struct Selection {
     pub links: Links,
 }
 
-/// The knowledge about an object from a list of the store.
+/// The knowledge about an object before its transfer.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Listing {
-    /// The store was not listed.
+    /// The store was not asked.
     #[default]
     Unknown,
     /// The store has no such object.
     Missing,
-    /// The store has this object. Lists contain no checksums.
+    /// The store has this object. If a list describes it, the checksums are missing.
     There(ObjectMeta),
+}
+
+impl Listing {
+    /// Returns the description of the object; `None` if it does not exist or is unknown.
+    pub fn meta(&self) -> Option<&ObjectMeta> {
+        if let Self::There(meta) = self { Some(meta) } else { None }
+    }
 }
 
 /// A planned transfer: a file and an object, one of which is copied to the other.
@@ -146,7 +153,7 @@ impl TransferManager {
         if !(skips || is_resumed) || to.store.local_path(&to.name).is_some() {
             return Ok(());
         }
-        let request = request!(attempt = self.gate.attempt(), to.store.list(&to.name, &mut attempt));
+        let request = request!(attempt = self.gate, to.store.list(&to.name, &mut attempt));
         let listing = self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request);
         // These credentials may permit only writing. Then each file is sent, or looked up on its own.
         let Ok((objects, _)) = self.or_stopped(listing).await? else { return Ok(()) };

@@ -399,8 +399,8 @@ impl Transport {
     /// [`Kind::Transient`], or [`Kind::Unanswered`] if the request must not be repeated.
     pub async fn send(&self, request: Request<Bytes>, info: RequestInfo, attempt: &mut Attempt) -> Result<Response> {
         let about = |failure| info.about(failure);
-        let (rate_limit, contact) = (attempt.rate_limit.take(), attempt.contact.take());
-        *attempt = Attempt { began: Some(Instant::now()), rate_limit, contact, ..Attempt::default() };
+        let Attempt { rate_limit, contact, clock, .. } = std::mem::take(attempt);
+        *attempt = Attempt { began: Some(Instant::now()), rate_limit, contact, clock, ..Attempt::default() };
         let endpoint = Endpoint::from_uri(request.uri()).map_err(about)?;
         if let Some(contact) = &attempt.contact {
             contact.set_host(&endpoint);

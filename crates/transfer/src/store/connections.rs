@@ -159,8 +159,11 @@ impl Connections {
         proxy: Option<&Proxy>,
         attempt: &mut Attempt,
     ) -> Result<(SendRequest<SlicedBody>, OwnedSemaphorePermit)> {
+        attempt.clock.iter().for_each(|clock| clock.stop());
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(|error| Failure::fatal(error.to_string()))?;
+        attempt.clock.iter().for_each(|clock| clock.start());
+        attempt.began = Some(Instant::now());
         while let Some(mut idle) = self.take_idle(endpoint) {
             // The server may have closed this connection. No part of the current request was sent over it yet, so the
             // loop can try another one.

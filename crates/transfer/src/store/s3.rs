@@ -100,6 +100,11 @@ impl Store for Bucket {
         }
     }
 
+    fn refuses_to_replace(&self) -> bool {
+        // Some compatible stores ignore the condition, and replace the object.
+        self.dialect == Dialect::Google || self.dialect == Dialect::S3 && self.location.endpoint_url.is_none()
+    }
+
     async fn connect(&self, connections: usize) {
         self.client.connect(connections).await;
     }

@@ -10,7 +10,8 @@ use crate::common::web::{Web, answer};
 use crate::common::{address, bytes, one_of_each, options_for, run, start};
 use ascertain_netlab::store::{Dialect, Fault, Kind as RequestKind, Misdeed, RunningStore, Store as Served};
 use ascertain_transfer::{
-    Environment, Error, Failure, Kind, Location, Options, Settings, Stop, TransferManager, TransferResult, open,
+    Environment, Error, Failure, Kind, Location, Options, Settings, Stop, TransferManager, TransferResult, TransferStatus,
+    open,
 };
 
 const NAME: &str = "a b/ü";
@@ -385,4 +386,53 @@ fn names_that_are_awkward_are_themselves() {
 
 fn read(folder: &Path, name: &str) -> String {
     fs::read_to_string(folder.join(name)).unwrap()
+}
+
+/// Some S3-compatible stores ignore the condition that the object must not exist, and would replace it.
+#[test]
+fn a_store_that_ignores_the_condition_replaces_nothing() {
+    let (_folder, source, _) = file(Dialect::Azure);
+    for required in ["when_supported", "when_required"] {
+        let web = Web::start(|_, _| answer("200 OK", "ETag: \"1\"\r\n", b""));
+        let environment = [("AWS_REQUEST_CHECKSUM_CALCULATION", required)].into_iter().collect();
+        let options =
+            Options { environment, endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
+        let place = open("s3://bucket/name", &options).unwrap();
+        let kept = manager(Settings { no_clobber: true, ..settings() });
+        let result = run(kept.put_file(&source, &place)).unwrap();
+        assert!(matches!(result.status, TransferStatus::Exists), "{result:?}");
+        assert!(web.heads().iter().all(|head| head.starts_with("HEAD ")), "{:?}", web.heads());
+    }
+}
+
+/// GCS knows only the CRC-32C of an object. A file with another content, the same size and an older time has changed.
+#[test]
+fn a_file_that_only_looks_unchanged_is_transferred() {
+    let (folder, source, content) = file(Dialect::S3);
+    let running = start(Served::gcs());
+    let unchanged = manager(Settings { skip_unchanged: true, ..settings() });
+    let put = || run(unchanged.put_file(&source, &place(&running))).unwrap();
+    let with_time = |path: &Path, bytes: &[u8], seconds| {
+        fs::write(path, bytes).unwrap();
+        let modified = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        fs::File::options().write(true).open(path).unwrap().set_modified(modified).unwrap();
+    };
+    assert!(put().is_transferred());
+    // A newer time alone is no change.
+    with_time(&source, &content, 4_000_000_000);
+    assert!(matches!(put().status, TransferStatus::Unchanged));
+    let other = [&content[1..], b"?"].concat();
+    with_time(&source, &other, 1_000_000_000);
+    assert!(put().is_transferred());
+    assert!(running.object("bucket", NAME).unwrap() == other);
+    // The same applies to downloads.
+    let target = folder.path().join("target");
+    let get = || run(unchanged.get_file(&place(&running), &target)).unwrap();
+    assert!(get().is_transferred());
+    let modified = fs::metadata(&target).unwrap().modified().unwrap();
+    fs::write(&target, &content).unwrap();
+    fs::File::options().write(true).open(&target).unwrap().set_modified(modified).unwrap();
+    assert!(get().is_transferred() && fs::read(&target).unwrap() == other);
+    with_time(&target, &other, 1_000_000_000);
+    assert!(matches!(get().status, TransferStatus::Unchanged));
 }
