@@ -262,30 +262,38 @@ impl<'a> ObjectDownload<'a> {
             None => None,
         };
         let cant_write = |error| Error::file("can't write", path)(error);
-        let draft = Draft::create_in(&target.folder, &target.name).map_err(cant_write)?;
+        let new_draft = || Draft::create_in(&target.folder, &target.name).map_err(cant_write);
         let mut stats = RequestStats::default();
-        if bytes > 0 {
+        let draft = if bytes > 0 {
             let _memory = manager.or_stopped(manager.gate.admit(bytes)).await??;
-            let file = Arc::new(TargetFile::new(draft.file().try_clone().map_err(cant_write)?, path.clone()));
-            let request = |mut attempt| async {
-                let into = RangeWriter::in_file(&file, 0..bytes).with_crc32c(true);
-                let fetched = from.store.get_whole(&self.meta, into, &mut attempt).await;
-                (fetched.and_then(|(into, meta)| self.check_whole(into, meta)), attempt)
+            // If the object is requested twice, each request writes to its own file.
+            let fetch = || async {
+                let draft = new_draft()?;
+                let file = Arc::new(TargetFile::new(draft.file().try_clone().map_err(cant_write)?, path.clone()));
+                let request = |mut attempt| async {
+                    let into = RangeWriter::in_file(&file, 0..bytes).with_crc32c(true);
+                    let fetched = from.store.get_whole(&self.meta, into, &mut attempt).await;
+                    (fetched.and_then(|(into, meta)| self.check_whole(into, meta)), attempt)
+                };
+                let fetched = manager.gate.retry.run(bytes, Kind::Transient(None), request).await;
+                fetched.map(|fetched| (draft, fetched)).map_err(|failure| file.error(failure))
             };
-            let fetch = || manager.gate.retry.run(bytes, Kind::Transient(None), request);
             let fetched = async {
+                let may_repeat = || !manager.gate.retry.is_refused();
                 match &permission {
-                    Some(permission) => permission.hedge(&manager.gate.retry, fetch(), fetch()).await,
+                    Some(permission) => permission.hedge(may_repeat, fetch(), fetch()).await,
                     None => fetch().await.map(|fetched| (fetched, false)),
                 }
             };
-            let fetched = manager.or_stopped(manager.gently(from, fetched)).await?;
-            let (((crc64, meta), fetched), is_hedged) = fetched.map_err(|failure| file.error(failure))?;
+            let fetched = manager.or_stopped(manager.gently(from, fetched)).await??;
+            let ((draft, ((crc64, meta), fetched)), is_hedged) = fetched;
             stats = if is_hedged { fetched.hedged() } else { fetched };
             (self.result.crc64, self.meta) = (Some(crc64), meta);
+            draft
         } else {
             self.result.crc64 = Some(crc64(&[]));
-        }
+            new_draft()?
+        };
         permission.into_iter().for_each(|permission| permission.complete(&stats));
         (self.result.parts, self.result.requests) = (u64::from(bytes > 0), RequestSummary::new(&[stats]));
         Ok(draft)

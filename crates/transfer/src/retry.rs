@@ -161,9 +161,8 @@ impl RetryPolicy {
         F: Future<Output = (Result<T, Failure>, Attempt)>,
     {
         let is_final = silent == Kind::Unanswered;
-        let limit = self.timeout.saturating_mul(if is_final { FINAL } else { 1 })
-            + OPENING
-            + Duration::from_secs(bytes / MIN_BYTES_PER_S);
+        let limit = self.timeout.saturating_mul(if is_final { FINAL } else { 1 });
+        let limit = limit.saturating_add(OPENING + Duration::from_secs(bytes / MIN_BYTES_PER_S));
         let mut retries = RetryCounts::default();
         let mut ongoing = Ongoing { since: Instant::now(), has_failed: false, is_repeated: !is_final };
         for number in 1.. {
@@ -334,8 +333,12 @@ mod tests {
     }
 
     fn policy() -> (RetryPolicy, Arc<Recorder>) {
+        policy_with(Settings::default())
+    }
+
+    fn policy_with(settings: Settings) -> (RetryPolicy, Arc<Recorder>) {
         let recorder = Arc::new(Recorder::default());
-        let policy = RetryPolicy::new(&Settings::default(), Arc::clone(&recorder) as Arc<dyn Observer>);
+        let policy = RetryPolicy::new(&settings, Arc::clone(&recorder) as Arc<dyn Observer>);
         policy.contact.set_host("host");
         (policy, recorder)
     }
@@ -370,6 +373,12 @@ mod tests {
             attempt.contact.as_ref().unwrap().touch();
         }
         (Ok(()), attempt)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_timeout_may_be_very_long() {
+        let (policy, _) = policy_with(Settings { timeout: Duration::MAX, ..Settings::default() });
+        policy.run(u64::MAX, Kind::Unanswered, |attempt| moving(1, attempt)).await.unwrap();
     }
 
     async fn refused(attempt: Attempt) -> (Result<(), Failure>, Attempt) {

@@ -133,6 +133,12 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Sends the part `index`, counted from 0. Returns the token of this part, which [`Self::commit`] needs.
     async fn put_part(&self, upload: &Upload, index: usize, body: PartBody, attempt: &mut Attempt) -> Result<String>;
 
+    /// Returns whether a part that is sent twice has the same token both times. If not, the request that the store
+    /// completes last determines the token, even if its answer was not awaited.
+    fn has_stable_tokens(&self) -> bool {
+        true
+    }
+
     /// Assembles the object from its parts, in the order of `tokens`. `crc64` is the checksum of the whole object, for
     /// stores that can check it.
     async fn commit(

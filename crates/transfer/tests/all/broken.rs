@@ -436,3 +436,20 @@ fn a_file_that_only_looks_unchanged_is_transferred() {
     with_time(&target, &other, 1_000_000_000);
     assert!(matches!(get().status, TransferStatus::Unchanged));
 }
+
+/// With a key of KMS, each copy of a part has another ETag.
+#[test]
+fn parts_that_kms_encrypts_are_not_sent_twice() {
+    for (encryption, is_stable) in [("AES256", true), ("aws:kms", false), ("aws:kms:dsse", false)] {
+        let headers = format!("x-amz-server-side-encryption: {encryption}\r\nETag: \"1\"\r\n");
+        let web = Web::start(move |_, _| answer("200 OK", &headers, b"<A><UploadId>1</UploadId></A>"));
+        let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
+        let [begun, resumed] = [0, 1].map(|_| open("s3://bucket/name", &options).unwrap().store);
+        run(async {
+            let mut attempt = ascertain_transfer::Attempt::default();
+            let upload = begun.start_upload("name", &Default::default(), &mut attempt).await.unwrap();
+            resumed.put_part(&upload, 0, crate::common::block("x"), &mut attempt).await.unwrap();
+        });
+        assert_eq!([begun, resumed].map(|store| store.has_stable_tokens()), [is_stable; 2], "{encryption}");
+    }
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ascertain_transfer::{Error, Failure, Kind, Settings, TransferStatus};
 
-use super::memory::{ANY, Call, Fault, Memory};
+use super::memory::{ANY, Call, Fault, Memory, Path};
 use super::{file, manager, names, noise, run, settings, simulate};
 
 #[test]
@@ -35,6 +35,25 @@ fn what_hangs_is_given_up_and_tried_again() {
     simulate(manager(settings()).put_file(&path, &store.place("a"))).unwrap();
     assert_eq!(store.bytes("a").unwrap(), content);
     assert_eq!(store.count(|call| *call == Call::Commit), 2);
+}
+
+/// Otherwise, the earlier request could change the token after the later one was answered. So the part is sent again
+/// only after the timeout of a minute.
+#[test]
+fn a_late_part_is_sent_twice_only_if_its_token_stays_the_same() {
+    let (_folder, path, content) = file(3_000_000);
+    let link = Path { bytes_per_s: 1e6, round_trip: Duration::from_millis(100) };
+    for has_stable_tokens in [true, false] {
+        let store = Memory { has_stable_tokens, path: Some(link), ..Memory::new(ANY) };
+        store.script(|call, times| (call == Call::Part(5) && times == 0).then_some(Fault::Hangs));
+        let took = simulate(async {
+            let began = tokio::time::Instant::now();
+            manager(settings()).put_file(&path, &store.place("a")).await.unwrap();
+            began.elapsed()
+        });
+        assert_eq!(store.bytes("a").unwrap(), content);
+        assert_eq!(took < Duration::from_secs(60), has_stable_tokens, "{took:?}");
+    }
 }
 
 #[test]

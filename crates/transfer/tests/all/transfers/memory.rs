@@ -81,6 +81,7 @@ pub struct Memory {
     pub knows_crc64: bool,
     /// `true` if objects have an ETag, which changes when they change.
     pub identifies: bool,
+    pub has_stable_tokens: bool,
     /// The path to the store; `None` for answers without delay.
     pub path: Option<Path>,
 }
@@ -110,7 +111,7 @@ impl Memory {
         };
         let script: Script = Box::new(|_, _| None);
         let (state, script) = (Arc::new(Mutex::new(state)), Arc::new(Mutex::new(script)));
-        Self { state, script, limits, knows_crc64: true, identifies: true, path: None }
+        Self { state, script, limits, knows_crc64: true, identifies: true, has_stable_tokens: true, path: None }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
@@ -255,6 +256,10 @@ impl State {
 impl Store for Memory {
     fn limits(&self) -> Limits {
         self.limits
+    }
+
+    fn has_stable_tokens(&self) -> bool {
+        self.has_stable_tokens
     }
 
     async fn connect(&self, connections: usize) {
