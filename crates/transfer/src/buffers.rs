@@ -233,6 +233,7 @@ impl TargetFile {
         Self { file, path, error: OnceLock::new() }
     }
 
+    /// Writes bytes at the offset `at`.
     pub fn write(&self, bytes: &[u8], at: u64) -> Result<(), Failure> {
         wait_for_disk(|| self.file.write_all_at(bytes, at)).map_err(|error| {
             let failure = file_failure("can't write", &self.path, &error);

@@ -1,9 +1,10 @@
-//! The latest contact of a command with a server: the time when bytes of any request last moved.
+//! The times of requests that retries depend on: the latest contact with a server, and the start of each attempt.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use tokio::time::{Duration, Instant};
+use tokio::time::{Duration, Instant, timeout};
 
 /// Records the latest contact with a server. All requests of a command share it.
 #[derive(Debug)]
@@ -38,5 +39,46 @@ impl Contact {
     /// Records that a request is sent to the server `host`.
     pub fn set_host(&self, host: impl ToString) {
         *self.host.lock().unwrap_or_else(PoisonError::into_inner) = Some(host.to_string());
+    }
+}
+
+/// The start of an attempt to send a request. It is `None` while the attempt waits for a connection. This wait depends
+/// on other requests, so it does not count towards the time limit of the attempt.
+#[derive(Debug)]
+pub(crate) struct AttemptClock(Mutex<Option<Instant>>);
+
+impl AttemptClock {
+    pub fn new() -> Self {
+        Self(Mutex::new(Some(Instant::now())))
+    }
+
+    /// Starts the attempt now.
+    pub fn start(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Records that the attempt has ended, or waits for a connection.
+    pub fn stop(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Returns the time since the start of the attempt; zero if it waits or has ended.
+    pub fn elapsed(&self) -> Duration {
+        let start = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        start.map_or(Duration::ZERO, |start| start.elapsed())
+    }
+
+    /// Waits for `work`, which is the attempt. Returns `None` if the attempt takes longer than `limit`.
+    pub async fn limit<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        loop {
+            let left = limit.saturating_sub(self.elapsed());
+            if left.is_zero() {
+                return None;
+            }
+            if let Ok(done) = timeout(left, &mut work).await {
+                return Some(done);
+            }
+        }
     }
 }

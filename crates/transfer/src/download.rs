@@ -28,7 +28,7 @@ use crate::repair::ExpectedSums;
 use crate::result::{RepairedRange, RequestStats, RequestSummary, TransferResult, TransferStatus};
 use crate::scheduler::Scheduler;
 use crate::source::Source;
-use crate::store::{Attempt, Failure, Kind, Limits, ObjectMeta, StoreLocation, check_room};
+use crate::store::{Failure, Kind, Limits, ObjectMeta, StoreLocation, check_room};
 use crate::verify::DOWNLOAD_WORDS;
 
 /// The limits on the parts of a download. Ranges may have any size and number.
@@ -184,11 +184,8 @@ impl TransferManager {
         if !self.settings.skip_unchanged || there.len() != meta.bytes {
             return Ok(None);
         }
-        let is_same = match meta.crc64 {
-            Some(crc64) => {
-                let file = Source::open(path)?;
-                self.or_stopped(file.crc64()).await?? == crc64
-            }
+        let is_same = match self.or_stopped(Source::open(path)?.equals(meta)).await?? {
+            Some(is_same) => is_same,
             // Each downloaded file gets a modification time from the object, so equal times mean equal content.
             None => {
                 let modified = self.settings.file_time(meta);
@@ -298,67 +295,78 @@ impl<'a> ObjectDownload<'a> {
     }
 
     async fn fetch_whole(&mut self, target: &TargetPath) -> Result<Draft> {
-        let (manager, from, path, bytes) = (self.manager, self.from, &target.path, self.meta.bytes);
+        let (manager, bytes) = (self.manager, self.meta.bytes);
         let permission = match &manager.permits {
             Some(permits) => Some(manager.or_stopped(Arc::clone(permits).permit(Wanted::whole(bytes))).await?),
             None => None,
         };
-        let cant_write = |error| Error::file("can't write", path)(error);
-        let draft = Draft::create_in(&target.folder, &target.name).map_err(cant_write)?;
         let mut requests = Vec::new();
-        self.result.crc64 = Some(crc64(&[]));
-        if bytes > 0 {
-            let file = Arc::new(TargetFile::new(draft.file().try_clone().map_err(cant_write)?, path.clone()));
-            let first_difference = self.fetch_once(&file, permission.as_ref(), &mut requests).await?;
-            if first_difference.is_some() {
-                let first = self.result.crc64;
-                if let Some(difference) = self.fetch_once(&file, permission.as_ref(), &mut requests).await? {
-                    let bytes = if self.result.crc64 == first { "the same bytes" } else { "different bytes" };
-                    let message = format!("{}: {difference}; it arrived twice, with {bytes}", from.address);
-                    return Err(Error::Corrupted(message));
+        let draft = if bytes > 0 {
+            let (draft, first_difference) = self.fetch_once(target, permission.as_ref(), &mut requests).await?;
+            match first_difference {
+                None => draft,
+                Some(_) => {
+                    let first = self.result.crc64;
+                    let (draft, difference) = self.fetch_once(target, permission.as_ref(), &mut requests).await?;
+                    if let Some(difference) = difference {
+                        let bytes = if self.result.crc64 == first { "the same bytes" } else { "different bytes" };
+                        let message = format!("{}: {difference}; it arrived twice, with {bytes}", self.from.address);
+                        return Err(Error::Corrupted(message));
+                    }
+                    self.result.repaired.push(RepairedRange { offset: 0, bytes });
+                    draft
                 }
-                self.result.repaired.push(RepairedRange { offset: 0, bytes });
             }
-        }
-        permission
-            .into_iter()
-            .for_each(|permission| permission.complete(&requests.last().copied().unwrap_or_default()));
+        } else {
+            self.result.crc64 = Some(crc64(&[]));
+            target.new_draft()?
+        };
+        let stats = requests.last().copied().unwrap_or_default();
+        permission.into_iter().for_each(|permission| permission.complete(&stats));
         (self.result.parts, self.result.requests) = (requests.len() as u64, RequestSummary::new(&requests));
         Ok(draft)
     }
 
-    /// Fetches a whole object into `file` with one request, and adds its statistics to `requests`. If the checksum of the
-    /// bytes differs from that of the object, returns a description of the difference.
+    /// Fetches a whole object with one request to a file that still has its temporary name, and adds the statistics to
+    /// `requests`. If the checksum of the bytes differs from that of the object, also returns a description of the
+    /// difference.
     async fn fetch_once(
         &mut self,
-        file: &Arc<TargetFile>,
+        target: &TargetPath,
         permission: Option<&Permission>,
         requests: &mut Vec<RequestStats>,
-    ) -> Result<Option<String>> {
+    ) -> Result<(Draft, Option<String>)> {
         let (manager, from, bytes) = (self.manager, self.from, self.meta.bytes);
-        let _memory = manager.gate.admit(bytes).await?;
-        let request = || async {
-            let mut attempt = Attempt::default();
-            let into = RangeWriter::in_file(file, 0..bytes).with_crc32c(true);
-            let fetched = from.store.get_whole(&self.meta, into, &mut attempt).await;
-            (fetched.and_then(|(into, meta)| Ok((into.whole()?, meta))), attempt)
+        let _memory = manager.or_stopped(manager.gate.admit(bytes)).await??;
+        // If the object is requested twice at the same time, each request writes to its own file.
+        let fetch = || async {
+            let draft = target.new_draft()?;
+            let file = draft.file().try_clone().map_err(Error::file("can't write", &target.path))?;
+            let file = Arc::new(TargetFile::new(file, target.path.clone()));
+            let request = |mut attempt| async {
+                let into = RangeWriter::in_file(&file, 0..bytes).with_crc32c(true);
+                let fetched = from.store.get_whole(&self.meta, into, &mut attempt).await;
+                (fetched.and_then(|(into, meta)| Ok((into.whole()?, meta))), attempt)
+            };
+            let fetched = manager.gate.retry.run(bytes, Kind::Transient(None), request).await;
+            fetched.map(|fetched| (draft, fetched)).map_err(|failure| file.error(failure))
         };
-        let fetch = || manager.gate.retry.run(bytes, Kind::Transient(None), request);
         let fetched = async {
+            let may_repeat = || !manager.gate.retry.is_refused();
             match permission {
-                Some(permission) => permission.hedge(&manager.gate.retry, fetch(), fetch()).await,
+                Some(permission) => permission.hedge(may_repeat, fetch(), fetch()).await,
                 None => fetch().await.map(|fetched| (fetched, false)),
             }
         };
-        let fetched = manager.or_stopped(manager.gently(from, fetched)).await?;
-        let (((sums, meta), stats), is_hedged) = fetched.map_err(|failure| file.error(failure))?;
+        let fetched = manager.or_stopped(manager.gently(from, fetched)).await??;
+        let ((draft, ((sums, meta), stats)), is_hedged) = fetched;
         let mut stats = if is_hedged { stats.hedged() } else { stats };
         let [stored, came, _] = DOWNLOAD_WORDS;
         let difference = ExpectedSums::stored(&meta).difference(sums.crc64(), sums.crc32c(), stored, came);
         stats.retries.corrupted += u64::from(difference.is_some());
         requests.push(stats);
         (self.result.crc64, self.meta) = (Some(sums.crc64()), meta);
-        Ok(difference)
+        Ok((draft, difference))
     }
 
     async fn write_to(mut self, out: &mut (dyn Write + Send)) -> Result<TransferResult> {
@@ -563,6 +571,11 @@ impl TargetPath {
         let folder = files::parent(&path);
         let folder = files::open_folder(folder).map_err(Error::file("can't open", folder))?;
         Ok(Self { folder, name: path.file_name().unwrap_or_default().to_os_string(), path })
+    }
+
+    /// Creates an empty file with a temporary name.
+    fn new_draft(&self) -> Result<Draft> {
+        Draft::create_in(&self.folder, &self.name).map_err(Error::file("can't write", &self.path))
     }
 
     /// Opens the incomplete file of an interrupted download, if it is still the file that `header` describes. If the

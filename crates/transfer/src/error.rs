@@ -176,7 +176,6 @@ pub(crate) fn file_failure(action: &str, path: &Path, error: &io::Error) -> Fail
         io::ErrorKind::NotFound => Kind::Missing,
         io::ErrorKind::PermissionDenied => Kind::Denied,
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Kind::Full,
-        io::ErrorKind::AlreadyExists => Kind::Changed,
         io::ErrorKind::Interrupted => Kind::Transient(None),
         _ => Kind::Fatal,
     };

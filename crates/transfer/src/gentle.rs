@@ -206,8 +206,8 @@ impl TransferManager {
             if is_whole {
                 return;
             }
-            // The latency does not include the time to open a new connection.
-            let sent_at = attempt.secured.or(attempt.connected).map_or(at, Instant::from_std);
+            // The latency does not include the wait for a connection, or the time to open a new one.
+            let sent_at = attempt.secured.or(attempt.connected).or(attempt.began).map_or(at, Instant::from_std);
             // Failed requests with an answer count too: a refusal takes as long as any other answer.
             if let Some(answered) = attempt.header.map(Instant::from_std).or(head.is_ok().then(Instant::now)) {
                 let took_s = answered.saturating_duration_since(sent_at).as_secs_f64();

@@ -53,7 +53,7 @@ impl TransferManager {
         let mut prefix = format!("{}{}", from.name, only.map(Pattern::prefix).unwrap_or_default());
         if !from.is_prefix() {
             prefix.push('/');
-            objects.extend(self.head_strict(from).await?.0);
+            objects.extend(self.head_if_permitted(from).await?);
         }
         // On this machine, a path is either a file or a folder.
         if objects.is_empty() || from.store.local_path(&from.name).is_none() {
@@ -66,9 +66,18 @@ impl TransferManager {
         Ok(listed.map(|meta| ListedObject { address: from.named(&meta.name).address, meta }).collect())
     }
 
+    /// Describes an object. Returns `None` if it does not exist, or if the credentials do not permit reading it. Without
+    /// the right to list, S3 answers in this way even if there is no such object.
+    async fn head_if_permitted(&self, from: &Location) -> Result<Option<ObjectMeta>> {
+        match self.head_strict(from).await {
+            Err(Error::Store(Failure { kind: Kind::Denied, concerns_whole_store: false, .. })) => Ok(None),
+            head => Ok(head?.0),
+        }
+    }
+
     /// Lists the objects of a store whose names begin with `prefix`, with retries.
     pub(crate) async fn list_names(&self, from: &Location, prefix: &str) -> Result<Vec<ObjectMeta>> {
-        let request = request!(attempt = self.gate.attempt(), from.store.list(prefix, &mut attempt));
+        let request = request!(attempt = self.gate, from.store.list(prefix, &mut attempt));
         // The timeout is long, because listing takes an unknown number of requests, one after the other.
         let (objects, _) = self.or_stopped(self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request)).await??;
         Ok(objects)
@@ -86,11 +95,7 @@ impl TransferManager {
         let is_literal = if from.is_prefix() {
             !self.list_names(&from, &from.name).await?.is_empty()
         } else {
-            match self.head_strict(&from).await {
-                // Without the right to list, S3 answers in this way if there is no such object.
-                Err(Error::Store(Failure { kind: Kind::Denied, .. })) => false,
-                head => head?.0.is_some(),
-            }
+            self.head_if_permitted(&from).await?.is_some()
         };
         if is_literal {
             return Ok((from, None));

@@ -62,7 +62,7 @@ pub struct Settings {
     pub retries: u64,
     /// Time for which transient failures are retried while no request of the manager succeeds. The time starts again
     /// whenever a request succeeds. Times in which bytes of the failed request moved do not count. When the whole time
-    /// has passed without a success, the manager sends no further requests.
+    /// has passed without a success, the manager sends no further requests, unless bytes of another request still move.
     pub retry_for: Duration,
     /// Average wait before the first retry of a request. The waits before later retries are longer.
     pub back_off: Duration,
@@ -153,7 +153,8 @@ const ABORT_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum duration of a part in seconds under a bandwidth limit. It does not apply to a store that accepts only larger
 /// parts.
 const LIMITED_PART_S: f64 = 0.25;
-/// Maximum number of parts in flight under a bandwidth limit.
+/// Maximum number of parts in flight under a bandwidth limit. If fewer connections are permitted, one of them is left
+/// free. A limited part may occupy its connection for long, and requests without a part would have to wait.
 const LIMITED_CONCURRENCY: usize = 4;
 /// Interval between two checks whether a stop was requested.
 const STOP_CHECK: Duration = Duration::from_millis(20);
@@ -198,7 +199,7 @@ impl TransferManager {
         if let Some(most) = self.max_limited_bytes() {
             let most = most.max(limits.min_part_bytes).max(1);
             constraints.limits.max_part_bytes = limits.max_part_bytes.min(most);
-            constraints.max_concurrency = max_concurrency.min(LIMITED_CONCURRENCY);
+            constraints.max_concurrency = max_concurrency.saturating_sub(1).clamp(1, LIMITED_CONCURRENCY);
         }
         constraints
     }
@@ -271,7 +272,7 @@ impl TransferManager {
     /// Describes an object like [`Self::head`], but fails if the credentials do not permit reading it.
     pub(crate) async fn head_strict(&self, object: &Location) -> Result<(Option<ObjectMeta>, f64)> {
         let began = Instant::now();
-        let request = request!(attempt = self.gate.attempt(), object.store.head(&object.name, &mut attempt));
+        let request = request!(attempt = self.gate, object.store.head(&object.name, &mut attempt));
         let (meta, stats) = self.or_stopped(self.gate.retry.run(0, Kind::Transient(None), request)).await??;
         let connecting_s = stats.first_try.flatten();
         let answer_s = began.elapsed().as_secs_f64() - connecting_s.unwrap_or(0.0);
@@ -282,7 +283,7 @@ impl TransferManager {
     /// [`ABORT_LIMIT`]. The same limit applies if the command has already failed because no request has succeeded for
     /// too long.
     pub(crate) async fn abort(&self, to: &Location, upload: &Upload) -> Result<()> {
-        let request = request!(attempt = self.gate.attempt(), to.store.abort(upload, &mut attempt));
+        let request = request!(attempt = self.gate, to.store.abort(upload, &mut attempt));
         let stopped = async {
             if !self.gate.retry.has_given_up() {
                 self.stopped().await;

@@ -18,17 +18,23 @@ use crate::retry::{RetryPolicy, request};
 use crate::source::Source;
 use crate::store::{Attempt, Kind, ObjectMeta, PartBody, Store, Upload};
 
-/// The outcome of transferring a part: its receipt, the statistics of its request, and its bytes. The bytes are `None`
-/// unless a stream must receive the parts in order.
+/// The outcome of transferring a part: its receipt, the statistics of its request, and its bytes. The bytes are missing or
+/// empty if they are not in memory.
 pub(crate) type PartOutput = (PartReceipt, RequestStats, Option<HeldPart>);
 
 /// Transfers the parts of one file.
 pub(crate) trait PartWork: Send {
-    /// Returns a future that transfers the part.
-    fn start(&self, part: Part) -> BoxFuture<'static, Result<PartOutput>>;
+    /// Returns a future that transfers the part. `is_second` is `true` if it is sent because another request for the same
+    /// part is late. The two requests must not disturb each other.
+    fn start(&self, part: Part, is_second: bool) -> BoxFuture<'static, Result<PartOutput>>;
 
-    /// Receives the bytes of the transferred part `_index`, if they are kept in memory. Does nothing by default.
-    fn deliver(&mut self, _index: usize, _held: Option<HeldPart>) -> Result<()> {
+    /// Returns whether a part may be transferred twice at the same time.
+    fn may_repeat(&self) -> Box<dyn Fn() -> bool + Send + Sync> {
+        Box::new(|| true)
+    }
+
+    /// Receives the bytes of the transferred part, if they are kept in memory. Does nothing by default.
+    fn deliver(&mut self, _part: Part, _held: Option<HeldPart>) -> Result<()> {
         Ok(())
     }
 
@@ -91,11 +97,9 @@ impl PartGate {
         permit.map_err(|error| Error::Request(error.to_string()))
     }
 
-    /// Returns the record for a new attempt to send a request. If the rate limit delays each slice of a part, the
-    /// record contains this limit.
-    pub fn attempt(&self) -> Attempt {
-        let rate_limit = self.in_slices.then(|| Arc::clone(&self.rate_limit));
-        Attempt { rate_limit, contact: Some(self.retry.contact()), ..Attempt::default() }
+    /// Adds the rate limit to the record of an attempt, if it delays each slice of a part.
+    pub fn with_rate_limit(&self, attempt: Attempt) -> Attempt {
+        Attempt { rate_limit: self.in_slices.then(|| Arc::clone(&self.rate_limit)), ..attempt }
     }
 
     /// Returns the number of bytes from which the timeout of a part of `bytes` bytes is computed. It is very large if
@@ -113,7 +117,7 @@ pub(crate) async fn send(
     part: Part,
     body: PartBody,
 ) -> Result<PartOutput> {
-    let request = request!(attempt = gate.attempt(), store.put_part(upload, part.index, body.clone(), &mut attempt));
+    let request = request!(attempt = gate, store.put_part(upload, part.index, body.clone(), &mut attempt));
     // The request may be repeated, because a part that is sent again replaces its earlier copy.
     let (token, stats) = gate.retry.run(gate.timeout_bytes(part.bytes), Kind::Transient(None), request).await?;
     Ok((PartReceipt { token, crc64: body.crc64, crc32c: None }, stats, None))
@@ -128,7 +132,12 @@ pub(crate) struct Sender {
 }
 
 impl PartWork for Sender {
-    fn start(&self, part: Part) -> BoxFuture<'static, Result<PartOutput>> {
+    fn may_repeat(&self) -> Box<dyn Fn() -> bool + Send + Sync> {
+        let store = Arc::clone(&self.store);
+        Box::new(move || store.has_stable_tokens())
+    }
+
+    fn start(&self, part: Part, _is_second: bool) -> BoxFuture<'static, Result<PartOutput>> {
         let (source, store, gate) = (self.source.clone(), Arc::clone(&self.store), self.gate.clone());
         let upload = self.upload.clone();
         Box::pin(async move {
@@ -175,18 +184,20 @@ impl<'a> Fetcher<'a> {
 }
 
 impl PartWork for Fetcher<'_> {
-    fn start(&self, part: Part) -> BoxFuture<'static, Result<PartOutput>> {
+    fn start(&self, part: Part, is_second: bool) -> BoxFuture<'static, Result<PartOutput>> {
         let (store, meta, gate) = (Arc::clone(&self.store), Arc::clone(&self.meta), self.gate.clone());
-        let is_held = matches!(self.sink, Sink::InOrder { .. } | Sink::Memory);
+        // Only the first request writes to the file while its bytes arrive. The bytes of a second one are written after
+        // the first one was dropped, so the file has the bytes of one request.
+        let is_held = is_second || matches!(self.sink, Sink::InOrder { .. } | Sink::Memory);
         let target = if let Sink::File(target) = &self.sink { Some(Arc::clone(target)) } else { None };
         Box::pin(async move {
             let permit = gate.admit(part.bytes).await?;
             let range = part.offset..part.offset + part.bytes;
-            let request = || async {
-                let mut attempt = gate.attempt();
+            let request = |attempt| async {
+                let mut attempt = gate.with_rate_limit(attempt);
                 let into = match &target {
+                    _ if is_held => RangeWriter::in_memory(&gate.buffers, range.clone()),
                     Some(target) => RangeWriter::in_file(target, range.clone()),
-                    None if is_held => RangeWriter::in_memory(&gate.buffers, range.clone()),
                     None => RangeWriter::nowhere(range.clone()),
                 };
                 let into = into.with_crc32c(meta.crc32c.is_some());
@@ -205,9 +216,16 @@ impl PartWork for Fetcher<'_> {
         })
     }
 
-    fn deliver(&mut self, index: usize, held: Option<HeldPart>) -> Result<()> {
-        let Sink::InOrder { out, next, waiting } = &mut self.sink else { return Ok(()) };
-        waiting.extend(held.map(|held| (index, held)));
+    fn deliver(&mut self, part: Part, held: Option<HeldPart>) -> Result<()> {
+        let (out, next, waiting) = match &mut self.sink {
+            Sink::InOrder { out, next, waiting } => (out, next, waiting),
+            Sink::File(target) => {
+                let bytes = held.as_ref().map_or(&[][..], |held| &held.body.bytes);
+                return target.write(bytes, part.offset).map_err(|failure| target.error(failure));
+            }
+            Sink::Memory | Sink::Nowhere => return Ok(()),
+        };
+        waiting.extend(held.map(|held| (part.index, held)));
         let cant_write = Error::file("can't write", Path::new("the output"));
         let mut write = || {
             while let Some(held) = waiting.remove(next) {
@@ -217,5 +235,37 @@ impl PartWork for Fetcher<'_> {
             if waiting.is_empty() { out.flush() } else { Ok(()) }
         };
         write().map_err(cant_write)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::manager::{Settings, TransferManager};
+    use crate::store::Local;
+
+    /// The first request may still write to the file while the second one gets its bytes.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_second_request_writes_to_the_file_only_when_the_first_one_is_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), b"0123456789").unwrap();
+        let store = Arc::new(Local::new(folder.path()));
+        let from = Location { store, name: "a".into(), address: "file:///a".into() };
+        let meta = from.store.head("a", &mut Attempt::default()).await.unwrap().unwrap();
+        let path = folder.path().join("b");
+        let target = Arc::new(TargetFile::new(fs::File::create_new(&path).unwrap(), path.clone()));
+        let manager = TransferManager::new(Settings::default(), Default::default(), Box::new(()));
+        let mut fetcher = Fetcher::new(&from, &meta, Sink::File(target), manager.gate.clone());
+        let part = Part { index: 1, offset: 2, bytes: 3 };
+        let (_, _, held) = fetcher.start(part, true).await.unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"");
+        fetcher.deliver(part, held).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"\0\x00234");
+        let part = Part { index: 2, offset: 5, bytes: 5 };
+        let (_, _, held) = fetcher.start(part, false).await.unwrap();
+        fetcher.deliver(part, held).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"\0\x0023456789");
     }
 }

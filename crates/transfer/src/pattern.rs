@@ -178,7 +178,14 @@ fn expand(text: &str, expanded: &mut Vec<String>) -> Result<(), Reason> {
     while let Some((at, character)) = characters.next() {
         match character {
             '\\' => _ = characters.next(),
-            '[' => is_class = true,
+            // A bracket directly after the opening one is a character of the class.
+            '[' if !is_class => {
+                is_class = true;
+                let class = text[at + 1..].trim_start_matches(['!', '^']);
+                if class.starts_with(']') {
+                    _ = characters.find(|(_, character)| *character == ']');
+                }
+            }
             ']' => is_class = false,
             _ if is_class => {}
             '{' => {
@@ -344,6 +351,9 @@ mod tests {
             ("a{,b}", "a", true),
             ("{**/,}x", "a/b/x", true),
             ("[{]a", "{a", true),
+            ("[]{]a", "{a", true),
+            ("[!]{]a", "{a", false),
+            ("[]{]a", "]a", true),
             ("a}", "a}", true),
             (r"\*", "*", true),
             (r"\*", "a", false),

@@ -31,13 +31,20 @@ pub struct Selection {
 /// The information about an object that a list of the store contains.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Listing {
-    /// The store was not listed.
+    /// The store was not asked.
     #[default]
     Unknown,
     /// The store has no such object.
     Missing,
-    /// The store has this object. Lists contain no checksums.
+    /// The store has this object. If a list describes it, the checksums are missing.
     There(ObjectMeta),
+}
+
+impl Listing {
+    /// Returns the description of the object; `None` if it does not exist or is unknown.
+    pub fn meta(&self) -> Option<&ObjectMeta> {
+        if let Self::There(meta) = self { Some(meta) } else { None }
+    }
 }
 
 /// A planned transfer: a file and an object, one of which is copied to the other.
@@ -157,7 +164,7 @@ impl TransferManager {
             return Ok(());
         }
         let prefix = common_prefix(files.iter().map(|file| &*file.object));
-        let request = request!(attempt = self.gate.attempt(), to.store.list(prefix, &mut attempt));
+        let request = request!(attempt = self.gate, to.store.list(prefix, &mut attempt));
         let listing = self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request);
         // These credentials may permit only writing. Then each file is sent, or looked up on its own.
         let Ok((objects, _)) = self.or_stopped(listing).await? else { return Ok(()) };

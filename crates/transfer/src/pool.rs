@@ -10,7 +10,6 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::model::{Forecast, Planner, RAMP_S, Ticket};
 use crate::result::RequestStats;
-use crate::retry::RetryPolicy;
 
 /// Bounds of the time between two checks whether a request is late.
 const LATE_CHECK: Duration = Duration::from_millis(50);
@@ -170,11 +169,11 @@ impl Permission {
     /// Sends a request, and sends it a second time if it is late. Returns the first answer, and drops the other request.
     /// Fails if both fail.
     ///
-    /// A single slow connection or disk of the store would otherwise delay the end of the whole command. A request that
-    /// modifies an object must give the same result if it is carried out twice.
+    /// A single slow connection or disk of the store would otherwise delay the end of the whole command. The second
+    /// request is sent only while `may_repeat` returns `true`, for example while the store is not too busy.
     pub async fn hedge<T, E>(
         &self,
-        retry: &RetryPolicy,
+        may_repeat: impl Fn() -> bool,
         first: impl Future<Output = Result<T, E>>,
         second: impl Future<Output = Result<T, E>>,
     ) -> Result<(T, bool), E> {
@@ -182,7 +181,7 @@ impl Permission {
         let _second_permission = tokio::select! {
             biased;
             answer = &mut first => return answer.map(|answer| (answer, false)),
-            permission = self.late(retry) => permission,
+            permission = self.late(may_repeat) => permission,
         };
         let mut second = second;
         tokio::select! {
@@ -197,12 +196,12 @@ impl Permission {
         }
     }
 
-    /// Waits until the planner permits a second request, because this one is late. A store that is too busy gets none.
-    async fn late(&self, retry: &RetryPolicy) -> Self {
+    /// Waits until the planner and `may_repeat` permit a second request, because this one is late.
+    async fn late(&self, may_repeat: impl Fn() -> bool) -> Self {
         loop {
             let usual_s = self.pool.planner().usual_s(self.ticket.bytes);
             sleep(Duration::from_secs_f64(usual_s.unwrap_or(0.0) / 4.0).clamp(LATE_CHECK, MAX_LATE_CHECK)).await;
-            if retry.is_refused() {
+            if !may_repeat() {
                 continue;
             }
             let (now_s, mut planner) = (self.pool.now_s(), self.pool.planner());

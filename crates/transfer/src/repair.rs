@@ -86,19 +86,21 @@ struct Repairer<'a> {
 }
 
 impl PartWork for Repairer<'_> {
-    fn start(&self, part: Part) -> BoxFuture<'static, Result<PartOutput>> {
-        self.fetcher.start(part)
+    fn start(&self, part: Part, is_second: bool) -> BoxFuture<'static, Result<PartOutput>> {
+        self.fetcher.start(part, is_second)
     }
 
-    fn deliver(&mut self, index: usize, held: Option<HeldPart>) -> Result<()> {
-        let (Some(HeldPart { body, .. }), Some((part, there))) = (held, self.parts.get(index)) else { return Ok(()) };
+    fn deliver(&mut self, part: Part, held: Option<HeldPart>) -> Result<()> {
+        let (Some(HeldPart { body, .. }), Some((part, there))) = (held, self.parts.get(part.index)) else {
+            return Ok(());
+        };
         if there.crc64 == body.crc64 {
             return Ok(());
         }
         let crc32c = there.crc32c.map(|_| crc32c(&body.bytes));
         self.target.write(&body.bytes, part.offset).map_err(|failure| self.target.error(failure))?;
         self.replaced.push(part);
-        self.parts.complete(index, PartReceipt { token: String::new(), crc64: body.crc64, crc32c });
+        self.parts.complete(part.index, PartReceipt { token: String::new(), crc64: body.crc64, crc32c });
         self.is_right = self.expected.fit(&self.parts);
         Ok(())
     }
@@ -159,7 +161,7 @@ impl ObjectDownload<'_> {
     /// does not have such checksums, or if they do not fit the checksum of the whole object.
     async fn wrong_ranges(&self, target: &Arc<TargetFile>) -> Result<Vec<Range<u64>>> {
         let (manager, meta) = (self.manager, &self.meta);
-        let mut attempt = manager.gate.attempt();
+        let mut attempt = manager.gate.with_rate_limit(manager.gate.retry.attempt());
         // A failure is no reason to give up. All parts are then fetched again.
         let sums = manager.or_stopped(self.from.store.part_sums(meta, &mut attempt)).await?.unwrap_or_default();
         let bytes = sums.iter().fold(0, |sum: u64, (bytes, _)| sum.saturating_add(*bytes));

@@ -2,19 +2,20 @@
 //!
 //! A request whose failure is transient is repeated after a wait, until one of two limits is reached. One limit is the
 //! number of its retries. The other is the time for which no request of the command has succeeded, whether requests
-//! waited for an answer or for their next attempt. If this time is over, the command sends no further request.
+//! waited for an answer or for their next attempt. If this time is over, the command sends no further request, unless
+//! bytes of another request still move.
 
 use std::fmt;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::contact::Contact;
+use crate::contact::{AttemptClock, Contact};
 use crate::manager::Settings;
 use crate::result::{Observer, Outage, RequestStats, RetryCounts};
 use crate::store::{Attempt, Failure, Kind};
@@ -49,6 +50,8 @@ pub(crate) struct RetryPolicy {
     /// The latest time until which the store has asked for a wait, by a status or a requested duration.
     refused_until: Mutex<Option<Instant>>,
     state: Mutex<State>,
+    /// The attempts that are in flight. Attempts that were dropped are removed later.
+    in_flight: Mutex<Vec<Weak<AttemptClock>>>,
     random: Mutex<Xoshiro256PlusPlus>,
     contact: Arc<Contact>,
     observer: Arc<dyn Observer>,
@@ -81,11 +84,12 @@ struct Ongoing {
 }
 
 /// Creates a closure that sends a request to a store. The closure evaluates the expression `$request`, in which
-/// `$attempt` is the record of the attempt. Its future returns the result of the request and this record.
+/// `$attempt` is the record of the attempt, with the rate limit of the gate `$gate`. Its future returns the result of the
+/// request and this record.
 macro_rules! request {
-    ($attempt:ident = $first:expr, $request:expr) => {
-        || async {
-            let mut $attempt = $first;
+    ($attempt:ident = $gate:expr, $request:expr) => {
+        |attempt| async {
+            let mut $attempt = $gate.with_rate_limit(attempt);
             ($request.await, $attempt)
         }
     };
@@ -109,6 +113,7 @@ impl RetryPolicy {
             retries: AtomicU64::new(0),
             refused_until: Mutex::default(),
             state: Mutex::default(),
+            in_flight: Mutex::default(),
             random: Mutex::new(Xoshiro256PlusPlus::seed_from_u64(seed)),
             contact: Arc::new(Contact::new()),
             observer,
@@ -120,9 +125,26 @@ impl RetryPolicy {
         self.retries.load(Ordering::Relaxed)
     }
 
-    /// Returns the record of the latest contact with a server.
-    pub fn contact(&self) -> Arc<Contact> {
-        Arc::clone(&self.contact)
+    /// Returns the record for a new attempt, which updates the latest contact with a server.
+    pub fn attempt(&self) -> Attempt {
+        Attempt { contact: Some(Arc::clone(&self.contact)), ..Attempt::default() }
+    }
+
+    /// Creates the clock of a new attempt.
+    fn new_clock(&self) -> Arc<AttemptClock> {
+        let clock = Arc::new(AttemptClock::new());
+        let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        in_flight.retain(|clock| clock.strong_count() > 0);
+        in_flight.push(Arc::downgrade(&clock));
+        clock
+    }
+
+    /// Returns whether bytes of an attempt move. It must have been in flight for longer than the timeout for silence:
+    /// the bytes of a shorter one may be refused in the end.
+    fn is_moving(&self) -> bool {
+        let in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_long = |clock: &Weak<AttemptClock>| clock.upgrade().is_some_and(|clock| clock.elapsed() > self.timeout);
+        self.contact.latest().elapsed() < self.retry_for && in_flight.iter().any(is_long)
     }
 
     /// Returns whether the command sends no further requests, because none has succeeded for too long.
@@ -130,22 +152,22 @@ impl RetryPolicy {
         self.lock().given_up.is_some()
     }
 
-    /// Sends a request that carries `bytes` bytes. After a transient failure, repeats the request until a limit is
-    /// reached. Sends a request whose bytes are corrupted at most [`MAX_CORRUPTED`] times. Never repeats a request that
-    /// the store may have carried out. If a request exceeds the time limit, the failure has the kind `silent`.
+    /// Sends a request that carries `bytes` bytes. `request` makes an attempt, and gets the record of it. After a
+    /// transient failure, repeats the request until a limit is reached. Sends a request whose bytes are corrupted at
+    /// most [`MAX_CORRUPTED`] times. Never repeats a request that the store may have carried out. If a request exceeds
+    /// the time limit, the failure has the kind `silent`.
     pub async fn run<T, F>(
         &self,
         bytes: u64,
         silent: Kind,
-        mut request: impl FnMut() -> F,
+        mut request: impl FnMut(Attempt) -> F,
     ) -> Result<(T, RequestStats), Failure>
     where
         F: Future<Output = (Result<T, Failure>, Attempt)>,
     {
         let is_final = silent == Kind::Unanswered;
-        let limit = self.timeout.saturating_mul(if is_final { FINAL } else { 1 })
-            + OPENING
-            + Duration::from_secs(bytes / MIN_BYTES_PER_S);
+        let limit = self.timeout.saturating_mul(if is_final { FINAL } else { 1 });
+        let limit = limit.saturating_add(OPENING + Duration::from_secs(bytes / MIN_BYTES_PER_S));
         let mut retries = RetryCounts::default();
         let mut ongoing = Ongoing { since: Instant::now(), has_failed: false, is_repeated: !is_final };
         for number in 1.. {
@@ -155,13 +177,17 @@ impl RetryPolicy {
                 return Err(Failure { message, ..failure });
             }
             let began = Instant::now();
-            let (failure, attempt) = match self.watch(ongoing, timeout(limit, request())).await {
-                Ok((Ok(answer), attempt)) => {
+            let clock = self.new_clock();
+            let attempt = Attempt { clock: Some(Arc::clone(&clock)), ..self.attempt() };
+            let done = self.watch(ongoing, clock.limit(limit, request(attempt))).await;
+            clock.stop();
+            let (failure, attempt) = match done {
+                Some((Ok(answer), attempt)) => {
                     self.succeed();
                     return Ok((answer, RequestStats::new(&attempt, retries)));
                 }
-                Ok((Err(failure), attempt)) => (failure, Some(attempt)),
-                Err(_) => (Failure::new(silent, format!("no answer within {:.1} s", limit.as_secs_f64())), None),
+                Some((Err(failure), attempt)) => (failure, Some(attempt)),
+                None => (Failure::new(silent, format!("no answer within {:.1} s", limit.as_secs_f64())), None),
             };
             let requested = match failure.kind {
                 Kind::Transient(requested) => requested,
@@ -217,8 +243,8 @@ impl RetryPolicy {
         whole.mul_f64(random.random_range(0.5..1.5))
     }
 
-    /// Returns the failure of a request that is not repeated any more. If the time for retries is over, the command
-    /// sends no further requests.
+    /// Returns the failure of a request that is not repeated any more. If the time for retries is over and no bytes
+    /// move, the command sends no further requests.
     fn give_up(&self, failure: Failure, attempts: u32, since: Instant) -> Failure {
         let times = if attempts == 1 { "once".into() } else { format!("{attempts} times") };
         if since.elapsed() < self.retry_for {
@@ -227,7 +253,9 @@ impl RetryPolicy {
         let s = since.elapsed().as_secs_f64();
         let message = format!("{} (tried {times}; no request has succeeded for {s:.0} s)", failure.message);
         let failure = Failure { message, ..failure };
-        self.lock().given_up.get_or_insert_with(|| failure.clone());
+        if !self.is_moving() {
+            self.lock().given_up.get_or_insert_with(|| failure.clone());
+        }
         failure
     }
 
@@ -310,8 +338,12 @@ mod tests {
     }
 
     fn policy() -> (RetryPolicy, Arc<Recorder>) {
+        policy_with(Settings::default())
+    }
+
+    fn policy_with(settings: Settings) -> (RetryPolicy, Arc<Recorder>) {
         let recorder = Arc::new(Recorder::default());
-        let policy = RetryPolicy::new(&Settings::default(), Arc::clone(&recorder) as Arc<dyn Observer>);
+        let policy = RetryPolicy::new(&settings, Arc::clone(&recorder) as Arc<dyn Observer>);
         policy.contact.set_host("host");
         (policy, recorder)
     }
@@ -320,9 +352,9 @@ mod tests {
     async fn a_slow_answer_is_reported_until_it_arrives() {
         for (silent, is_repeated) in [(Kind::Transient(None), true), (Kind::Unanswered, false)] {
             let (policy, recorder) = policy();
-            let answer = || async {
+            let answer = |attempt| async {
                 sleep(Duration::from_secs(10)).await;
-                (Ok(()), Attempt::default())
+                (Ok(()), attempt)
             };
             policy.run(0, silent, answer).await.unwrap();
             let reports = std::mem::take(&mut *recorder.0.lock().unwrap());
@@ -335,29 +367,89 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn moving_bytes_are_no_outage() {
         let (policy, recorder) = policy();
-        let answer = || async {
-            for _ in 0..100 {
-                sleep(Duration::from_secs(1)).await;
-                policy.contact.touch();
-            }
-            (Ok(()), Attempt::default())
-        };
-        policy.run(1 << 40, Kind::Transient(None), answer).await.unwrap();
+        policy.run(1 << 40, Kind::Transient(None), |attempt| moving(100, attempt)).await.unwrap();
         assert!(recorder.0.lock().unwrap().is_empty());
     }
 
-    /// Each attempt fails after ten minutes. Time in which bytes moved does not count as an outage, so an attempt whose
-    /// bytes moved is retried. An attempt whose bytes did not move is not retried.
+    /// Sends a request whose bytes move for this time, and which then succeeds.
+    async fn moving(seconds: u64, attempt: Attempt) -> (Result<(), Failure>, Attempt) {
+        for _ in 0..seconds {
+            sleep(Duration::from_secs(1)).await;
+            attempt.contact.as_ref().unwrap().touch();
+        }
+        (Ok(()), attempt)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_timeout_may_be_very_long() {
+        let (policy, _) = policy_with(Settings { timeout: Duration::MAX, ..Settings::default() });
+        policy.run(u64::MAX, Kind::Unanswered, |attempt| moving(1, attempt)).await.unwrap();
+    }
+
+    async fn refused(attempt: Attempt) -> (Result<(), Failure>, Attempt) {
+        (Err(Failure::transient("refused")), attempt)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failing_request_does_not_end_a_command_whose_bytes_move() {
+        let run = async |seconds| {
+            let (policy, _) = policy();
+            let (slow, failed) = tokio::join!(
+                policy.run(1 << 40, Kind::Transient(None), |attempt| moving(seconds, attempt)),
+                policy.run(0, Kind::Transient(None), refused),
+            );
+            slow.unwrap();
+            failed.unwrap_err();
+            policy.run(0, Kind::Transient(None), |attempt| moving(0, attempt)).await.is_ok()
+        };
+        assert!(run(300).await);
+    }
+
+    /// The server takes the bytes of every request, and refuses each after some seconds.
+    #[tokio::test(start_paused = true)]
+    async fn bytes_of_refused_requests_do_not_prolong_an_outage() {
+        let (policy, _) = policy();
+        let refused = async |attempt| {
+            let (_, attempt) = moving(20, attempt).await;
+            refused(attempt).await
+        };
+        let run = || policy.run(1 << 40, Kind::Transient(None), refused);
+        let (one, other) = tokio::join!(run(), run());
+        assert!(one.is_err() && other.is_err() && policy.has_given_up());
+    }
+
+    /// The wait for a connection is no silence of the store, even if it is longer than the time limit.
+    #[tokio::test(start_paused = true)]
+    async fn the_wait_for_a_connection_does_not_count() {
+        for is_waiting in [true, false] {
+            let (policy, _) = policy();
+            let answer = |attempt: Attempt| async {
+                if let (true, Some(clock)) = (is_waiting, &attempt.clock) {
+                    clock.stop();
+                    sleep(Duration::from_secs(600)).await;
+                    clock.start();
+                }
+                sleep(Duration::from_secs(if is_waiting { 80 } else { 90 })).await;
+                (Ok(()), attempt)
+            };
+            let retries = policy.retries();
+            let answered = timeout(Duration::from_secs(700), policy.run(0, Kind::Transient(None), answer)).await;
+            assert_eq!(answered.is_ok_and(|answered| answered.is_ok()), is_waiting);
+            assert_eq!(policy.retries() == retries, is_waiting);
+        }
+    }
+
+    /// Each attempt breaks off after ten minutes in which its bytes moved. Without this exception, none would be retried.
     #[tokio::test(start_paused = true)]
     async fn time_in_which_bytes_moved_is_no_outage() {
         for is_moving in [true, false] {
             let ((policy, _), mut attempts) = (policy(), 0);
-            let answer = || {
+            let answer = |attempt| {
                 attempts += 1;
                 let is_done = attempts > 3;
                 async move {
                     sleep(Duration::from_secs(600)).await;
-                    let attempt = Attempt { moved: is_moving.then(Instant::now), ..Attempt::default() };
+                    let attempt = Attempt { moved: is_moving.then(Instant::now), ..attempt };
                     (if is_done { Ok(()) } else { Err(Failure::transient("broken")) }, attempt)
                 }
             };

@@ -89,10 +89,10 @@ impl<'a> Scheduler<'a> {
                     let part = self.next_part(permission.bytes());
                     self.journal.start_part(part)?;
                     self.parts.start(part);
-                    let (first, second) = (work.start(part), work.start(part));
-                    let retry = Arc::clone(&self.manager.gate.retry);
+                    let (first, second) = (work.start(part, false), work.start(part, true));
+                    let (retry, may_repeat) = (Arc::clone(&self.manager.gate.retry), work.may_repeat());
                     tasks.spawn(async move {
-                        let done = permission.hedge(&retry, first, second).await;
+                        let done = permission.hedge(|| may_repeat() && !retry.is_refused(), first, second).await;
                         (part, permission, done)
                     });
                     continue;
@@ -100,9 +100,9 @@ impl<'a> Scheduler<'a> {
             };
             let ((receipt, stats, held), is_hedged) = done?;
             let stats = if is_hedged { stats.hedged() } else { stats };
+            work.deliver(part, held)?;
             self.journal.complete_part(part.index, &receipt)?;
             self.parts.complete(part.index, receipt);
-            work.deliver(part.index, held)?;
             Permission::complete(permission, &stats);
             self.requests.push(stats);
             self.done_bytes += part.bytes;

@@ -12,10 +12,10 @@ use rustix::fs::OFlags;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
 use crate::buffers::Buffers;
-use crate::crc64::crc64_of_blocks;
+use crate::crc64::{crc64_of_blocks, digest_of_crc32c};
 use crate::error::{Error, Result};
 use crate::journal::Side;
-use crate::store::PartBody;
+use crate::store::{ObjectMeta, PartBody};
 
 /// Opens a file whose length is known only at its end: a pipe, a device, or a file of `/proc`, which reports a size of
 /// 0. Returns `None` for other files. For a pipe, waits until another process opens it for writing.
@@ -81,13 +81,35 @@ impl Source {
 
     /// Returns the CRC-64/NVME of the whole file.
     pub async fn crc64(&self) -> Result<u64> {
-        const STEP_BYTES: u64 = 4 << 20;
-        let (mut sums, buffers) = (Vec::new(), Buffers::default());
-        for offset in (0..self.bytes).step_by(STEP_BYTES as usize) {
-            let bytes = STEP_BYTES.min(self.bytes - offset);
-            sums.push((bytes, self.read(offset, bytes, &buffers).await?.crc64));
-        }
+        let mut sums = Vec::new();
+        self.read_all(|body| sums.push((body.bytes.len() as u64, body.crc64))).await?;
         Ok(crc64_of_blocks(sums))
+    }
+
+    /// Returns the CRC-32C of the whole file.
+    async fn crc32c(&self) -> Result<u32> {
+        let mut sum = digest_of_crc32c();
+        self.read_all(|body| sum.update(&body.bytes)).await?;
+        Ok(sum.finalize() as u32)
+    }
+
+    /// Reads the whole file in steps.
+    async fn read_all(&self, mut add: impl FnMut(PartBody)) -> Result<()> {
+        const STEP_BYTES: u64 = 4 << 20;
+        let buffers = Buffers::default();
+        for offset in (0..self.bytes).step_by(STEP_BYTES as usize) {
+            add(self.read(offset, STEP_BYTES.min(self.bytes - offset), &buffers).await?);
+        }
+        Ok(())
+    }
+
+    /// Returns whether the file has the checksum of an object. `None` if the object's checksum is unknown.
+    pub async fn equals(&self, meta: &ObjectMeta) -> Result<Option<bool>> {
+        match (meta.crc64, meta.crc32c) {
+            (Some(crc64), _) => Ok(Some(self.crc64().await? == crc64)),
+            (None, Some(crc32c)) => Ok(Some(self.crc32c().await? == crc32c)),
+            (None, None) => Ok(None),
+        }
     }
 
     /// Returns an error if the file has changed since it was opened.

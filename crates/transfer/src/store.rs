@@ -41,7 +41,7 @@ pub use open::{Environment, Options, Sockets, open};
 pub use service::{Reply, Service};
 
 use crate::buffers::{Buffers, RangeWriter};
-use crate::contact::Contact;
+use crate::contact::{AttemptClock, Contact};
 use crate::rate_limit::RateLimit;
 
 /// The result of a request to a store.
@@ -70,6 +70,12 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Returns the errors of [`Attributes::check`].
     fn check_attributes(&self, attributes: &Attributes, address: &str) -> crate::error::Result<()> {
         attributes.check(address, "this store", &["content_type"])
+    }
+
+    /// Returns whether the store surely refuses a `put` with [`PutOptions::no_clobber`] if the object exists. If it
+    /// returns `false`, the caller first checks whether the object exists.
+    fn refuses_to_replace(&self) -> bool {
+        true
     }
 
     /// Opens connections for `_connections` requests that are about to be sent in parallel. These requests then need
@@ -132,6 +138,12 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Sends the part `index`, counted from 0. Returns the token of this part, which [`Self::commit`] needs.
     async fn put_part(&self, upload: &Upload, index: usize, body: PartBody, attempt: &mut Attempt) -> Result<String>;
+
+    /// Returns whether a part that is sent twice has the same token both times. If not, the request that the store
+    /// completes last determines the token, even if its answer was not awaited.
+    fn has_stable_tokens(&self) -> bool {
+        true
+    }
 
     /// Assembles the object from its parts, in the order of `tokens`. `crc64` is the checksum of the whole object, for
     /// stores that can check it.
@@ -270,9 +282,11 @@ pub struct Attempt {
     pub(crate) rate_limit: Option<Arc<RateLimit>>,
     /// The record of the latest contact with a server, which this attempt updates.
     pub(crate) contact: Option<Arc<Contact>>,
+    /// The start of the attempt's time limit, which this attempt delays while it waits for a connection.
+    pub(crate) clock: Option<Arc<AttemptClock>>,
     /// The time when bytes of the request or its answer last moved, if the attempt failed.
     pub(crate) moved: Option<tokio::time::Instant>,
-    /// The time when the attempt started.
+    /// The time when the attempt started, after the wait for a connection.
     pub began: Option<Instant>,
     /// The time when a new TCP connection was open; `None` if an open connection was used.
     pub connected: Option<Instant>,

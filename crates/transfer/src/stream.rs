@@ -24,7 +24,7 @@ use crate::part::{PartOutput, send};
 use crate::result::{Progress, RequestStats, RequestSummary, TransferResult, TransferStatus};
 use crate::retry::request;
 use crate::store::{Attempt, Failure, Kind, Limits, ObjectMeta, PartBody, Upload};
-use crate::upload::ObjectUpload;
+use crate::upload::{ObjectUpload, described};
 
 /// Preferred size in bytes of the first part of a stream. The limits of the store, or the memory limit, may require
 /// another size.
@@ -67,12 +67,12 @@ impl TransferManager {
             let began = Instant::now();
             self.check_attributes(to)?;
             let first_bytes = self.first_part_bytes(to)?;
-            let head = self.head(to).await?;
+            let head = described(self.head(to).await?);
             let mut upload = ObjectUpload::new(self, Path::new("-"), to, head, began);
-            if self.settings.no_clobber && upload.before.is_some() {
+            if self.settings.no_clobber && upload.before.meta().is_some() {
                 return Ok(upload.skip(TransferStatus::Exists));
             }
-            let permit = upload.gate.admit(first_bytes).await?;
+            let permit = self.or_stopped(upload.gate.admit(first_bytes)).await??;
             let first = self.read(stream, first_bytes).await?;
             let bytes = first.bytes.len() as u64;
             let meta = if bytes < first_bytes && bytes <= to.store.limits().max_put_bytes {
@@ -106,7 +106,7 @@ impl ObjectUpload<'_> {
         stream: &mut Input<'_>,
     ) -> Result<ObjectMeta> {
         let source = Side { address: "-".into(), version: None, bytes: 0 };
-        let (destination, mut note) = (Side::of_object(self.to, self.before.as_ref()), Journal::default());
+        let (destination, mut note) = (Side::of_object(self.to, self.before.meta()), Journal::default());
         let upload = self.start(&mut note, source, destination).await?;
         let committed = match self.manager.gently(self.to, self.send_parts(first, stream, &upload)).await {
             Ok(parts) => self.commit(&upload, &parts, false).await,
@@ -190,8 +190,8 @@ impl ObjectDownload<'_> {
         let (manager, path) = (self.manager, &target.path);
         let draft = Draft::create_in(&target.folder, &target.name).map_err(Error::file("can't write", path))?;
         let file: &File = draft.file();
-        let request = || async {
-            let (mut attempt, mut out) = (manager.gate.attempt(), file);
+        let request = |mut attempt| async {
+            let mut out = file;
             let emptied = out.set_len(0).and_then(|()| out.rewind());
             let copied = match emptied.map_err(|error| file_failure("can't write", path, &error)) {
                 Ok(()) => self.copy(&mut out, path, &mut attempt).await,
@@ -209,7 +209,7 @@ impl ObjectDownload<'_> {
     /// Writes an object of unknown length to a stream. Never retries, because bytes that are in the stream can't be
     /// taken back.
     pub async fn write_unsized_to(mut self, out: &mut (dyn Write + Send)) -> Result<TransferResult> {
-        let mut attempt = Attempt::default();
+        let mut attempt = self.manager.gate.retry.attempt();
         let copying = self.copy(out, Path::new("the output"), &mut attempt);
         let (meta, crc64) = self.manager.or_stopped(self.manager.gently(self.from, copying)).await??;
         self.finish(&meta, crc64, &[]).await?;
@@ -245,10 +245,8 @@ impl ObjectDownload<'_> {
         (self.result.elapsed_s, self.result.requests) =
             (self.began.elapsed().as_secs_f64(), RequestSummary::new(stats));
         if manager.settings.verify {
-            let request = request!(
-                attempt = manager.gate.attempt(),
-                self.copy(&mut io::sink(), Path::new("nothing"), &mut attempt)
-            );
+            let request =
+                request!(attempt = manager.gate, self.copy(&mut io::sink(), Path::new("nothing"), &mut attempt));
             let copying = manager.gate.retry.run(UNLIMITED_BYTES, Kind::Transient(None), request);
             let ((again, crc64_again), _) = manager.or_stopped(manager.gently(self.from, copying)).await??;
             if (again.bytes, crc64_again) != (meta.bytes, crc64) {

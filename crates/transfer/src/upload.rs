@@ -49,8 +49,8 @@ pub(crate) struct ObjectUpload<'a> {
     pub manager: &'a TransferManager,
     pub to: &'a Location,
     pub gate: PartGate,
-    /// The object that had this name before the upload, as the store described it; `None` if there was none.
-    pub before: Option<ObjectMeta>,
+    /// The object that had this name before the upload, as the store described it.
+    pub before: Listing,
     latency_s: f64,
     /// The modification time of the file; `None` for a stream.
     modified: Option<SystemTime>,
@@ -89,16 +89,16 @@ impl TransferManager {
             let source = Source::open(path)?;
             self.check_memory_for(source.bytes, to)?;
             let is_single = source.bytes <= self.single_bytes(to);
-            let head = match self.known_target(&source, listing, is_single) {
-                Some(there) => (there, 0.0),
+            let head = match self.known_target(&source, to, listing, is_single) {
+                Some(listing) => (listing, 0.0),
                 None => tokio::select! {
-                    head = self.head(to) => head?,
+                    head = self.head(to) => described(head?),
                     never = self.connect_ahead(source.bytes, to) => match never {},
                 },
             };
             let mut upload = ObjectUpload::new(self, path, to, head, began);
             (upload.result.bytes, upload.modified) = (source.bytes, source.modified);
-            if let Some(status) = self.reason_to_skip_put(&source, upload.before.as_ref()).await? {
+            if let Some(status) = self.reason_to_skip_put(&source, upload.before.meta()).await? {
                 return Ok(upload.skip(status));
             }
             let put = match is_single {
@@ -133,17 +133,18 @@ impl TransferManager {
         bytes.min(most).min(limits.max_put_bytes)
     }
 
-    /// Returns the description of the object that a file replaces, without asking the store. The inner value is `None`
-    /// if there is no such object, or if it does not matter. Returns `None` if the store must be asked.
-    fn known_target(&self, source: &Source, listing: &Listing, is_single: bool) -> Option<Option<ObjectMeta>> {
+    /// Returns `listing`, the knowledge about the object that a file replaces, if it is enough for the upload. Returns
+    /// `None` if the store must be asked.
+    fn known_target(&self, source: &Source, to: &Location, listing: &Listing, is_single: bool) -> Option<Listing> {
         let Settings { no_clobber, skip_unchanged, .. } = self.settings;
-        match listing {
-            Listing::There(there) if no_clobber => Some(Some(there.clone())),
-            _ if !is_single => None,
-            Listing::There(there) => (!skip_unchanged || there.bytes != source.bytes).then(|| Some(there.clone())),
-            Listing::Missing => Some(None),
-            Listing::Unknown => (!skip_unchanged).then_some(None),
-        }
+        let is_enough = match listing {
+            Listing::There(_) if no_clobber => true,
+            _ if !is_single => false,
+            Listing::There(there) => !skip_unchanged || there.bytes != source.bytes,
+            Listing::Missing => true,
+            Listing::Unknown => !skip_unchanged && (!no_clobber || to.store.refuses_to_replace()),
+        };
+        is_enough.then(|| listing.clone())
     }
 
     /// Opens the connections for the parts while the first request, which describes the object, waits for its answer.
@@ -175,8 +176,8 @@ impl TransferManager {
         if !self.settings.skip_unchanged || there.bytes != source.bytes {
             return Ok(None);
         }
-        let is_same = match there.crc64 {
-            Some(crc64) => self.or_stopped(source.crc64()).await?? == crc64,
+        let is_same = match self.or_stopped(source.equals(there)).await?? {
+            Some(is_same) => is_same,
             // If the store has no checksum, an object that is not older than the file counts as a copy of the file.
             None => there.modified.zip(source.modified).is_some_and(|(there, here)| there >= here),
         };
@@ -189,7 +190,7 @@ impl TransferManager {
         &self,
         to: &Location,
         content: Content,
-        before: Option<&ObjectMeta>,
+        before: &Listing,
         lost: &Failure,
     ) -> Result<Option<ObjectMeta>> {
         let (there, latency_s) = match self.head_strict(to).await {
@@ -200,15 +201,21 @@ impl TransferManager {
             head => head?,
         };
         let Some(there) = there.filter(|there| there.bytes == content.bytes) else { return Ok(None) };
+        // The object may have had the same bytes before the upload. It then does not show whether the request was
+        // carried out, which also sets attributes. The caller sends the request again, unless the upload no longer
+        // exists.
+        let may_be_as_before = match before {
+            Listing::Unknown => true,
+            Listing::Missing => false,
+            Listing::There(before) => {
+                before.etag.is_some() && (&before.etag, before.modified) == (&there.etag, there.modified)
+            }
+        };
+        if may_be_as_before && lost.kind == Kind::Unanswered {
+            return Ok(None);
+        }
         if let Some(crc64) = there.crc64 {
             return Ok((crc64 == content.crc64).then_some(there));
-        }
-        // If the upload replaces an object by the same bytes, the new ETag may equal the old one. So an unchanged ETag
-        // does not show whether the request was carried out. The caller then sends the request again, unless the upload
-        // no longer exists.
-        let is_as_before = before.is_some_and(|before| before.etag.is_some() && before.etag == there.etag);
-        if is_as_before && lost.kind == Kind::Unanswered {
-            return Ok(None);
         }
         // The upload that calls this function may hold the only request that the planner permits. So reading the object
         // back does not wait for the planner.
@@ -223,7 +230,7 @@ impl<'a> ObjectUpload<'a> {
         manager: &'a TransferManager,
         path: &Path,
         to: &'a Location,
-        (before, latency_s): (Option<ObjectMeta>, f64),
+        (before, latency_s): (Listing, f64),
         began: Instant,
     ) -> Self {
         let result = TransferResult::new(path, to, 0, TransferStatus::Transferred);
@@ -254,7 +261,7 @@ impl<'a> ObjectUpload<'a> {
             Some(permits) => Some(manager.or_stopped(Arc::clone(permits).permit(Wanted::whole(source.bytes))).await?),
             None => None,
         };
-        let memory = self.gate.admit(source.bytes).await?;
+        let memory = manager.or_stopped(self.gate.admit(source.bytes)).await??;
         let body = source.read(0, source.bytes, &manager.gate.buffers).await?;
         source.check()?;
         let (meta, stats) = self.put_single(body).await?;
@@ -268,7 +275,7 @@ impl<'a> ObjectUpload<'a> {
         let (manager, to, gate) = (self.manager, self.to, &self.gate);
         let options = manager.put_options(&to.name, self.modified);
         let content = Content { bytes: body.bytes.len() as u64, crc64: body.crc64 };
-        let request = request!(attempt = gate.attempt(), to.store.put(&to.name, body.clone(), &options, &mut attempt));
+        let request = request!(attempt = gate, to.store.put(&to.name, body.clone(), &options, &mut attempt));
         let put = || gate.retry.run(gate.timeout_bytes(content.bytes), Kind::Unanswered, &request);
         let mut requests = Vec::new();
         let meta = manager.gently(to, self.commit_with_recovery(content, false, &mut requests, put)).await?;
@@ -292,7 +299,7 @@ impl<'a> ObjectUpload<'a> {
 
     async fn try_parts(&mut self, source: &Source, resume: Resume) -> Result<(ObjectMeta, Journal)> {
         let (manager, to, start) = (self.manager, self.to, Instant::now());
-        let (from, destination) = (source.side(), Side::of_object(to, self.before.as_ref()));
+        let (from, destination) = (source.side(), Side::of_object(to, self.before.meta()));
         let is_fresh = resume == Resume::Never;
         let (mut journal, JournalContents { mut header, mut parts }) =
             Journal::open(manager.settings.journals.as_deref(), &from.address, &to.address, is_fresh)?;
@@ -309,7 +316,7 @@ impl<'a> ObjectUpload<'a> {
                 // If only the answer to the commit was lost, the object has changed because of our own commit.
                 let content = Content { bytes: from.bytes, crc64: parts.crc64() };
                 let lost = Failure::new(Kind::Unanswered, format!("{}: an answer was lost", to.address));
-                if let Some(meta) = manager.find_committed(to, content, None, &lost).await? {
+                if let Some(meta) = manager.find_committed(to, content, &Listing::Missing, &lost).await? {
                     (self.result.resumed_bytes, self.result.crc64) = (from.bytes, Some(content.crc64));
                     return Ok((meta, journal));
                 }
@@ -368,10 +375,8 @@ impl<'a> ObjectUpload<'a> {
         let (to, retry) = (self.to, &self.gate.retry);
         let (options, tokens) = (self.manager.put_options(&to.name, self.modified), parts.tokens());
         let content = Content { bytes: parts.done_bytes(), crc64: parts.crc64() };
-        let request = request!(
-            attempt = self.gate.attempt(),
-            to.store.commit(upload, &tokens, content.crc64, &options, &mut attempt)
-        );
+        let request =
+            request!(attempt = self.gate, to.store.commit(upload, &tokens, content.crc64, &options, &mut attempt));
         let commit = || retry.run(content.bytes / ASSEMBLY_SPEED, Kind::Unanswered, &request);
         self.commit_with_recovery(content, was_sent, &mut Vec::new(), commit).await
     }
@@ -388,7 +393,7 @@ impl<'a> ObjectUpload<'a> {
     where
         F: Future<Output = Result<(ObjectMeta, RequestStats), Failure>>,
     {
-        let mut failing_since = None;
+        let (settings, mut failing_since) = (&self.manager.settings, None);
         for number in 1.. {
             let failure = match self.manager.or_stopped(send()).await? {
                 Ok((meta, stats)) => {
@@ -406,7 +411,13 @@ impl<'a> ObjectUpload<'a> {
             // The store may answer other requests, which show that nothing was stored. So the time begins with the first
             // lost answer, and not with the latest success.
             let failing_since = *failing_since.get_or_insert_with(Instant::now);
-            match self.manager.find_committed(self.to, content, self.before.as_ref(), &failure).await? {
+            let before = match &self.before {
+                // After a second request, the object is almost certainly the new one. Without permission to replace an
+                // object, it can only be the new one.
+                Listing::Unknown if number > 1 || settings.no_clobber || settings.retries == 0 => &Listing::Missing,
+                before => before,
+            };
+            match self.manager.find_committed(self.to, content, before, &failure).await? {
                 Some(meta) => return Ok(meta),
                 None if is_echo => return Err(failure.into()),
                 None if !self.gate.retry.permits(number, failing_since) => {
@@ -430,7 +441,7 @@ impl<'a> ObjectUpload<'a> {
     pub async fn start(&self, journal: &mut Journal, source: Side, destination: Side) -> Result<Upload> {
         let (manager, to) = (self.manager, self.to);
         let options = manager.put_options(&to.name, self.modified);
-        let request = request!(attempt = self.gate.attempt(), to.store.start_upload(&to.name, &options, &mut attempt));
+        let request = request!(attempt = self.gate, to.store.start_upload(&to.name, &options, &mut attempt));
         let (upload, _) = manager.or_stopped(self.gate.retry.run(0, Kind::Transient(None), request)).await??;
         let mut header = JournalHeader::new(source, destination, upload.id.clone(), to.store.location());
         header.attributes = Some(options.attributes.fingerprint());
@@ -450,6 +461,11 @@ impl<'a> ObjectUpload<'a> {
         let is_aborted = self.manager.abort(self.to, upload).await.is_ok();
         if is_aborted || journal.is_resumable() { journal.remove() } else { Ok(()) }
     }
+}
+
+/// Converts the store's description of an object, which comes with the latency of the store.
+pub(crate) fn described((meta, latency_s): (Option<ObjectMeta>, f64)) -> (Listing, f64) {
+    (meta.map_or(Listing::Missing, Listing::There), latency_s)
 }
 
 impl Side {

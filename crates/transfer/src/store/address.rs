@@ -70,7 +70,10 @@ impl Address {
 pub fn shown(text: &str) -> String {
     let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
     if matches!(scheme, "s3" | "gs" | "az") {
-        return text.into();
+        // A bucket's name contains no `@`, so the text in front of it is a user and password.
+        let (bucket, name) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let bucket = bucket.rsplit('@').next().unwrap_or_default();
+        return format!("{scheme}://{bucket}{name}");
     }
     // In an invalid address, the password may contain one of the characters that normally end it. Its end is then
     // unknown.
@@ -127,6 +130,7 @@ mod tests {
         assert_eq!(shown("ann:secret@host/a?sig=secret"), "host/a");
         assert_eq!(shown("s3://bucket/what?is#this"), "s3://bucket/what?is#this");
         assert_eq!(shown("https://host/a@b"), "https://host/a@b");
+        assert_eq!(shown("s3://key:s@cret@bucket/a@b"), "s3://bucket/a@b");
         for end in ['/', '?', '#'] {
             assert_eq!(shown(&format!("https://ann:se{end}cret@host/a")), "https://…");
             assert_eq!(shown(&format!("ann:se{end}cret@host/a")), "…");

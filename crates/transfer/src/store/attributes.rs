@@ -35,7 +35,7 @@ pub struct Attributes {
 }
 
 /// A function that writes a time as the value of a metadata header.
-pub(super) type TimeFormat = fn(SystemTime) -> String;
+pub(super) type TimeFormat = fn(SystemTime) -> Option<String>;
 
 impl Attributes {
     /// Checks that the object at `address` can have all attributes that are set. `known` are the names of the fields
@@ -91,7 +91,7 @@ impl Attributes {
     /// Returns the headers for the metadata, each with its name and value. All names begin with `prefix`. `times` are
     /// the names under which the store keeps the time of modification, and functions that write the time.
     pub(super) fn metadata_headers(&self, prefix: &str, times: &[(&str, TimeFormat)]) -> Vec<(String, String)> {
-        let times = times.iter().filter_map(|(name, write)| Some((name.to_string(), write(self.modified?))));
+        let times = times.iter().filter_map(|(name, write)| Some((name.to_string(), write(self.modified?)?)));
         let mut all: BTreeMap<String, String> = times.collect();
         // The caller's own values take precedence.
         all.extend(self.metadata.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())));
@@ -104,23 +104,38 @@ pub(super) const MODIFIED: [&str; 4] =
     ["x-amz-meta-mtime", "x-goog-meta-mtime", "x-goog-meta-goog-reserved-file-mtime", "x-ms-meta-mtime"];
 
 /// Writes a time as seconds since 1970, with up to nine decimal places.
-pub(super) fn decimal_seconds(time: SystemTime) -> String {
+pub(super) fn decimal_seconds(time: SystemTime) -> Option<String> {
     let (sign, since) = match time.duration_since(UNIX_EPOCH) {
         Ok(since) => ("", since),
         Err(before) => ("-", before.duration()),
     };
     let text = format!("{sign}{}.{:09}", since.as_secs(), since.subsec_nanos());
-    text.trim_end_matches('0').trim_end_matches('.').into()
+    Some(text.trim_end_matches('0').trim_end_matches('.').into())
 }
 
 /// Writes a time as whole seconds since 1970.
-pub(super) fn whole_seconds(time: SystemTime) -> String {
-    DateTime::<Utc>::from(time).timestamp().to_string()
+pub(super) fn whole_seconds(time: SystemTime) -> Option<String> {
+    Some(date_time(time)?.timestamp().to_string())
 }
 
 /// Writes a time in the form of RFC 3339, in UTC.
-pub(super) fn rfc_3339(time: SystemTime) -> String {
-    DateTime::<Utc>::from(time).to_rfc3339_opts(SecondsFormat::AutoSi, true)
+pub(super) fn rfc_3339(time: SystemTime) -> Option<String> {
+    Some(date_time(time)?.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+}
+
+/// Returns the date of a time; `None` if it is too far from now, such as a year after 262143.
+fn date_time(time: SystemTime) -> Option<DateTime<Utc>> {
+    let (seconds, nanoseconds) = match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => (i64::try_from(since.as_secs()).ok()?, since.subsec_nanos()),
+        Err(before) => {
+            let before = before.duration();
+            // Nanoseconds are counted forwards from the full second before the time.
+            let is_within = before.subsec_nanos() > 0;
+            let seconds = i64::try_from(before.as_secs()).ok()?.checked_neg()?.checked_sub(is_within.into())?;
+            (seconds, if is_within { 1_000_000_000 - before.subsec_nanos() } else { 0 })
+        }
+    };
+    DateTime::from_timestamp(seconds, nanoseconds)
 }
 
 /// Parses a time in one of the forms that the functions of this module write. Returns `None` if it is invalid.
@@ -152,15 +167,18 @@ mod tests {
             (time(1_354_040_100, 0), "1354040100", "2012-11-27T18:15:00Z"),
             (UNIX_EPOCH - Duration::from_millis(1500), "-1.5", "1969-12-31T23:59:58.500Z"),
         ] {
-            assert_eq!((&*decimal_seconds(time), &*rfc_3339(time)), (decimal, rfc));
+            assert_eq!((&*decimal_seconds(time).unwrap(), &*rfc_3339(time).unwrap()), (decimal, rfc));
             assert_eq!([decimal, rfc].map(parse_modified), [Some(time); 2]);
         }
-        assert_eq!(parse_modified(&whole_seconds(time(5, 9))), Some(time(5, 0)));
+        assert_eq!(parse_modified(&whole_seconds(time(5, 9)).unwrap()), Some(time(5, 0)));
         assert_eq!(parse_modified("1.1234567891"), Some(time(1, 123_456_789)));
         assert_eq!(parse_modified("2012-11-27T19:15:05+01:00"), Some(time(1_354_040_105, 0)));
         for wrong in ["", "-", "x", "1.", "1.-5", "--1", "1e9", "99999999999999999999", "é.5"] {
             assert_eq!(parse_modified(wrong), None, "{wrong}");
         }
+        // No date exists for a time that is too late for the calendar. The header is then left out.
+        let late = time(1 << 50, 0);
+        assert_eq!((rfc_3339(late), whole_seconds(late)), (None, None));
         assert!(parse_modified(&u64::MAX.to_string()).is_none(), "the time is too late for this machine");
     }
 

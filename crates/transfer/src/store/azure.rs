@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::Result;
 use super::attributes::rfc_3339;
-use super::client::{Call, Client, Headers, NO_STORE, Response};
+use super::client::{Call, Client, Headers, NO_STORE, Response, quoted, refused_again};
 use super::refusal::parse_time;
 use crate::{Attempt, Attributes, Error, Kind, Limits, ObjectMeta, PartBody, PutOptions, RangeWriter, Store, Upload};
 
@@ -168,7 +168,7 @@ impl Store for Container {
         let (metadata, body) = (metadata(options), body.bytes);
         let call = Call { method: Method::PUT, name, headers, metadata, body, once: true, ..Call::default() };
         let response = self.create(call, attempt).await?;
-        self.check(name, crc64, &response)?;
+        self.check(name, crc64, &response).map_err(|failure| refused_again(failure, options))?;
         Ok(ObjectMeta { crc64: response.header(CRC64).map(|_| crc64), ..response.meta(name, bytes) })
     }
 
@@ -285,7 +285,7 @@ struct Properties {
 impl From<Blob> for ObjectMeta {
     fn from(blob: Blob) -> Self {
         // ETags have quotes in headers, but not in lists.
-        let etag = blob.properties.etag.map(|etag| if etag.starts_with('"') { etag } else { format!("\"{etag}\"") });
+        let etag = blob.properties.etag.map(quoted);
         let modified = blob.properties.modified.as_deref().and_then(parse_time);
         let Name { is_encoded, text } = blob.name;
         let name = if is_encoded { percent_decode_str(&text).decode_utf8_lossy().into() } else { text };

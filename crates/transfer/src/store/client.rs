@@ -32,7 +32,7 @@ use super::keys::Keys;
 use super::open::Options;
 use super::refusal::{self, parse_time};
 use crate::buffers::RangeWriter;
-use crate::{Attempt, Failure, Kind, ObjectMeta};
+use crate::{Attempt, Failure, Kind, ObjectMeta, PutOptions};
 
 /// Maximum size in bytes of an answer that does not carry an object.
 const MAX_ANSWER_BYTES: u64 = 16 << 20;
@@ -153,8 +153,10 @@ impl Client {
         let was_moved = self.moved.get().is_some();
         let (response, text) = self.send_once(call, attempt).await?;
         // A redirect means that the store has not carried out the request.
-        let region = refusal::other_region(&response, &text).filter(|_| !was_moved);
-        if region.is_some_and(|region| self.follow(region)) {
+        let region = refusal::other_region(&response, &text).filter(|_| !was_moved).map(String::from);
+        if region.is_some_and(|region| self.follow(&region)) {
+            // The second request may need the permit for the connection of the first one.
+            drop(response);
             return self.send_once(call, attempt).await;
         }
         Ok((response, text))
@@ -324,6 +326,17 @@ impl Client {
     }
 }
 
+/// Adds the quotes that an ETag has in headers, if they are missing.
+pub fn quoted(etag: String) -> String {
+    if etag.ends_with('"') { etag } else { format!("\"{etag}\"") }
+}
+
+/// Returns the failure of a request that has stored other bytes than those that were sent. A repeated request replaces
+/// these bytes, unless it must not replace an object. The failure is then fatal.
+pub fn refused_again(failure: Failure, options: &PutOptions) -> Failure {
+    if options.no_clobber { Failure { kind: Kind::Fatal, ..failure } } else { failure }
+}
+
 /// Replaces the name of the region in the host of an address. Does not change hosts without it.
 fn in_region(base: &str, from: &str, to: &str) -> String {
     let Some((scheme, rest)) = base.split_once("://") else { return base.into() };
@@ -400,8 +413,8 @@ impl Transport {
     /// [`Kind::Transient`], or [`Kind::Unanswered`] if the request must not be repeated.
     pub async fn send(&self, request: Request<Bytes>, info: RequestInfo, attempt: &mut Attempt) -> Result<Response> {
         let about = |failure| info.about(failure);
-        let (rate_limit, contact) = (attempt.rate_limit.take(), attempt.contact.take());
-        *attempt = Attempt { began: Some(Instant::now()), rate_limit, contact, ..Attempt::default() };
+        let Attempt { rate_limit, contact, clock, .. } = std::mem::take(attempt);
+        *attempt = Attempt { began: Some(Instant::now()), rate_limit, contact, clock, ..Attempt::default() };
         let endpoint = Endpoint::from_uri(request.uri()).map_err(about)?;
         if let Some(contact) = &attempt.contact {
             contact.set_host(&endpoint);

@@ -61,8 +61,8 @@ pub struct Connections {
     environment: Environment,
     sockets: Option<Sockets>,
     idle: Mutex<HashMap<Endpoint, Vec<IdleConnection>>>,
-    /// Permits for requests. There is a new connection only if a request finds no unused one, so this also limits the
-    /// number of open connections to a server.
+    /// Permits for connections that are in use or being opened. There are at least as many free permits as unused
+    /// connections, which limits the number of all connections.
     permits: Arc<Semaphore>,
     /// Time without progress after which a request fails.
     pub timeout: Duration,
@@ -160,8 +160,11 @@ impl Connections {
         proxy: Option<&Proxy>,
         attempt: &mut Attempt,
     ) -> Result<(SendRequest<SlicedBody>, OwnedSemaphorePermit)> {
+        attempt.clock.iter().for_each(|clock| clock.stop());
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(|error| Failure::fatal(error.to_string()))?;
+        attempt.clock.iter().for_each(|clock| clock.start());
+        attempt.began = Some(Instant::now());
         while let Some(mut idle) = self.take_idle(endpoint) {
             // The server may have closed this connection. No part of the current request was sent over it yet, so the
             // loop can try another one.
@@ -172,7 +175,20 @@ impl Connections {
                 return Ok((idle.sender, permit));
             }
         }
+        self.make_room();
         Ok((self.connect(endpoint, proxy, attempt).await?, permit))
+    }
+
+    /// Closes unused connections until there are no more than free permits. The caller has a permit and has found no
+    /// unused connection to its server. So most of these lead to other servers, such as the one before a redirect.
+    fn make_room(&self) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut excess = count(&idle).saturating_sub(self.permits.available_permits());
+        for kept in idle.values_mut() {
+            let closed = excess.min(kept.len());
+            kept.drain(..closed);
+            excess -= closed;
+        }
     }
 
     fn take_idle(&self, endpoint: &Endpoint) -> Option<IdleConnection> {
@@ -189,24 +205,33 @@ impl Connections {
     }
 
     /// Opens connections until `connections` of them are unused, for requests that are about to be sent in parallel.
-    /// Ignores errors, because the requests will report them.
+    /// Opens fewer if there would be more connections than permitted. Ignores errors, because the requests will report
+    /// them.
     pub async fn prepare(self: &Arc<Self>, uri: &Uri, connections: usize) {
         let Ok(endpoint) = Endpoint::from_uri(uri) else { return };
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&endpoint).map_or(0, |idle| {
-            drop_unusable(idle);
-            idle.len()
-        });
         let mut connecting = JoinSet::new();
-        for _ in idle..connections {
+        for permit in self.permits_to_prepare(&endpoint, connections) {
             let (this, endpoint) = (Arc::clone(self), endpoint.clone());
             connecting.spawn(async move {
                 let proxy = this.proxy(&endpoint)?;
                 let sender = this.connect(&endpoint, proxy.as_ref(), &mut Attempt::default()).await?;
                 this.keep(endpoint, sender, true);
+                drop(permit);
                 Ok::<(), Failure>(())
             });
         }
         while connecting.join_next().await.is_some() {}
+    }
+
+    /// Takes the permits for the connections that [`Self::prepare`] opens.
+    fn permits_to_prepare(&self, endpoint: &Endpoint, connections: usize) -> Vec<OwnedSemaphorePermit> {
+        // A request gives its connection back before its permit, and takes them in the other order. So a connection may
+        // be counted twice here, but none is missed.
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.values_mut().for_each(drop_unusable);
+        let wanted = connections.saturating_sub(idle.get(endpoint).map_or(0, Vec::len));
+        let room = self.permits.available_permits().saturating_sub(count(&idle));
+        (0..wanted.min(room)).map_while(|_| Arc::clone(&self.permits).try_acquire_owned().ok()).collect()
     }
 
     /// Opens a new connection to a server, through the proxy if there is one.
@@ -263,6 +288,11 @@ impl Connections {
         }
         Err(refused)
     }
+}
+
+/// Returns the number of unused connections to all servers.
+fn count(idle: &HashMap<Endpoint, Vec<IdleConnection>>) -> usize {
+    idle.values().map(Vec::len).sum()
 }
 
 /// Drops connections that are too old, or that the server has closed.

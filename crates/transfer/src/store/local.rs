@@ -128,12 +128,15 @@ impl Local {
         };
         let published = || {
             if joined().map_err(|error| file_failure("can't assemble", &whole, &error))? != crc64 {
-                // The failure is fatal, because another attempt would read the same bytes.
+                // Another attempt would read the same bytes. So the upload counts as lost, and is not resumed.
                 let message =
                     format!("{}: the stored parts differ from those that were sent; send them again", path.display());
-                return Err(Failure::fatal(message));
+                return Err(Failure::new(Kind::Missing, message));
             }
-            publish(&whole, &path, options.no_clobber).map_err(|error| file_failure("can't write", &path, &error))
+            publish(&whole, &path, options.no_clobber).map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => Failure::new(Kind::Changed, format!("{} exists", path.display())),
+                _ => file_failure("can't write", &path, &error),
+            })
         };
         // The parts are kept, so that the next attempt can copy them into a new file.
         published().inspect_err(|_| drop(fs::remove_file(&whole)))?;
@@ -337,15 +340,20 @@ impl Store for Local {
         let (local, upload) = (self.clone(), upload.clone());
         run_blocking(attempt, move || {
             let folder = local.parts_folder(&upload)?;
-            let path = folder.join(index.to_string());
+            // Each attempt writes to its own file, because an abandoned earlier attempt may still be writing.
+            let path = folder.join(format!("{index}-{:x}", rand::random::<u64>()));
             let written = || {
-                let mut file = File::create(&path)?;
+                let mut file = File::create_new(&path)?;
                 file.write_all(&body.bytes)?;
+                fs::rename(&path, folder.join(index.to_string()))?;
                 // The journal will record that this part was transferred. The record must be true even after a power
                 // failure.
                 file.sync_data()
             };
-            written().map_err(|error| file_failure("can't write", &path, &error))?;
+            written().map_err(|error| {
+                let _ = fs::remove_file(&path);
+                file_failure("can't write", &path, &error)
+            })?;
             Ok(index.to_string())
         })
         .await
@@ -453,6 +461,23 @@ mod tests {
         assert_eq!(fs::read(folder.path().join("a")).unwrap(), b"right");
     }
 
+    /// A late request for a part is sent a second time. The earlier one must not see the bytes of the later one in its
+    /// own file, nor the other way round.
+    #[tokio::test]
+    async fn two_requests_for_a_part_do_not_share_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let local = Local::new(folder.path());
+        let (upload, parts) = local.new_upload("a").unwrap();
+        let body = |bytes: &'static [u8]| PartBody { crc64: crc64(bytes), bytes: bytes.into() };
+        local.put_part(&upload, 0, body(b"first"), &mut Attempt::default()).await.unwrap();
+        let mut earlier = File::open(parts.join("0")).unwrap();
+        local.put_part(&upload, 0, body(b"other"), &mut Attempt::default()).await.unwrap();
+        let mut kept = String::new();
+        io::Read::read_to_string(&mut earlier, &mut kept).unwrap();
+        assert_eq!((&*kept, &*fs::read(parts.join("0")).unwrap()), ("first", &b"other"[..]));
+        assert_eq!(fs::read_dir(&parts).unwrap().count(), 1);
+    }
+
     #[test]
     fn blocks_that_are_not_what_was_sent_get_no_name() {
         let folder = tempfile::tempdir().unwrap();
@@ -464,7 +489,7 @@ mod tests {
         let sum = crc64(b"goodgood");
         let (tokens, options) = (["0".into(), "1".into()], PutOptions::default());
         let failure = local.assemble(&upload, &tokens, sum, &options).unwrap_err();
-        assert!(failure.kind == Kind::Fatal && failure.message.contains("send them again"), "{failure}");
+        assert!(failure.kind == Kind::Missing && failure.message.contains("send them again"), "{failure}");
         assert!(!folder.path().join("a").exists());
         fs::write(blocks.join("1"), b"good").unwrap();
         local.assemble(&upload, &tokens, sum, &options).unwrap();

@@ -1,5 +1,6 @@
 //! A store in S3, in a compatible store, or in GCS through its S3-like interface.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use async_trait::async_trait;
@@ -9,7 +10,7 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use super::Result;
-use super::client::{Call, Client, Headers, NO_STORE, Response};
+use super::client::{Call, Client, Headers, NO_STORE, Response, quoted, refused_again};
 use super::dialect::{CRC64, Dialect, Token, decoded, decoded_crc32c};
 use super::refusal;
 use crate::{
@@ -26,11 +27,20 @@ pub struct Bucket {
     client: Client,
     dialect: Dialect,
     location: StoreLocation,
+    /// `true` if the store encrypts uploads with a key of KMS.
+    uses_kms: AtomicBool,
 }
 
 impl Bucket {
     pub fn new(client: Client, dialect: Dialect, location: StoreLocation) -> Self {
-        Self { client, dialect, location }
+        Self { client, dialect, location, uses_kms: AtomicBool::new(false) }
+    }
+
+    /// Records whether the store encrypts the upload to which `response` belongs with a key of KMS.
+    fn note_encryption(&self, response: &Response) {
+        if response.header("x-amz-server-side-encryption").is_some_and(|kind| kind.starts_with("aws:kms")) {
+            self.uses_kms.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Returns the checksum of a body in the store's format. Fails if the bytes have changed in memory.
@@ -100,6 +110,16 @@ impl Store for Bucket {
         }
     }
 
+    fn refuses_to_replace(&self) -> bool {
+        // Some compatible stores ignore the condition, and replace the object.
+        self.dialect == Dialect::Google || self.dialect == Dialect::S3 && self.location.endpoint_url.is_none()
+    }
+
+    fn has_stable_tokens(&self) -> bool {
+        // With a key of KMS, each copy of a part is encrypted differently and has another ETag.
+        !self.uses_kms.load(Ordering::Relaxed)
+    }
+
     async fn connect(&self, connections: usize) {
         self.client.connect(connections).await;
     }
@@ -155,7 +175,7 @@ impl Store for Bucket {
         let call = Call { method: Method::PUT, name, headers, metadata, body, once: true, ..Call::default() };
         let (response, _) = self.client.send_for_text(call, attempt).await?;
         let answered = self.dialect.sum_in(&response);
-        self.check(name, &sum, answered.as_deref())?;
+        self.check(name, &sum, answered.as_deref()).map_err(|failure| refused_again(failure, options))?;
         let meta = ObjectMeta { crc64: answered.is_some().then_some(crc64), ..response.meta(name, bytes) };
         if meta.etag.is_none() { Err(self.client.failure(name, Kind::Fatal, NO_STORE)) } else { Ok(meta) }
     }
@@ -166,7 +186,8 @@ impl Store for Bucket {
         headers.extend(self.dialect.attributes(&options.attributes));
         let (query, metadata) = (&[("uploads", "")], self.dialect.metadata(&options.attributes));
         let call = Call { method: Method::POST, name, query, headers, metadata, ..Call::default() };
-        let (_, text) = self.client.send_for_text(call, attempt).await?;
+        let (response, text) = self.client.send_for_text(call, attempt).await?;
+        self.note_encryption(&response);
         let Initiated { upload_id } = self.client.parse(name, &text)?;
         Ok(Upload { name: name.into(), id: upload_id })
     }
@@ -180,6 +201,7 @@ impl Store for Bucket {
         let call =
             Call { method: Method::PUT, name: &upload.name, query, headers, body: body.bytes, ..Call::default() };
         let (response, _) = self.client.send_for_text(call, attempt).await?;
+        self.note_encryption(&response);
         self.check(&upload.name, &sum, self.dialect.sum_in(&response).as_deref())?;
         let etag = response.header("etag").unwrap_or_default();
         if etag.is_empty() || etag.contains(char::is_whitespace) {
@@ -337,6 +359,7 @@ impl From<Entry> for ObjectMeta {
         let modified = entry.last_modified.and_then(|time| chrono::DateTime::parse_from_rfc3339(&time).ok());
         // The time is truncated to seconds, because that is the precision of times in headers.
         let modified = modified.and_then(|time| time.with_nanosecond(0)).map(SystemTime::from);
-        Self { name: entry.key, bytes: entry.size, etag: entry.etag, modified, ..Self::default() }
+        // Some compatible stores list ETags without the quotes that they have in headers.
+        Self { name: entry.key, bytes: entry.size, etag: entry.etag.map(quoted), modified, ..Self::default() }
     }
 }

@@ -134,9 +134,8 @@ impl SsoRole {
             fields.insert("refreshToken".into(), refresh.into());
         }
         let login = Login(fields);
-        self.write(&login).map_err(|error| {
-            Failure::denied(format!("could not write the login to {}: {error}", self.cache.display()))
-        })?;
+        // The login is valid even if the cache can't be written, for example because it is read-only.
+        let _ = self.write(&login);
         Ok(login)
     }
 

@@ -10,7 +10,8 @@ use crate::common::web::{Web, answer};
 use crate::common::{address, bytes, one_of_each, options_for, run, start};
 use ascertain_netlab::store::{Dialect, Fault, Kind as RequestKind, Misdeed, RunningStore, Store as Served};
 use ascertain_transfer::{
-    Environment, Error, Failure, Kind, Location, Options, Settings, Stop, TransferManager, TransferResult, open,
+    Environment, Error, Failure, Kind, Location, Options, Settings, Stop, TransferManager, TransferResult,
+    TransferStatus, open,
 };
 
 const NAME: &str = "a b/ü";
@@ -391,4 +392,69 @@ fn names_that_are_awkward_are_themselves() {
 
 fn read(folder: &Path, name: &str) -> String {
     fs::read_to_string(folder.join(name)).unwrap()
+}
+
+/// Some S3-compatible stores ignore the condition that the object must not exist, and would replace it.
+#[test]
+fn a_store_that_ignores_the_condition_replaces_nothing() {
+    let (_folder, source, _) = file(Dialect::Azure);
+    for required in ["when_supported", "when_required"] {
+        let web = Web::start(|_, _| answer("200 OK", "ETag: \"1\"\r\n", b""));
+        let environment = [("AWS_REQUEST_CHECKSUM_CALCULATION", required)].into_iter().collect();
+        let options = Options { environment, endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
+        let place = open("s3://bucket/name", &options).unwrap();
+        let kept = manager(Settings { no_clobber: true, ..settings() });
+        let result = run(kept.put_file(&source, &place)).unwrap();
+        assert!(matches!(result.status, TransferStatus::Exists), "{result:?}");
+        assert!(web.heads().iter().all(|head| head.starts_with("HEAD ")), "{:?}", web.heads());
+    }
+}
+
+/// GCS knows only the CRC-32C of an object. A file with another content, the same size and an older time has changed.
+#[test]
+fn a_file_that_only_looks_unchanged_is_transferred() {
+    let (folder, source, content) = file(Dialect::S3);
+    let running = start(Served::gcs());
+    let unchanged = manager(Settings { skip_unchanged: true, ..settings() });
+    let put = || run(unchanged.put_file(&source, &place(&running))).unwrap();
+    let with_time = |path: &Path, bytes: &[u8], seconds| {
+        fs::write(path, bytes).unwrap();
+        let modified = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        fs::File::options().write(true).open(path).unwrap().set_modified(modified).unwrap();
+    };
+    assert!(put().is_transferred());
+    // A newer time alone is no change.
+    with_time(&source, &content, 4_000_000_000);
+    assert!(matches!(put().status, TransferStatus::Unchanged));
+    let other = [&content[1..], b"?"].concat();
+    with_time(&source, &other, 1_000_000_000);
+    assert!(put().is_transferred());
+    assert!(running.object("bucket", NAME).unwrap() == other);
+    // The same applies to downloads.
+    let target = folder.path().join("target");
+    let get = || run(unchanged.get_file(&place(&running), &target)).unwrap();
+    assert!(get().is_transferred());
+    let modified = fs::metadata(&target).unwrap().modified().unwrap();
+    fs::write(&target, &content).unwrap();
+    fs::File::options().write(true).open(&target).unwrap().set_modified(modified).unwrap();
+    assert!(get().is_transferred() && fs::read(&target).unwrap() == other);
+    with_time(&target, &other, 1_000_000_000);
+    assert!(matches!(get().status, TransferStatus::Unchanged));
+}
+
+/// With a key of KMS, each copy of a part has another ETag.
+#[test]
+fn parts_that_kms_encrypts_are_not_sent_twice() {
+    for (encryption, is_stable) in [("AES256", true), ("aws:kms", false), ("aws:kms:dsse", false)] {
+        let headers = format!("x-amz-server-side-encryption: {encryption}\r\nETag: \"1\"\r\n");
+        let web = Web::start(move |_, _| answer("200 OK", &headers, b"<A><UploadId>1</UploadId></A>"));
+        let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
+        let [begun, resumed] = [0, 1].map(|_| open("s3://bucket/name", &options).unwrap().store);
+        run(async {
+            let mut attempt = ascertain_transfer::Attempt::default();
+            let upload = begun.start_upload("name", &Default::default(), &mut attempt).await.unwrap();
+            resumed.put_part(&upload, 0, crate::common::block("x"), &mut attempt).await.unwrap();
+        });
+        assert_eq!([begun, resumed].map(|store| store.has_stable_tokens()), [is_stable; 2], "{encryption}");
+    }
 }

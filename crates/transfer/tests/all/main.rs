@@ -8,6 +8,8 @@ mod broken;
 #[cfg(feature = "stores")]
 mod common;
 #[cfg(feature = "stores")]
+mod counts;
+#[cfg(feature = "stores")]
 mod credentials;
 #[cfg(feature = "stores")]
 mod http;

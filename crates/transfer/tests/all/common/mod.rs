@@ -1,5 +1,7 @@
 //! Helper functions for the tests of stores.
 
+pub mod counted;
+
 use std::net::TcpListener;
 use std::sync::Once;
 

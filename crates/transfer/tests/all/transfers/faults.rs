@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ascertain_transfer::{Error, Failure, Kind, Settings, TransferStatus};
 
-use super::memory::{ANY, Call, Fault, Memory};
+use super::memory::{ANY, Call, Fault, Memory, Path};
 use super::{file, manager, names, noise, run, settings, simulate};
 
 #[test]
@@ -35,6 +35,25 @@ fn what_hangs_is_given_up_and_tried_again() {
     simulate(manager(settings()).put_file(&path, &store.place("a"))).unwrap();
     assert_eq!(store.bytes("a").unwrap(), content);
     assert_eq!(store.count(|call| *call == Call::Commit), 2);
+}
+
+/// Otherwise, the earlier request could change the token after the later one was answered. So the part is sent again
+/// only after the timeout of a minute.
+#[test]
+fn a_late_part_is_sent_twice_only_if_its_token_stays_the_same() {
+    let (_folder, path, content) = file(3_000_000);
+    let link = Path { bytes_per_s: 1e6, round_trip: Duration::from_millis(100) };
+    for has_stable_tokens in [true, false] {
+        let store = Memory { has_stable_tokens, path: Some(link), ..Memory::new(ANY) };
+        store.script(|call, times| (call == Call::Part(5) && times == 0).then_some(Fault::Hangs));
+        let took = simulate(async {
+            let began = tokio::time::Instant::now();
+            manager(settings()).put_file(&path, &store.place("a")).await.unwrap();
+            began.elapsed()
+        });
+        assert_eq!(store.bytes("a").unwrap(), content);
+        assert_eq!(took < Duration::from_secs(60), has_stable_tokens, "{took:?}");
+    }
 }
 
 #[test]
@@ -118,7 +137,9 @@ fn an_answer_that_was_lost_is_looked_up_and_never_blindly_repeated() {
             store.script(move |call, _| is_final(call).then_some(Fault::Loses(Kind::Unanswered)));
             run(manager(settings()).put_file(&path, &store.place("a"))).unwrap();
             assert_eq!(store.bytes("a").unwrap(), content);
-            assert_eq!(store.count(|call| is_final(*call)), 1, "looked up, not repeated");
+            // An upload in parts knows the object that was there before. A single request does not, so it is repeated once.
+            let requests = if bytes == 1000 { 2 } else { 1 };
+            assert_eq!(store.count(|call| is_final(*call)), requests, "looked up, not repeated");
             // Second case: the first request fails without being carried out, so it must be repeated.
             let store = Memory { knows_crc64, ..Memory::new(ANY) };
             store.insert("a", &vec![1; bytes]);
@@ -135,6 +156,30 @@ fn an_answer_that_was_lost_is_looked_up_and_never_blindly_repeated() {
             let error = run(manager(limited).put_file(&path, &store.place("a"))).unwrap_err();
             assert!(error.to_string().contains("failed as the script says (8 answers in a row were lost"), "{error}");
             assert!(store.bytes("a").is_none());
+        }
+    }
+}
+
+/// The object already has the same bytes, but other attributes. So its checksum does not show whether the request was
+/// carried out.
+#[test]
+fn an_object_that_was_there_before_is_not_taken_for_the_new_one() {
+    for bytes in [1000, 3_000_000] {
+        for is_listed in [true, false] {
+            let (folder, path, content) = file(bytes);
+            let store = Memory::new(ANY);
+            store.insert("p/file", &content);
+            let is_final = |call| matches!(call, Call::Put | Call::Commit);
+            store.script(move |call, n| (is_final(call) && n == 0).then_some(Fault::Fails(Kind::Unanswered)));
+            let mut settings = settings();
+            settings.attributes.content_type = Some("text/new".into());
+            let manager = manager(settings);
+            match is_listed {
+                true => _ = run(manager.put_many(&[folder.path().into()], &store.place("p/"), &Default::default())),
+                false => _ = run(manager.put_file(&path, &store.place("p/file"))),
+            }
+            assert_eq!(store.lock().objects["p/file"].content_type.as_deref(), Some("text/new"), "{bytes}");
+            assert_eq!((store.count(|call| is_final(*call)), store.lock().uploads.len()), (2, 0));
         }
     }
 }

@@ -223,3 +223,48 @@ fn a_listing_may_take_longer_than_a_request() {
         async { tokio::time::timeout(Duration::from_secs(1), manager.get_many(&place, folder.path(), &many)).await };
     assert!(simulate(listed).is_err() && store.count(|call| *call == Call::List) == 1);
 }
+
+/// The rate limit delays each file until its turn. A stop must not wait for that.
+#[test]
+fn a_stop_does_not_wait_for_the_rate_limit() {
+    for is_put in [true, false] {
+        let (folder, store, stop) = (tempfile::tempdir().unwrap(), Memory::new(ANY), Stop::new().unwrap());
+        for index in 0..300 {
+            fs::write(folder.path().join(index.to_string()), [7; 20]).unwrap();
+            store.insert(&format!("p/{index}"), &[7; 20]);
+        }
+        let limited = Settings { limit_bytes_per_s: Some(100), ..settings() };
+        let manager = TransferManager::new(limited, stop.clone(), Box::new(()));
+        let (place, many, target) = (store.place("p/"), Selection::default(), folder.path().join("target"));
+        simulate(async {
+            let began = tokio::time::Instant::now();
+            let stopped = async {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                stop.request();
+            };
+            let from = [folder.path().to_path_buf()];
+            let transferred = async {
+                match is_put {
+                    true => manager.put_many(&from, &place, &many).await,
+                    false => manager.get_many(&place, &target, &many).await,
+                }
+            };
+            let (results, ()) = tokio::join!(transferred, stopped);
+            assert!(failed(&results.unwrap()).len() > 200);
+            assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        });
+    }
+}
+
+/// A whole object would arrive in one burst, which fills the queue of the network path.
+#[test]
+fn a_gentle_folder_is_fetched_in_small_parts() {
+    let (folder, store) = (tempfile::tempdir().unwrap(), Memory::new(ANY));
+    (0..3).for_each(|index| store.insert(&format!("p/{index}"), &noise(500_000)));
+    let gentle = Settings { gentle: Some(Duration::from_millis(20)), ..settings() };
+    let (manager, place) = (manager(gentle), store.place("p/"));
+    let got = simulate(manager.get_many(&place, folder.path(), &Selection::default())).unwrap();
+    assert_eq!((got.len(), failed(&got)), (3, vec![]));
+    let parts = store.count(|call| matches!(call, super::memory::Call::Get(_)));
+    assert!(parts >= 3 * 500_000 / (64 << 10), "{parts} requests");
+}

@@ -85,6 +85,7 @@ pub struct Memory {
     pub part_sums: Vec<(u64, u64)>,
     /// `true` if objects have an ETag, which changes when they change.
     pub identifies: bool,
+    pub has_stable_tokens: bool,
     /// The path to the store; `None` for answers without delay.
     pub path: Option<Path>,
 }
@@ -115,7 +116,16 @@ impl Memory {
         };
         let script: Script = Box::new(|_, _| None);
         let (state, script) = (Arc::new(Mutex::new(state)), Arc::new(Mutex::new(script)));
-        Self { state, script, limits, knows_crc64: true, part_sums: Vec::new(), identifies: true, path: None }
+        Self {
+            state,
+            script,
+            limits,
+            knows_crc64: true,
+            part_sums: Vec::new(),
+            identifies: true,
+            has_stable_tokens: true,
+            path: None,
+        }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
@@ -260,6 +270,10 @@ impl State {
 impl Store for Memory {
     fn limits(&self) -> Limits {
         self.limits
+    }
+
+    fn has_stable_tokens(&self) -> bool {
+        self.has_stable_tokens
     }
 
     async fn connect(&self, connections: usize) {

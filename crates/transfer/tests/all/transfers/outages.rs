@@ -89,9 +89,14 @@ fn silent() -> SocketAddr {
 }
 
 fn at(address: SocketAddr) -> Location {
+    at_with(address, Options::default())
+}
+
+/// Opens an object at this server, with further options.
+fn at_with(address: SocketAddr, options: Options) -> Location {
     let environment = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "key")].into_iter().collect();
-    let (endpoint_url, timeout) = (Some(format!("http://{address}")), Some(MINUTE));
-    open("s3://bucket/name", &Options { environment, endpoint_url, timeout, ..Options::default() }).unwrap()
+    let (endpoint_url, timeout) = (Some(format!("http://{address}")), options.timeout.or(Some(MINUTE)));
+    open("s3://bucket/name", &Options { environment, endpoint_url, timeout, ..options }).unwrap()
 }
 
 /// An outage: the server, the length of the silence in seconds, and the time that is left in seconds.
@@ -127,6 +132,27 @@ fn a_server_that_accepts_and_never_answers_is_given_up_and_shown() {
         assert!(*silent_s >= 3.0 && left_s + silent_s <= 121.0, "{silent_s} {left_s}");
         assert!(index == 0 || (all[index - 1].1 < *silent_s && all[index - 1].2.unwrap() >= left_s), "{outages:?}");
     }
+}
+
+/// A request waits for the only connection for longer than its time limit. The limit begins when it has the connection.
+#[test]
+fn the_wait_for_a_connection_is_no_silence() {
+    let options = Options { max_connections: Some(1), timeout: Some(10 * MINUTE), ..Options::default() };
+    let location = at_with(silent(), options);
+    let manager = manager(Settings { retries: 0, retry_for: 60 * MINUTE, ..settings() });
+    let (mut attempt, mut other) = (Attempt::default(), Attempt::default());
+    simulate(async {
+        let began = Instant::now();
+        let (first, second) = tokio::join!(location.store.head("name", &mut attempt), manager.size(&location));
+        let error = second.unwrap_err().to_string();
+        assert!(first.is_err() && error.contains("no answer within 85.0 s"), "{error}");
+        assert!(began.elapsed() > 11 * MINUTE, "{:?}", began.elapsed());
+        let (first, second) =
+            tokio::join!(location.store.head("name", &mut attempt), location.store.head("name", &mut other));
+        assert!(first.is_err() && second.is_err());
+    });
+    let waited = other.began.unwrap().saturating_duration_since(attempt.began.unwrap());
+    assert!(waited > Duration::ZERO, "the wait counts as a part of the request");
 }
 
 /// A request that must not be repeated also has the timeout. Only a commit has a longer one, because the store may be

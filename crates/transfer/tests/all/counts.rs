@@ -1,0 +1,81 @@
+//! Tests of the numbers of connections and requests of a command.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::common::counted::Counted;
+use crate::common::{address, one_of_each, options_for, start};
+use ascertain_netlab::store::{Kind, RunningStore, Store as Served};
+use ascertain_transfer::{Direction, Options, Settings, Stop, TransferRequest, TransferResult, run};
+
+const CONNECTIONS: usize = 4;
+
+/// Creates a folder with files of these sizes in bytes.
+fn folder(sizes: &[usize]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (index, bytes) in sizes.iter().enumerate() {
+        fs::write(folder.path().join(index.to_string()), vec![index as u8; *bytes]).unwrap();
+    }
+    folder
+}
+
+/// Transfers a folder with a command that has at most [`CONNECTIONS`] connections.
+fn transfer(direction: Direction, from: &str, to: &str, store: Options, settings: Settings) -> Vec<TransferResult> {
+    let settings = Settings { max_concurrency: CONNECTIONS, ..settings };
+    let (sources, destination) = (vec![from.into()], to.into());
+    let request = TransferRequest { direction, sources, destination, settings, store, ..TransferRequest::default() };
+    let results = run(&request, Box::new(()), Stop::default()).unwrap();
+    assert!(results.iter().all(TransferResult::is_transferred), "{results:?}");
+    results
+}
+
+/// Puts a folder with files of these sizes into a store, and gets it again. Returns the number of requests that were
+/// sent a second time because the first one was late.
+fn there_and_back(store: &RunningStore, options: &Options, sizes: &[usize]) -> usize {
+    let (folder, back, prefix) = (folder(sizes), tempfile::tempdir().unwrap(), address(store, "p/"));
+    let (from, to) = (folder.path().to_str().unwrap(), back.path().to_str().unwrap());
+    transfer(Direction::Put, from, &prefix, options.clone(), Settings::default());
+    let got = transfer(Direction::Get, &prefix, to, options.clone(), Settings::default());
+    for index in 0..sizes.len() {
+        let read = |folder: &str| fs::read(format!("{folder}/{index}")).unwrap();
+        assert!(read(from) == read(to), "file {index}");
+    }
+    got.iter().map(|result| result.requests.hedged as usize).sum()
+}
+
+/// The latency is so long that connections are opened in advance, and several files do so at the same time.
+#[test]
+fn connections_never_exceed_their_limit() {
+    const MIB: usize = 1 << 20;
+    let small = [MIB / 64; 40];
+    let large = [9 * MIB, 10 * MIB, 21 * MIB];
+    let mixed = [&small[..20], &large[..2], &[MIB; 4]].concat();
+    for served in one_of_each() {
+        for sizes in [&small[..], &large, &mixed] {
+            let store = start(Served { latency: Duration::from_millis(30), ..served.clone() });
+            let proxy = Counted::start(store.address(), CONNECTIONS);
+            let url = store.url().replace(&store.address().to_string(), &proxy.address.to_string());
+            there_and_back(&store, &Options { endpoint_url: Some(url), ..options_for(&store) }, sizes);
+            assert!(proxy.most() <= CONNECTIONS, "{:?}: {} connections", served.dialect, proxy.most());
+            assert!(proxy.most() > 1, "the proxy was not used");
+        }
+    }
+}
+
+/// Each object has at most 8 MiB, up to which a file is not split.
+#[test]
+fn an_object_of_a_folder_needs_one_request() {
+    let sizes: Vec<usize> = (0..60).map(|index| index * index * 2400).chain([8 << 20; 2]).collect();
+    for served in one_of_each() {
+        let store = start(served);
+        let hedged = there_and_back(&store, &options_for(&store), &sizes);
+        let seen = store.seen();
+        let count = |kinds: &[Kind]| seen.iter().filter(|seen| kinds.contains(&seen.kind)).count();
+        let gets = count(&[Kind::GetObject]);
+        // An empty object is not requested at all.
+        assert!((sizes.len() - 1..sizes.len() + hedged).contains(&gets), "{gets} requests, {hedged} late ones");
+        assert_eq!(count(&[Kind::ListObjects]), 1);
+        let puts = seen.len() - gets - 1;
+        assert!(puts as f64 <= 1.05 * sizes.len() as f64, "{:?}: {puts} requests", store.store().dialect);
+    }
+}
