@@ -51,10 +51,7 @@ fn detection_sentence(calibration: &Calibration) -> String {
     let pairs_said = match calculated_pairs < minute_pairs {
         true => {
             let seconds = *calculated_pairs as f64 / (*pairs as f64 / elapsed_s);
-            format!(
-                "{calculated_pairs} pairs ({seconds:.1} s) here (a minute has {minute_pairs} pairs, which detect smaller \
-                     differences)"
-            )
+            format!("Here, {calculated_pairs} pairs ({seconds:.1} s)")
         }
         false => format!("A minute here ({minute_pairs} pairs)"),
     };
@@ -64,17 +61,18 @@ fn detection_sentence(calibration: &Calibration) -> String {
         error_in_words(calibration.error)
     );
     let is_minute = calculated_pairs >= minute_pairs;
-    let detect = |one: &'static str, many: &'static str| if is_minute { one } else { many };
-    match calibration.seen_difference {
-        Some(difference) => {
-            format!("{pairs_said} {} a difference of {} ({often}).", detect("detects", "detect"), percent(difference))
+    let (detect, more) = match is_minute {
+        true => ("detects", String::new()),
+        false => {
+            let more = format!(" A minute is enough for {minute_pairs} pairs, which detect smaller differences.");
+            ("detect", more)
         }
-        None => format!(
-            "{pairs_said} {} no difference of up to {} ({often}).",
-            detect("detects", "detect"),
-            exact_percent(calibration.seen_difference_limit)
-        ),
-    }
+    };
+    let difference = match calibration.seen_difference {
+        Some(difference) => format!("a difference of {}", percent(difference)),
+        None => format!("no difference of up to {}", exact_percent(calibration.seen_difference_limit)),
+    };
+    format!("{pairs_said} {detect} {difference} ({often}).{more}")
 }
 
 /// With fewer pairs than this, the difference that 1 of 20 pairs exceeds can't be estimated well.

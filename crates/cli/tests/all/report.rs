@@ -89,9 +89,9 @@ fn a_run_that_lost_rows_is_reported_with_a_warning() {
     fs::write(run.join("trials.jsonl"), kept).unwrap();
     let ran = ascertain(state.path(), &["report"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("of the 5 trials of the verdict on"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("counts 5 trials, but the evidence has"), "{}", ran.stderr);
     let page = fs::read_to_string(run.join("report.html")).unwrap();
-    assert!(page.contains("of the 5 trials of the verdict on"));
+    assert!(page.contains("counts 5 trials, but the evidence has"));
 }
 
 /// A damaged file of a run is reported even if another file has all the rows.

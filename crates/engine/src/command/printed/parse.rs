@@ -127,8 +127,8 @@ pub(super) fn regex(pattern: &str) -> Result<Regex, PrintedMetricError> {
     match regex.captures_len() - 1 {
         1 => Ok(regex),
         groups => Err(PrintedMetricError(format!(
-            "`{pattern}` has {groups} groups; put one pair of parentheses around the figure, and write (?:…) for the \
-             others"
+            "`{pattern}` has {groups} capture groups and needs exactly one; put parentheses around the figure, and \
+             write any other group as (?:…)"
         ))),
     }
 }
