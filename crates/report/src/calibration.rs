@@ -129,7 +129,8 @@ mod tests {
     fn what_is_wrong_not_calculated_or_not_seen_is_said() {
         let last = |calibration: Calibration| sentences(&calibration).pop().unwrap();
         let capped = last(Calibration { minute_pairs: 3000, calculated_pairs: 2000, ..calibration() });
-        assert!(capped.starts_with("2000 pairs (40.0 s) here (a minute has 3000 pairs, "), "{capped}");
+        assert!(capped.starts_with("Here, 2000 pairs (40.0 s) detect "), "{capped}");
+        assert!(capped.ends_with(" A minute is enough for 3000 pairs, which detect smaller differences."), "{capped}");
         let unseen = last(Calibration { seen_difference: None, ..calibration() });
         assert!(unseen.contains("detects no difference of up to 100 %"), "{unseen}");
         let wrong = sentences(&Calibration { decision: Some(Decision::Slower), ..calibration() })[2].clone();

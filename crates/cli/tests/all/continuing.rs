@@ -54,7 +54,8 @@ fn interrupted_runs_keep_their_evidence_and_go_on() {
     let ended = ran(child.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     let told = ended.stderr.lines().find(|line| line.starts_with("interrupted; `ascertain continue ")).unwrap();
-    let price = "The interrupted pair has no result and counts against both possible answers, so a few more pairs are needed";
+    let price =
+        "The interrupted pair has no result and counts against both possible answers, so a few more pairs are needed";
     assert!(told.ends_with(price), "{told}");
     let run = runs(state.path()).pop().unwrap();
     assert!(run.join("trials.parquet").is_file());
@@ -250,7 +251,7 @@ fn interrupting_the_slow_ones_does_not_drop_them() {
     assert!(wall["max"].is_null() && wall["limit"].as_f64() >= Some(100e6), "{wall}");
 }
 
-/// If the process is killed during a call, the time of the call is unknown, so it counts against either verdict.
+/// If the process is killed during a call, the time of the call is unknown, so it counts against both possible verdicts.
 #[cfg(target_os = "linux")]
 #[test]
 fn killing_the_slow_ones_does_not_drop_them() {

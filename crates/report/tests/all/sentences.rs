@@ -253,7 +253,10 @@ fn what_answers_rest_on_is_said_for_those_that_there_are() {
     let explained = |claims: Vec<ClaimResult>| sentence::explained(&common::outcome(Vec::new(), claims)).join("\n");
     let faster = decided(with_ratio(order("B", "A"), 1.05, 1.04, 1.06), Decision::Faster, 41, 43, 0);
     let by_signs = explained(vec![faster.clone()]);
-    assert!(by_signs.contains("a chance of one half") && by_signs.contains("wrong with a chance of at most 0.1 %"), "{by_signs}");
+    assert!(
+        by_signs.contains("a chance of one half") && by_signs.contains("wrong with a chance of at most 0.1 %"),
+        "{by_signs}"
+    );
     assert!(!by_signs.contains("slightly too far in the direction of the verdict"), "more were measured: {by_signs}");
     assert!(!by_signs.contains("With a margin") && !by_signs.contains("A verdict on a rate is"), "{by_signs}");
     let ended = ClaimResult { decided: Some(faster.decisive()), ..faster.clone() };
@@ -261,7 +264,10 @@ fn what_answers_rest_on_is_said_for_those_that_there_are() {
     let mut within = faster;
     within.asked.margin = Some(0.05);
     let by_interval = explained(vec![within]);
-    assert!(by_interval.contains("assumes that trials are alike. An answer without --margin does not"), "{by_interval}");
+    assert!(
+        by_interval.contains("assumes that trials are alike. An answer without --margin does not"),
+        "{by_interval}"
+    );
     assert!(!by_interval.contains("a chance of one half"), "{by_interval}");
     let slo = counted(predicate("slo", "", "curl", "wall <= 50 ms"), Verdict::Holds, 2190, 2196);
     assert!(explained(vec![slo]).starts_with("A verdict on a rate is about the measured trials"));

@@ -357,7 +357,7 @@ fn a_gate_ends_when_its_end_is_settled() {
     assert_eq!(judge.result().decision, Some(Decision::Slower));
 }
 
-/// Unknown outcomes count against either answer, so that stopping unfavourable trials gains nothing.
+/// Unknown outcomes count against both possible answers, so that stopping unfavourable trials gains nothing.
 #[test]
 fn trials_that_were_cut_off_count_against_either_answer() {
     let pairs = |cut_off: u64| {

@@ -95,11 +95,11 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     ],
     factors: factors(),
     metrics: vec![
-        Metric::time("all", "time from the start of the change until all replicas of all servers have the change"),
-        Metric::time("half", "time from the start of the change until half of the answers have the change"),
-        Metric::time("first", "time from the start of the change until the first replica has the change"),
+        Metric::time("all", "time from the request for the change until all replicas of all servers have the change"),
+        Metric::time("half", "time from the request for the change until half of the answers have the change"),
+        Metric::time("first", "time from the request for the change until the first replica has the change"),
         Metric::time("unsure", "width of the interval in which the exact time of `all` lies"),
-        Metric::time("done", "time from the start of the change until the provider reports the change as done"),
+        Metric::time("done", "time from the request for the change until the provider reports the change as done"),
         Metric::time(
             "done_before",
             "time from the provider's report that the change is done until the last server has it",
@@ -110,7 +110,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             "time between the first and the second server whose replicas all have the change; a delayed NOTIFY makes \
              it longer",
         ),
-        Metric::time("server", "time from the start of the change until all replicas of a server have the change")
+        Metric::time("server", "time from the request for the change until all replicas of a server have the change")
             .by_key(),
         Metric::new("replicas", "smallest number of replicas that explains a server's answers", Unit::One, Higher)
             .by_key(),
@@ -123,7 +123,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             "share of queries that were sent over TCP, because the answer over UDP was truncated",
             Lower,
         ),
-        Metric::time("replica", "time from the start of the change until a replica of a server has the change")
+        Metric::time("replica", "time from the request for the change until a replica of a server has the change")
             .by_key(),
         Metric::share("replica_share", "share of a replica's answers that have the change, over time", Higher),
     ]
