@@ -180,7 +180,8 @@ fn a_recorded_run_is_printed_as_its_check_would_have_been() {
         let words = ran.stdout.replace('\n', " ");
         let (_, hint) = words.split_once("`ascertain report ").unwrap();
         let (run, rest) = hint.split_once(' ').unwrap();
-        assert!(rest.starts_with("--all` prints each verdict as a sentence, `--only refuted`"), "{rest}");
+        let only = format!("--all` prints each verdict as a sentence. `ascertain report {run} --only refuted`");
+        assert!(rest.starts_with(&only), "{rest}");
         let all = ascertain(state.path(), &["report", run, "--all"]);
         assert_eq!((all.code, all.stdout.matches("own.").count()), (Some(0), 14), "{}{}", all.stdout, all.stderr);
         assert_eq!(ascertain(state.path(), &["report", run]).stderr, "7 claims: 5 hold, 2 refuted.\n");
