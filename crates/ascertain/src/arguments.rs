@@ -54,7 +54,9 @@ pub fn share(text: &str) -> Result<f64, String> {
             Err(format!("`{text}` is not strictly between 0 and 1; did you mean `{text}%`?"))
         }
         v if !(0.0..=1.0).contains(&v) => Err(format!("`{text}` is not a rate; give a rate between 0 and 100 %")),
-        _ => Err(format!("`{text}` is not strictly between 0 and 1; no number of trials could decide it")),
+        _ => Err(format!(
+            "`{text}` is not strictly between 0 and 1; no number of trials can show a rate of exactly 0 or 1"
+        )),
     }
 }
 

@@ -135,7 +135,10 @@ fn interruption_cost(outcome: &Outcome) -> String {
         return String::new();
     };
     let noun = if claim.asked.judging == Judging::Order { "pair" } else { "trial" };
-    format!(". The interrupted {noun} counts against either answer, so a few more {noun}s are needed")
+    format!(
+        ". The interrupted {noun} has no result and counts against both possible answers, so a few more {noun}s are \
+         needed"
+    )
 }
 
 /// Returns a hint with the command that continues the run; `None` if the run has no evidence. The command allows at

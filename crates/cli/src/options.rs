@@ -133,6 +133,6 @@ pub fn one_of<T: Clone + Send + Sync>(words: &'static [Word<T>]) -> impl TypedVa
     let values = words.iter().map(|(names, about, _)| PossibleValue::new(names[0]).aliases(&names[1..]).help(*about));
     PossibleValuesParser::new(values).try_map(|given| {
         let meant = words.iter().find(|(names, ..)| names.contains(&given.as_str()));
-        meant.map(|(.., value)| value.clone()).ok_or("it is not one of the words")
+        meant.map(|(.., value)| value.clone()).ok_or("this value is not accepted")
     })
 }

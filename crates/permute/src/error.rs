@@ -42,7 +42,8 @@ pub enum Error {
     TooLarge,
     /// A ratio was requested, but a value is not positive.
     #[error(
-        "value {number} of `{sample}` is {value}, and a ratio needs positive values, also after the shift of the null hypothesis is subtracted; compare by difference"
+        "value {number} of `{sample}` is {value} (after the shift of the null hypothesis, if any), and a ratio needs \
+         positive values; compare by difference"
     )]
     NotPositive {
         /// Name of the sample.
@@ -53,7 +54,10 @@ pub enum Error {
         value: f64,
     },
     /// A ratio of standard deviations was requested, and one of them is zero.
-    #[error("the values of `{sample}` are all equal, so its standard deviation has no ratio; compare by difference")]
+    #[error(
+        "the values of `{sample}` are all equal, so its standard deviation is 0 and a ratio is undefined; compare by \
+         difference"
+    )]
     NoSpread {
         /// Name of the sample whose standard deviation is zero.
         sample: String,

@@ -36,7 +36,9 @@ impl Scene {
         }
         let mut alt = escape_controls(&plot.alt);
         if let Some(all) = all {
-            alt += &format!(" Of {all} marks, only the outermost ones of each section are drawn.");
+            alt += &format!(
+                " Of {all} marks, only the first, the last, the lowest and the highest of each section are drawn."
+            );
         }
         let plot = Plot {
             // An id of these characters needs no escaping in HTML, CSS and URLs.

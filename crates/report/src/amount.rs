@@ -292,7 +292,7 @@ impl<'a> Size<'a> {
         }
     }
 
-    /// Returns the range of the ratios of single pairs, from the smallest to the largest, in words. Empty if all are
+    /// Returns the range of the ratios of all pairs, from the smallest to the largest, in words. Empty if all are
     /// equal or there is only one pair.
     fn pairs(&self) -> String {
         let Size { claim, words, .. } = self;
@@ -374,16 +374,16 @@ fn known(end: Option<f64>) -> Option<f64> {
 }
 
 /// Returns the size of the difference for a sentence. Its value is the size in words: "it took 9.3 % longer", "it was
-/// 2.5 times as fast", "12 % less". Its range has the interval and the extremes of single pairs: "8.1 to 15 %; single
-/// pairs 3 to 31 %". `None` if nothing is known about the ratio.
+/// 2.5 times as fast", "12 % less". Its range has the interval, and the smallest and the largest difference in a pair:
+/// "8.1 to 15 %; range of all pairs: 3 to 31 %". `None` if nothing is known about the ratio.
 pub(crate) fn size(claim: &ClaimResult, measure: &Measure) -> Option<Figure> {
     let Some(size) = Size::new(claim, measure) else { return bounded(claim, measure) };
     let (range, pairs) = (size.range(), size.pairs());
     let range = match (range.as_str(), pairs.as_str()) {
         (_, "") => range,
-        ("", pairs) => format!("single pairs {pairs}"),
-        (range, pairs) if range == pairs => format!("{range}, as in single pairs"),
-        (range, pairs) => format!("{range}; single pairs {pairs}"),
+        ("", pairs) => format!("range of all pairs: {pairs}"),
+        (range, pairs) if range == pairs => format!("{range}, also the range of all pairs"),
+        (range, pairs) => format!("{range}; range of all pairs: {pairs}"),
     };
     Some(Figure { value: size.words.before.clone() + &size.words.written(&size.figure.value), range })
 }

@@ -51,10 +51,7 @@ fn detection_sentence(calibration: &Calibration) -> String {
     let pairs_said = match calculated_pairs < minute_pairs {
         true => {
             let seconds = *calculated_pairs as f64 / (*pairs as f64 / elapsed_s);
-            format!(
-                "{calculated_pairs} pairs ({seconds:.1} s) here (a minute has {minute_pairs} pairs, which detect smaller \
-                     differences)"
-            )
+            format!("Here, {calculated_pairs} pairs ({seconds:.1} s)")
         }
         false => format!("A minute here ({minute_pairs} pairs)"),
     };
@@ -64,17 +61,18 @@ fn detection_sentence(calibration: &Calibration) -> String {
         error_in_words(calibration.error)
     );
     let is_minute = calculated_pairs >= minute_pairs;
-    let detect = |one: &'static str, many: &'static str| if is_minute { one } else { many };
-    match calibration.seen_difference {
-        Some(difference) => {
-            format!("{pairs_said} {} a difference of {} ({often}).", detect("detects", "detect"), percent(difference))
+    let (detect, more) = match is_minute {
+        true => ("detects", String::new()),
+        false => {
+            let more = format!(" A minute is enough for {minute_pairs} pairs, which detect smaller differences.");
+            ("detect", more)
         }
-        None => format!(
-            "{pairs_said} {} no difference of up to {} ({often}).",
-            detect("detects", "detect"),
-            exact_percent(calibration.seen_difference_limit)
-        ),
-    }
+    };
+    let difference = match calibration.seen_difference {
+        Some(difference) => format!("a difference of {}", percent(difference)),
+        None => format!("no difference of up to {}", exact_percent(calibration.seen_difference_limit)),
+    };
+    format!("{pairs_said} {detect} {difference} ({often}).{more}")
 }
 
 /// With fewer pairs than this, the 95th percentile of the differences can't be estimated well.
@@ -131,7 +129,8 @@ mod tests {
     fn what_is_wrong_not_calculated_or_not_seen_is_said() {
         let last = |calibration: Calibration| sentences(&calibration).pop().unwrap();
         let capped = last(Calibration { minute_pairs: 3000, calculated_pairs: 2000, ..calibration() });
-        assert!(capped.starts_with("2000 pairs (40.0 s) here (a minute has 3000 pairs, "), "{capped}");
+        assert!(capped.starts_with("Here, 2000 pairs (40.0 s) detect "), "{capped}");
+        assert!(capped.ends_with(" A minute is enough for 3000 pairs, which detect smaller differences."), "{capped}");
         let unseen = last(Calibration { seen_difference: None, ..calibration() });
         assert!(unseen.contains("detects no difference of up to 100 %"), "{unseen}");
         let wrong = sentences(&Calibration { decision: Some(Decision::Slower), ..calibration() })[2].clone();

@@ -72,7 +72,7 @@ fn is_symmetric(bound: Bound) -> bool {
 }
 
 /// The text in place of an interval if the rate or ratio changed during the run, because no interval is valid then.
-pub(crate) const NOT_ALIKE: &str = "no interval: it changed during the run";
+pub(crate) const NOT_ALIKE: &str = "no interval: results changed during the run";
 
 /// Returns the value that a claim states, in the unit of the measured value. Examples: "at least 8 times as fast", "at
 /// most 5 ms", "size 660 B to 1.1 kB", "time <= 5 ms in 99 % of trials". Empty for a comparison without a stated value,

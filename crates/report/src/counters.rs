@@ -79,8 +79,8 @@ pub(crate) fn notes(outcome: &Outcome) -> Vec<String> {
     });
     let beside = counters().find(|counter| counter.trials > 0).map(|counter| {
         format!(
-            "Each counter is compared in the same trials with its own error (at most {}), which is not part of the run's \
-             error.",
+            "Each counter has a test of its own, on the same trials (error at most {}). The run's error does not \
+             include these tests.",
             error_in_words(counter.error)
         )
     });

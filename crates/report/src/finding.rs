@@ -16,7 +16,7 @@ const SLOW_NS: f64 = 2e9;
 pub(crate) fn kind(found: &Reason) -> String {
     match found {
         // The time that each claim needs is printed next to the claim.
-        Reason::TooLong { .. } => "the shortest possible verdict does not fit in the time".into(),
+        Reason::TooLong { .. } => "the fewest trials that a verdict needs do not fit in the time".into(),
         Reason::TooEarly { most_trials: None, is_interrupted: true, .. } => {
             "interrupted before there were enough trials for a verdict".into()
         }
@@ -65,7 +65,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
             let trials = counted(*trials, "trial");
             let easier = at_error.map_or_else(String::new, |at| outlook::at_error(at, "trial"));
             let (needed, time) = (span_ns(*needed_ns), outlook::allowance(needed_ns / 1e9));
-            format!("the shortest possible verdict needs {trials}, {needed}; use `--max-time {time}` or more{easier}")
+            format!("a verdict needs at least {trials}, {needed}; use `--max-time {time}` or more{easier}")
         }
         Reason::TooEarly { least, most_trials, is_interrupted, is_shared } => {
             let way_out = match most_trials {
@@ -89,22 +89,22 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::Withdrawn { verdict, decision, trials } => {
             let said = decision.map_or_else(|| verdict.word(), Decision::word);
             format!(
-                "it changed during the run: after {trials} trials the answer was \u{201c}{said}\u{201d}, but later trials \
-                 contradict it, so the answer is withdrawn"
+                "the results changed during the run: after {trials} trials the answer was \u{201c}{said}\u{201d}, but \
+                 later trials contradict this answer, so it is withdrawn"
             )
         }
         Reason::BothStopped { pairs, all } => format!(
             "in {pairs} of {all} pairs both were stopped at their time limits; longer limits would show which is faster"
         ),
         Reason::LeftOpen { trials, has_met_limit: false, .. } => match trials {
-            1 => "the interrupted trial counts against either answer".into(),
-            _ => format!("the {trials} interrupted trials count against either answer"),
+            1 => "the interrupted trial has no result and counts against both possible answers".into(),
+            _ => format!("the {trials} interrupted trials have no result and count against both possible answers"),
         },
         Reason::LeftOpen { trials, all, .. } => {
-            let [have, count] = if *trials == 1 { ["has", "counts"] } else { ["have", "count"] };
+            let [they, count] = if *trials == 1 { ["it has", "counts"] } else { ["they have", "count"] };
             format!(
-                "{trials} of {all} trials {have} no outcome, because of the time limit, and {count} against either answer; \
-                 a longer limit would show more"
+                "{trials} of {all} trials reached the time limit, so {they} no outcome and {count} against both \
+                 possible answers; a longer limit would show more"
             )
         }
         Reason::UnfinishedSet { trials, measured } => {
@@ -142,13 +142,18 @@ fn all<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Option<String> {
 pub(crate) fn unlike(sign: &Unlike, claim: &ClaimResult) -> String {
     let percent = |share: &f64| share * 100.0;
     match sign {
-        Unlike::NoneFits { of } => format!("it changed during the run: no single {} fits all trials", estimated(*of)),
+        Unlike::NoneFits { of } => {
+            format!("the {0} changed during the run: no single {0} fits all trials", estimated(*of))
+        }
         Unlike::Left { of } => {
-            format!("it changed during the run: the {} left the interval of the earlier trials", estimated(*of))
+            format!(
+                "the {} changed during the run: it is now outside the interval of the earlier trials",
+                estimated(*of)
+            )
         }
         Unlike::Interferes { after_candidate, after_baseline } => format!(
-            "a trial affects the next one: the candidate won {:.0} % of the trials after a trial that ended with the \
-             candidate, and {:.0} % after one that ended with the reference",
+            "a trial affects the next one: the candidate won {:.0} % of the trials if it had run last in the trial \
+             before, and {:.0} % if the reference had run last",
             percent(after_candidate),
             percent(after_baseline)
         ),
@@ -157,8 +162,9 @@ pub(crate) fn unlike(sign: &Unlike, claim: &ClaimResult) -> String {
             format!("neighbouring trials tend to be {how} (lag-1 correlation {correlation:.2})")
         }
         Unlike::Drifts { early, late } => format!(
-            "it changed during the run: {} {:.1} % of the first half of the trials, and {:.1} % of the second",
-            if claim.asked.judging == Judging::Order { "won in" } else { "true in" },
+            "the results changed during the run: {} {:.1} % of the first half of the trials, and {:.1} % of the \
+             second half",
+            if claim.asked.judging == Judging::Order { "the candidate won" } else { "the claim was true in" },
             percent(early),
             percent(late)
         ),
@@ -200,20 +206,22 @@ pub(crate) fn remark(remark: &Remark) -> String {
             format!("done was reported {}{of_changes}", done(*before_ns, *low_ns, *high_ns))
         }
         Remark::Held { server, held_ns } => format!(
-            "{server} had the change {} before all others: NOTIFY was delayed, as Knot does for a second",
+            "{server} had the change {} before all others, because its NOTIFY was delayed (Knot delays NOTIFY by a \
+             second)",
             span_ns(*held_ns)
         ),
         Remark::Limited { servers, interval_ns } => {
             let server = |(server, interval_ns): &(String, u64)| format!("{server} every {}", time(*interval_ns));
             format!(
-                "a server limits its answers, as NSD does: each port sent queries to {}, and to other servers every {}",
+                "a server limits its answers, as NSD does, so queries were less frequent: each port queried {}, and \
+                 the other servers every {}",
                 servers.iter().map(server).collect::<Vec<_>>().join(" and "),
                 time(*interval_ns)
             )
         }
         Remark::FewPorts { server, replicas, ports, chance } => format!(
-            "{server} may have more than {}, and another one may get the change later: of {} replicas with equally many \
-             queries, {ports} ports miss one in {} of 100 changes; use more `ports`",
+            "{server} may have more than {}, and an unseen replica may get the change later. If {} replicas share the \
+             queries equally, {ports} ports miss a replica in {} of 100 changes; use more `ports`",
             if *replicas == 1 { "1 replica".into() } else { format!("the {replicas} replicas seen") },
             replicas + 1,
             significant(chance * 100.0)
@@ -290,7 +298,9 @@ fn done(before_ns: f64, low_ns: f64, high_ns: Option<f64>) -> String {
             let [near, far] = if low_ns < 0.0 { [high, low] } else { [low, high] };
             format!("{before} ({near} to {far}) {} {last}", side(before_ns))
         }
-        Some(_) => format!("{before} {} {last} (from {low} after to {high} before)", side(before_ns)),
+        Some(_) => {
+            format!("{before} {} {last} (at most {low} after it, and at most {high} before it)", side(before_ns))
+        }
     }
 }
 
@@ -380,7 +390,10 @@ mod tests {
         };
         assert_eq!(said(5e8, 4e8, Some(6e8)), "done was reported 500 ms (400 ms to 600 ms) before");
         assert_eq!(said(-5e8, -6e8, Some(-4e8)), "done was reported 500 ms (400 ms to 600 ms) after");
-        assert_eq!(said(1e8, -2e8, Some(4e8)), "done was reported 100 ms before (from 200 ms after to 400 ms before)");
+        assert_eq!(
+            said(1e8, -2e8, Some(4e8)),
+            "done was reported 100 ms before (at most 200 ms after it, and at most 400 ms before it)"
+        );
         assert_eq!(said(2e9, 2e9, None), "done was reported 2 s or more before");
         assert_eq!(said(2e9, -1e9, None), "done was reported at most 1 s after, or before it");
     }

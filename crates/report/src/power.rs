@@ -156,9 +156,9 @@ impl PowerAnalysis {
                 exact_percent(claimed + margin)
             )),
             None if self.rates.iter().any(|at| at.true_rate == claimed) => Some(match self.judging {
-                Judging::Order => "If each wins half of the pairs, there is no difference to find, and an answer is an \
-                                   error. Ties do not count. This analysis uses only which one wins; `compare` also uses \
-                                   by how much, and usually needs fewer pairs."
+                Judging::Order => "If each wins half of the pairs, there is no difference to find, and an answer is \
+                                   an error. Ties do not count. This analysis uses only which one wins; `compare` \
+                                   also uses the size of each difference, and usually needs fewer pairs."
                     .to_string(),
                 _ => format!(
                     "If the true rate is exactly the claimed {}, no number of {trials} decides, and a verdict comes only by \

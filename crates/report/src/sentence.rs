@@ -37,9 +37,9 @@ pub fn overshoot(claims: &[ClaimResult]) -> Option<&'static str> {
     claims.iter().any(stopped).then_some(OVERSHOOT)
 }
 
-const OVERSHOOT: &str = "A run that ends with its verdict reports a ratio that is, on average, slightly too far in the \
-                         direction of the verdict. The reason is that a run whose ratio lies there by chance ends \
-                         sooner.";
+const OVERSHOOT: &str = "A run that ends with its verdict reports a ratio that is, on average, slightly too far in \
+                         the direction of the verdict. The reason is that a run ends sooner if its ratio is by chance \
+                         too far in this direction.";
 
 /// Returns the assumptions behind the answers, as a summary of METHODOLOGY.md for the kinds of claims in this run.
 pub fn explained(outcome: &Outcome) -> Vec<String> {
@@ -63,23 +63,24 @@ pub fn explained(outcome: &Outcome) -> Vec<String> {
 const COIN: &str = "The order within each pair was drawn at random. If neither were faster, each would win a pair with \
                     a chance of one half, whatever else the machine does. So the chance of a wrong answer is exact, \
                     however often the results are checked. “Faster” means: wins more pairs than it loses.";
-const MAGNITUDES: &str = "The sizes of the differences count too. If earlier pairs with a difference of about that size \
-                          mostly had the same winner, a pair counts more. The bound on the chance of a wrong answer \
-                          still holds exactly if the two do not differ. The answer names the one that won most pairs.";
-const INTERVAL: &str = "With a margin, the answer is read from the interval of the ratio. This assumes that trials are \
-                        alike, and is not exact by randomisation; an answer without --margin is.";
-const RATE: &str = "A rate is that of the measured trials, on this machine and at this time, and its verdict assumes \
-                    nothing else. To expect the same rate in other trials, they must be alike.";
+const MAGNITUDES: &str = "The sizes of the differences count too. A pair counts more if one side won most of the \
+                          earlier pairs with a similar difference. The bound on the chance of a wrong answer still \
+                          holds exactly if the two do not differ. The answer names the one that won most pairs.";
+const INTERVAL: &str = "With a margin, the answer is read from the interval of the ratio, which assumes that trials \
+                        are alike. An answer without --margin does not need this assumption: the random order alone \
+                        makes it exact.";
+const RATE: &str = "A verdict on a rate is about the measured trials, on this machine and at this time. It assumes \
+                    nothing about other trials: these have the same rate only if they are like the measured ones.";
 const ALIKE: &str = "A ratio is the median of the ratios of the single trials. Its interval is valid at every moment of \
                      the run, and assumes that trials are alike; if they do not seem to be, a warning says so.";
 
 /// Returns a sentence about the error probability of the run, and about the share of it that each answer has. `claims`
 /// is the number of answers.
 fn budget(claim: &ClaimResult, claims: usize) -> String {
-    let each = if claims > 1 { "each answer has its share of it" } else { "this answer has all of it" };
+    let each = if claims > 1 { "Each answer" } else { "The only answer of this run" };
     format!(
-        "--error bounds the chance that any answer of a run is wrong; {each}, {}. Continuing a run does not raise this \
-         chance, but repeating a run until its result is the desired one does.",
+        "--error bounds the chance that any answer of a run is wrong. {each} is wrong with a chance of at most {}. \
+         Continuing a run does not raise this chance, but repeating a run until its result is the desired one does.",
         error_in_words(claim.error)
     )
 }
@@ -98,9 +99,10 @@ pub fn undiagnosed(claims: &[ClaimResult]) -> Option<String> {
     let most = pairs.max_by_key(|claim| claim.trials)?;
     // Only `compare` has the option. Benches of functions, whose metric is `time`, don't.
     let is_bench = ArmComparison::new(most).is_some_and(|comparison| comparison.measure.metric == "time");
-    let way_out = if is_bench { "" } else { "; `compare --min-runs 40` checks for them" };
+    let way_out = if is_bench { "" } else { "; `compare --min-runs 40` turns this check on" };
     Some(format!(
-        "With {}, lasting disturbances, such as a slow core that only one side used, can go unnoticed{way_out}.",
+        "With {}, lasting disturbances, such as a slow core that only one side used, can go unnoticed. From 40 pairs \
+         on, Ascertain checks for them{way_out}.",
         counted(most.trials, "pair")
     ))
 }
@@ -168,7 +170,7 @@ fn judged(asked: &Hypothesis, rate: f64) -> String {
         asked.margin.map_or_else(String::new, |margin| format!(", with a margin of {}", exact_percent(margin)));
     match asked.judging {
         Judging::Rate => format!("{all} in at least {} of the trials{margin}", exact_percent(rate)),
-        Judging::Exact => format!("{all} of the value that is the same in every trial, checked once"),
+        Judging::Exact => format!("{all}, checked once, because the value is the same in every trial"),
         Judging::Order => format!("which of the two is faster more often{margin}"),
     }
 }

@@ -203,7 +203,7 @@ impl TransferManager {
             from.named(&file.object).check_differs_from(&file.path)?;
             // The objects `dir/x` and `dir//x` would become the same file below `dir`.
             if !taken.insert(file.path.clone()) {
-                let message = format!("another object already becomes the file {}", file.path.display());
+                let message = format!("another object would be downloaded to the same file, {}", file.path.display());
                 file.problem = Some(Error::Request(message));
             }
         }

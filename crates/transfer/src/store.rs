@@ -121,7 +121,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Requests a whole object whose length is known only at its end ([`Kind::Unsized`]). Returns the object's
     /// metadata, and a stream of its bytes.
     async fn open_stream(&self, name: &str, _attempt: &mut Attempt) -> Result<(ObjectMeta, Box<dyn ByteStream>)> {
-        Err(Failure::new(Kind::Fatal, format!("{name}: this store has no objects of unknown length")))
+        Err(Failure::new(Kind::Fatal, format!("{name}: this store can't read objects of unknown length")))
     }
 
     /// Returns whether ranges of this object should be read in order, one at a time. This is so if an HTTP server does

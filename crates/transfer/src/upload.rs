@@ -495,7 +495,7 @@ impl JournalHeader {
         if self.attributes.is_none_or(|started| started == attributes.fingerprint()) {
             return Ok(());
         }
-        let reason = format!("{} was to get other metadata in an earlier attempt", self.destination.address);
+        let reason = format!("an earlier attempt to upload to {} had other metadata", self.destination.address);
         Err(Error::CantResume(reason))
     }
 }

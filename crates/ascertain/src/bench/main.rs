@@ -312,8 +312,11 @@ impl Bench<'_> {
     fn shared_error(&self, outcome: &Outcome) -> Option<String> {
         let (pairs, error) = (outcome.claims.len(), self.options.config.error);
         let [shared, each] = [error, error / pairs as f64].map(error_in_words);
-        (self.options.all_pairs && pairs > 1)
-            .then(|| format!("{pairs} pairs share the error of {shared}. Each answer: error at most {each}."))
+        (self.options.all_pairs && pairs > 1).then(|| {
+            format!(
+                "The error of {shared} is divided among {pairs} pairs, so the error of each answer is at most {each}."
+            )
+        })
     }
 
     /// Prints the last part of the output: the threats to validity, the folders of the evidence, and the command that

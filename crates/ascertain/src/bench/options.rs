@@ -32,8 +32,8 @@ part of it. Without a FILTER, all functions are measured.
       --save-baseline NAME
                         name under which this run of each group is kept; `ascertain history` lists it as GROUP@NAME
                         (needs the feature `recorded` of `ascertain`)
-      --margin M        smallest difference that matters: faster or slower beyond it, same inside; with 0, the answer
-                        counts won pairs [default: 1%]
+      --margin M        smallest difference that matters: for a larger one, the answer is faster or slower, for a
+                        smaller one, same; with 0, the function that wins more pairs is faster [default: 1%]
       --error E         highest chance that any answer for a group is wrong [default: 0.001]
       --precision P     width to which the intervals of all ratios and medians are narrowed; 1% is ±1 % [default: 1%,
                         for at most half a second for each function]

@@ -74,7 +74,7 @@ fn remove(folder: &Path, dry_run: bool) -> Option<String> {
         // If this file is missing, no process writes to the run. Either the run has ended and its rows are in Parquet,
         // or the run is damaged.
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Some(format!("it may still be in use, because its rows can't be opened: {error}")),
+        Err(error) => return Some(format!("its rows can't be opened to check whether it is still in use: {error}")),
     }
     if dry_run {
         return None;

@@ -154,7 +154,7 @@ fn all_pairs_share_the_error() {
     }
     let text = measured(state.path(), &arguments).stdout;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let said = "3 pairs share the error of 0.1 %. Each answer: error at most 0.034 %.";
+    let said = "The error of 0.1 % is divided among 3 pairs, so the error of each answer is at most 0.034 %.";
     assert!(words.contains(said), "{text}");
     assert!(!measured(state.path(), &["--no-evidence", "calls", "--all-pairs"]).stdout.contains("share"), "one pair");
 }

@@ -85,8 +85,8 @@ impl Starting {
         }
         if process::split(first).is_ok_and(|words| words.iter().any(|word| is_shell(word))) {
             bail!(
-                "`{first}` after --shell or -S can be the shell or the first command; write {} for the shell, or \
-                 --shell=sh to run it as a command in sh",
+                "`{first}` after --shell or -S could mean the shell or the first command; write {} if it is the \
+                 shell, or --shell=sh to run it as a command in sh",
                 process::join(&[format!("--shell={first}")])
             );
         }

@@ -222,7 +222,8 @@ impl Args {
         };
         if let Some(other) = others.iter().find(|other| !PrintedMetric::describes(other)) {
             bail!(
-                "--metric {other}: commands are compared by {first}, and only printed figures can be added; leave it out"
+                "can't add --metric {other}: commands are compared by {first}, and every further --metric must be a \
+                 figure that the commands print; leave out --metric {other}"
             );
         }
         Ok(match PrintedMetric::describes(first) {
@@ -258,7 +259,10 @@ fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
         named.push(starting.command(name, line, (referred + index, count))?.at(point));
     }
     if let (true, Some(twice)) = (is_combined, named.iter().enumerate().find_map(|(at, c)| is_among(c, &named[..at]))) {
-        bail!("`{twice}` would be compared with itself; use every parameter in the command lines");
+        bail!(
+            "`{twice}` would be compared with itself, because it does not use every parameter; use every parameter in \
+             each command line"
+        );
     }
     Ok(CommandSet {
         id: compare::ID.into(),

@@ -44,7 +44,8 @@ const METHODS: &[Word<Method>] = &[
     (&["mixture"], "Mixture of beta-binomial e-processes: needs the fewest trials", Method::Mixture),
     (
         &["csm"],
-        "Robbins' confidence sequence method. The test spends the whole error; the published program spends half of it",
+        "Robbins' confidence sequence method. Its test may use the whole error (in the program that its authors \
+         published, half of it)",
         Method::Csm,
     ),
 ];

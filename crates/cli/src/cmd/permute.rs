@@ -97,10 +97,10 @@ pub struct Args {
 }
 
 const COMPARISONS: &[Word<Comparison>] = &[
-    (&["difference"], "Second minus first; with more samples, greatest minus least", Comparison::Difference),
+    (&["difference"], "Second minus first; for three or more samples, greatest minus least", Comparison::Difference),
     (
         &["ratio"],
-        "Second divided by first; with more samples, greatest divided by least (for positive values)",
+        "Second divided by first; for three or more samples, greatest divided by least (for positive values)",
         Comparison::Ratio,
     ),
 ];
@@ -121,7 +121,8 @@ const METHODS: &[Word<MethodOf>] = &[
     }),
     (
         &["csm"],
-        "Confidence sequence method: finds the side of --alpha on which the p-value is, and its interval",
+        "Confidence sequence method: finds whether the p-value is above or below --alpha, and an interval for the \
+         p-value",
         |alpha, error| Method::Csm { alpha, error },
     ),
 ];

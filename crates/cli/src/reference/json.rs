@@ -21,13 +21,21 @@ const SCHEMAS: &[Schema] = &[
         "`compare`, `slo`, `check`, `run`, `continue`, `report`",
         "Outcome",
         &[
-            ("threat_codes", "list of objects", "The same as `threats`, as data: each has a `code` and its figures."),
+            (
+                "threat_codes",
+                "list of objects",
+                "The same as `threats`, in structured form: each has a `code` and its figures.",
+            ),
             (
                 "claims[].reason_codes",
                 "list of objects",
-                "The same as `reason`, as data: each has a `code` and its figures.",
+                "The same as `reason`, in structured form: each has a `code` and its figures.",
             ),
-            ("claims[].unlike_codes", "list of objects", "The same as `unlike`, as data."),
+            (
+                "claims[].unlike_codes",
+                "list of objects",
+                "The signs in `unlike` that trials are not alike, in structured form.",
+            ),
             ("claims[].size", "string or null", "Of a ratio: the size of the difference in words."),
             (
                 "claims[].times_baseline",
@@ -36,8 +44,8 @@ const SCHEMAS: &[Schema] = &[
             ),
             ("claims[].times_baseline_low", "number or null", "The lower end of its interval."),
             ("claims[].times_baseline_high", "number or null", "The upper end of its interval."),
-            ("left_out[].reason_code", "object", "The same as `reason`, as data."),
-            ("remarks[].remark_code", "object", "The same as `remark`, as data."),
+            ("left_out[].reason_code", "object", "The same as `reason`, in structured form."),
+            ("remarks[].remark_code", "object", "The same as `remark`, in structured form."),
         ],
     ),
     ("ascertain.judgement/1", "`judge`", "Judgement", &[]),
@@ -143,11 +151,15 @@ const SCHEMAS: &[Schema] = &[
         &[
             ("path", "string or null", "The file through which programs reach the daemon."),
             ("pid", "number", "The process of the daemon."),
-            ("virtual_time", "number", "The virtual time that all CPUs have passed."),
+            ("virtual_time", "number", "The virtual time: the number of interrupts on all CPUs until now."),
             ("beats", "number", "The number of heartbeats."),
             ("period_ns", "number", "The longest time between two heartbeats."),
             ("cpu_time_ns", "number", "The CPU time that the daemon has used."),
-            ("barrier_ns", "number or null", "The time that a wait for all CPUs took."),
+            (
+                "barrier_ns",
+                "number or null",
+                "With `--once`: the time of one barrier, which waits until every CPU was interrupted or idle.",
+            ),
             ("cpus[].cpu", "number", "The number of a CPU."),
             ("cpus[].idle", "boolean", "`true` if it is idle."),
             ("cpus[].interrupts", "number", "The interrupts that the daemon has sent to it."),

@@ -231,7 +231,11 @@ fn list_and_explain_say_what_there_is() {
     assert_eq!(ascertain(state.path(), &["explain", "sum", "--format", "csv"]).code, Some(2));
     let explain = ascertain(state.path(), &["explain", "sum"]);
     assert!(explain.stdout.contains("\nQuestion. How fast") && explain.stdout.contains("sum.kahan-avx512-8x-naive"));
-    assert!(list.stdout.contains("type of the numbers; both are summed into f64 [f32, f64]\n"), "{}", list.stdout);
+    assert!(
+        list.stdout.contains("type of the numbers; numbers of either type are summed into an f64 [f32, f64]\n"),
+        "{}",
+        list.stdout
+    );
     assert!(
         list.stdout.contains("number of values to add up [whole numbers from 1 to 4294967296]\n"),
         "{}",

@@ -344,7 +344,7 @@ fn what_met_its_time_limit_is_known_to_be_above_it_and_no_more() {
     let ran = ascertain(state.path(), &["check", "claims.toml", "--max-time", "10min", "--max-trials", "20"]);
     assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
     let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("no outcome, because of the time limit"), "{}", ran.stdout);
+    assert!(words.contains("reached the time limit, so they have no outcome"), "{}", ran.stdout);
 }
 
 /// One command is better in the first fifteen trials and worse in all later ones. The answer after the first trials

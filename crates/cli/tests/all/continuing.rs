@@ -54,7 +54,8 @@ fn interrupted_runs_keep_their_evidence_and_go_on() {
     let ended = ran(child.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     let told = ended.stderr.lines().find(|line| line.starts_with("interrupted; `ascertain continue ")).unwrap();
-    let price = "The interrupted pair counts against either answer, so a few more pairs are needed";
+    let price =
+        "The interrupted pair has no result and counts against both possible answers, so a few more pairs are needed";
     assert!(told.ends_with(price), "{told}");
     let run = runs(state.path()).pop().unwrap();
     assert!(run.join("trials.parquet").is_file());

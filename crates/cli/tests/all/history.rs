@@ -248,7 +248,7 @@ fn medians_and_ratios_go_from_run_to_run() {
     assert_eq!(line["runs"][0]["estimate"]["median"], claim["ratio"], "paired as the claim was");
     assert_eq!(line["runs"][0]["estimate"]["n"], 12);
     let text = runs.history(&["trend", "compare", "--ratio", "sleep 0.002/true"]).stdout.replace('\n', " ");
-    assert!(text.contains("of all trials of a run. The ratio of a verdict"), "{text}");
+    assert!(text.contains("of all trials of a run. In the report of a run"), "{text}");
 }
 
 #[test]

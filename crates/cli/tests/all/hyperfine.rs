@@ -54,7 +54,7 @@ fn set_ups_that_overwrite_each_other_are_refused() {
         assert_eq!(refused.code, Some(5), "{}{}", refused.stdout, refused.stderr);
         let words = refused.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            words.contains("set-up `cp v/slow prog` changed `") && words.contains("prepare each observation"),
+            words.contains("set-up `cp v/slow prog` changed the file `") && words.contains("prepare each observation"),
             "{words}"
         );
     }

@@ -233,7 +233,10 @@ fn mistakes_name_the_file_and_the_way_out() {
         (["a.txt", "missing", "--alpha", "0.05"], "`missing` can't be opened: No such file"),
         (["a.txt", ".", "--alpha", "0.05"], ". could not be read: Is a directory"),
         (["a.txt", "a.txt", "--statistic", "p101"], "there is no statistic `p101`"),
-        (["a.txt", "a.txt", "--by", "ratio"], "value 1 of `a.txt` is 0, and a ratio needs positive values"),
+        (
+            ["a.txt", "a.txt", "--by", "ratio"],
+            "value 1 of `a.txt` is 0 (after the shift of the null hypothesis, if any), and a ratio needs positive",
+        ),
         (["a.txt", "a.txt", "--scale", "-1"], "is invalid; use a finite scale above 0"),
         (["a.txt", "a.txt", "--shift", "5ms"], "--shift: `5ms` is not in a suitable unit"),
         (["a.txt", "a.txt", "--max-values", "1"], "or allow more, with up to 17 bytes of memory for each (--max-"),

@@ -89,9 +89,9 @@ fn a_run_that_lost_rows_is_reported_with_a_warning() {
     fs::write(run.join("trials.jsonl"), kept).unwrap();
     let ran = ascertain(state.path(), &["report"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("of the 5 trials of the verdict on"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("counts 5 trials, but the evidence has"), "{}", ran.stderr);
     let page = fs::read_to_string(run.join("report.html")).unwrap();
-    assert!(page.contains("of the 5 trials of the verdict on"));
+    assert!(page.contains("counts 5 trials, but the evidence has"));
 }
 
 /// A damaged file of a run is reported even if another file has all the rows.
@@ -180,7 +180,8 @@ fn a_recorded_run_is_printed_as_its_check_would_have_been() {
         let words = ran.stdout.replace('\n', " ");
         let (_, hint) = words.split_once("`ascertain report ").unwrap();
         let (run, rest) = hint.split_once(' ').unwrap();
-        assert!(rest.starts_with("--all` prints each verdict as a sentence, `--only refuted`"), "{rest}");
+        let only = format!("--all` prints each verdict as a sentence. `ascertain report {run} --only refuted`");
+        assert!(rest.starts_with(&only), "{rest}");
         let all = ascertain(state.path(), &["report", run, "--all"]);
         assert_eq!((all.code, all.stdout.matches("own.").count()), (Some(0), 14), "{}{}", all.stdout, all.stderr);
         assert_eq!(ascertain(state.path(), &["report", run]).stderr, "7 claims: 5 hold, 2 refuted.\n");

@@ -87,7 +87,7 @@ pub(super) const KEYS: &[Key] = {
             Anywhere,
             "The reasons why the claim should hold, and the conditions under which it will not.",
         ),
-        key("restated", Text, Anywhere, "The claim as a rate of successful trials, if `says` does not have this form."),
+        key("restated", Text, Anywhere, "The claim as a rate of successful trials, if `says` does not state a rate."),
         key("experiment", Text, Anywhere, "Id of the experiment that measures the claim."),
         key("command", Line, Commands, "The command that a predicate is about, instead of an experiment."),
         key(

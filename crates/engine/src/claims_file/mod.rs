@@ -32,7 +32,7 @@
 //! | `source` | string | origin of the claim, such as a document or a URL |
 //! | `source_value` | string | the figure that the claim states, as written in the source |
 //! | `analysis` | string | the reasons why the claim should hold, and the conditions under which it will not |
-//! | `restated` | string | the claim as a rate of successful trials, if `says` does not have this form |
+//! | `restated` | string | the claim as a rate of successful trials, if `says` does not state a rate |
 //!
 //! # Subject of the measurement
 //!

@@ -152,7 +152,11 @@ fn each_input_has_its_own_batches_and_throughput() {
         assert!((samples[THROUGHPUT].value / expected - 1.0).abs() < 1e-12);
     }
     let batches: Vec<u64> = calls.iter().zip(before).map(|(count, before)| count.load(Relaxed) - before).collect();
-    assert_eq!((batches[1], batches[3]), (2 * batches[0], 2 * batches[2]), "the same number for all at an input");
+    assert_eq!(
+        (batches[1], batches[3]),
+        (2 * batches[0], 2 * batches[2]),
+        "with one input, each function gets the same number of calls"
+    );
     drop(session);
     group.retain(|name| name != "loop (elements=1)" && !name.contains("1000"));
     assert_eq!(names(&group), ["twice (elements=1)"]);

@@ -288,7 +288,7 @@ fn pilots_that_would_take_all_of_the_time_leave_some_for_verdicts() {
         let results = judged_within(seconds, 60, second_ns, 10 * millisecond_ns);
         let decided = of(&results, Verdict::Holds) + of(&results, Verdict::Refuted);
         let deferred = of(&results, Verdict::Deferred);
-        assert!(decided >= least && decided + deferred == 60, "{seconds} s: {decided} decided of {deferred} others");
+        assert!(decided >= least && decided + deferred == 60, "{seconds} s: {decided} decided, {deferred} deferred");
     }
     // Claims that were not tried report how long trying every claim would take, estimated from the claims that were
     // tried. Claims that cannot be measured do not count.
@@ -358,7 +358,7 @@ fn a_wide_table_keeps_no_claim_from_its_verdict() {
     let (results, of_tables) = run(true);
     assert!(results.iter().all(|claim| claim.verdict != Verdict::Undecided), "{results:?}");
     assert!(results.iter().all(|claim| claim.verdict != Verdict::Deferred), "{results:?}");
-    assert!(of_tables.iter().all(|trials| *trials > 0), "the table has the time that is left: {of_tables:?}");
+    assert!(of_tables.iter().all(|trials| *trials > 0), "tables get the remaining time: {of_tables:?}");
     // If claims cannot be decided, tables get slices in the last quarter of the time, so each lane gets trials for
     // them.
     let (results, of_tables) = run(false);

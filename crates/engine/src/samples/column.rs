@@ -345,7 +345,7 @@ impl<R: Read> Fields<R> {
     fn ragged(&self, line: u64, found: usize, expected: usize) -> Error {
         let plural = if found == 1 { "" } else { "s" };
         let hint = match (expected, found) {
-            (1, 2) => format!(": {DECIMAL_COMMA}, and text with commas in quotes"),
+            (1, 2) => format!(": {DECIMAL_COMMA}, and put text with commas in quotes"),
             _ => String::new(),
         };
         Error::File(format!("{}:{line}: {found} field{plural} where the first line has {expected}{hint}", self.file))

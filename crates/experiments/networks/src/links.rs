@@ -13,7 +13,8 @@ pub fn metrics() -> [Metric; 2] {
         Metric::time("late", "99th percentile of the time by which segments arrive too late"),
         Metric::share(
             "unfaithful",
-            "1 if the emulated link was unfaithful: `late` is above 0.3 ms, or segments were lost outside of its model",
+            "1 if the emulated link was unfaithful: `late` is above 0.3 ms, or the link lost segments that its model \
+             did not drop",
             Better::Lower,
         ),
     ]

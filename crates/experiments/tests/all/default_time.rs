@@ -134,7 +134,10 @@ fn the_default_time_decides_every_claim_with_all_peers_installed() {
         let by_rate = shipped.iter().filter(is_wanted).filter(|claim| claim.asked.judging == Judging::Rate);
         for arm in by_rate.flat_map(|claim| claim.arms()) {
             let before = measured[..first_of_table].iter().filter(|other| *other == arm).count();
-            assert!(before >= FEWEST_TRIALS, "{id}: {arm} has {before} trials before an arm that no claim needs");
+            assert!(
+                before >= FEWEST_TRIALS,
+                "{id}: {arm} has {before} trials before the run measures arms that no claim needs"
+            );
         }
         assert!(arms.iter().all(|arm| measured.contains(arm)), "{id}: the table gets the remaining time");
     }

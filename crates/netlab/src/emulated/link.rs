@@ -135,7 +135,7 @@ impl Link {
         };
         if let Some(carrier) = self.carrier {
             let way_out = if carrier == Carrier::Veth { VETH_WAY_OUT } else { TUN_WAY_OUT };
-            let failed = |error| Error::Link(format!("could not carry a link by {carrier:?} ({error}); {way_out}"));
+            let failed = |error| Error::Link(format!("could not create a link with {carrier:?} ({error}); {way_out}"));
             return Ok((carrier, try_one(carrier).map_err(failed)?));
         }
         let tun = Carrier::Tun { has_offloads: true };
@@ -145,7 +145,7 @@ impl Link {
         };
         let failed = |veth_error| {
             Error::Link(format!(
-                "could not carry a link by TUN ({tun_error}) or by virtual Ethernet ({veth_error}); \
+                "could not create a link with TUN ({tun_error}) or with virtual Ethernet ({veth_error}); \
                  {TUN_WAY_OUT}, or {VETH_WAY_OUT}"
             ))
         };

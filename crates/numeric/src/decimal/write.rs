@@ -65,7 +65,11 @@ pub struct TooShort {
 
 impl core::fmt::Display for TooShort {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "the buffer has {} bytes but needs {}; pass one of Integer::MOST_BYTES bytes", self.have, self.needed)
+        write!(
+            f,
+            "the buffer has {} bytes but needs {}; pass a buffer of Integer::MOST_BYTES bytes",
+            self.have, self.needed
+        )
     }
 }
 

@@ -152,22 +152,22 @@ const fn new(
 /// All variants, including those that this machine [cannot run](Variant::is_available).
 #[rustfmt::skip] // Keeps each variant on one line.
 pub const VARIANTS: &[Variant] = &[
-    new("additions",            PLAIN,  Some(additions),            "one recurrence, as strength reduction makes it; beyond the fourth degree as direct"),
+    new("additions",            PLAIN,  Some(additions),            "one recurrence, as strength reduction makes it; from degree 5 on, the same as `direct`"),
     new("direct",               PLAIN,  Some(scalar::direct),       "Horner's rule, one at a time"),
     new("direct-avx2",          AVX2,   x86!(avx2::direct),         "Horner's rule, 4 at a time, fused"),
     new("direct-avx512",        AVX512, x86!(avx512::direct),       "Horner's rule, 8 at a time, fused"),
     #[cfg(target_arch = "aarch64")]
     new("direct-neon",          PLAIN,  Some(neon::direct),         "Horner's rule, 2 at a time, fused"),
-    new("recurrences",          PLAIN,  Some(scalar::recurrences),  "4 recurrences side by side; beyond the fourth degree as direct"),
-    new("recurrences-avx2",     AVX2,   x86!(avx2::recurrences),    "16 recurrences side by side; beyond the fourth degree as direct-avx2"),
-    new("recurrences-avx512",   AVX512, x86!(avx512::recurrences),  "40 recurrences side by side; beyond the fourth degree as direct-avx512"),
+    new("recurrences",          PLAIN,  Some(scalar::recurrences),  "4 recurrences side by side; from degree 5 on, the same as `direct`"),
+    new("recurrences-avx2",     AVX2,   x86!(avx2::recurrences),    "16 recurrences side by side; from degree 5 on, the same as `direct-avx2`"),
+    new("recurrences-avx512",   AVX512, x86!(avx512::recurrences),  "40 recurrences side by side; from degree 5 on, the same as `direct-avx512`"),
     #[cfg(target_arch = "aarch64")]
-    new("recurrences-neon",     PLAIN,  Some(neon::recurrences),    "8 recurrences side by side; beyond the fourth degree as direct-neon"),
-    Variant { is_polynomial: false, ..new("store",                PLAIN,  Some(scalar::store),        "limit: stores alone, one number at a time") },
-    Variant { is_polynomial: false, ..new("store-avx2",           AVX2,   x86!(avx2::store),          "limit: stores alone") },
-    Variant { is_polynomial: false, ..new("store-avx512",         AVX512, x86!(avx512::store),        "limit: stores alone") },
+    new("recurrences-neon",     PLAIN,  Some(neon::recurrences),    "8 recurrences side by side; from degree 5 on, the same as `direct-neon`"),
+    Variant { is_polynomial: false, ..new("store",                PLAIN,  Some(scalar::store),        "speed limit: stores alone, one number at a time") },
+    Variant { is_polynomial: false, ..new("store-avx2",           AVX2,   x86!(avx2::store),          "speed limit: stores alone") },
+    Variant { is_polynomial: false, ..new("store-avx512",         AVX512, x86!(avx512::store),        "speed limit: stores alone") },
     #[cfg(target_arch = "aarch64")]
-    Variant { is_polynomial: false, ..new("store-neon",           PLAIN,  Some(neon::store),          "limit: stores alone") },
+    Variant { is_polynomial: false, ..new("store-neon",           PLAIN,  Some(neon::store),          "speed limit: stores alone") },
 ];
 
 /// The variants that [`fill`] may use. It uses the first one that the machine can run.

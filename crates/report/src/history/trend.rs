@@ -108,8 +108,8 @@ impl Trend {
         }
         let caution = match self.ratio {
             Some(_) => {
-                "These ratios are of all trials of a run. The ratio of a verdict, in the report of the run, is of the trials \
-                 until the verdict."
+                "These ratios are medians of all trials of a run. In the report of a run, the ratio beside a verdict \
+                 may differ, because it uses only the trials until the verdict."
             }
             None => {
                 "Careful: runs are not paired with each other, so a change may come from the machine. A ratio within each run \

@@ -224,7 +224,7 @@ fn validity(claim: &ClaimResult) -> Option<&'static str> {
         None if claim.basis == Some(Basis::Magnitudes) => {
             "the difference and its direction (exact, because the order in each trial is random)"
         }
-        None => "exact by randomisation",
+        None => "exact, because the order in each trial is random",
     })
 }
 
@@ -241,19 +241,20 @@ pub(super) fn reach(ClaimView { result: claim, state, .. }: &ClaimView) -> Strin
              another input may give another figure."
         }
         (_, Judging::Order) if claim.asked.margin.is_some() => {
-            "The answer was read from the interval of the ratio, which assumes that trials are alike. Unlike “wins more \
-             often than it loses”, it is not exact by randomisation. It is about this machine during the run."
+            "The answer was read from the interval of the ratio, which assumes that trials are alike. Without \
+             --margin, an answer does not need this assumption. The answer is about this machine during the run."
         }
         (_, Judging::Order) if claim.interferes => {
-            "The verdict assumes that no trial affects the next one, so that only the random order decides a trial if the \
-             two do not differ. Here the command that ended a trial affects the next trial: use --prepare to bring the \
-             machine into the same state before each observation."
+            "The verdict assumes that no trial affects the next one: if the two do not differ, only the random order \
+             decides who wins. Here, the command that ran last in a trial affects the next trial. Use --prepare to \
+             bring the machine into the same state before each observation."
         }
         (_, Judging::Order) if claim.basis == Some(Basis::Magnitudes) => {
-            "The two differ, and the better one wins more of these pairs, or wins by more. The order within each pair was \
-             drawn at random, so the difference and its direction are exact, whatever else the machine did. The count of \
-             pairs alone does not show that it wins more often. The interval of the ratio shows the size of the \
-             difference, assuming that trials are alike. Another day or another machine may give another answer."
+            "The two differ, and the better one wins more of these pairs, or wins by more. The order within each pair \
+             was drawn at random, so the difference and its direction are exact, whatever else the machine did. The \
+             number of won pairs alone would not have been enough for this verdict, so it is not certain that the \
+             better one wins more often in the long run. The interval of the ratio shows the size of the difference, \
+             assuming that trials are alike. Another day or another machine may give another answer."
         }
         (_, Judging::Order) => {
             "The answer names the one that wins more often than it loses. The order within each pair was drawn at random, \

@@ -64,8 +64,8 @@ pub(super) fn notice(state: State) -> Option<&'static str> {
              been decided later.",
         ),
         State::Running => Some(
-            "This run has not ended. The page shows the trials that were recorded when it was made; make it again to \
-             see later ones. Verdicts that were reached do not change.",
+            "This run has not ended. The page shows the trials that were recorded when the page was made; make the \
+             page again to see later trials. Verdicts that were reached do not change.",
         ),
         State::Killed => Some(
             "This run was killed before its end. The recorded trials were judged again for this page; at most the last \

@@ -202,7 +202,7 @@ fn of_several(compared: &[ArmComparison], outcome: &Outcome) -> String {
     let name = |arm: &Arm| quoted(&if are_levels { arm.point.to_string() } else { arm.to_string() });
     let (opening, whose) = match has_one_reference(compared) {
         true => (best_median(compared, &name, outcome), "the"),
-        false => ("Each is compared with the reference at its own parameters.".to_string(), "its"),
+        false => ("Each command is compared with the reference that has the same parameters.".to_string(), "its"),
     };
     let Wording { better, worse, equal, not_worse, not_better, .. } = Wording::without_is(compared[0].measure);
     let of_reference = |words: String| format!("{words} {whose} reference");
@@ -296,7 +296,7 @@ pub fn missing_trials(run: &RecordedRun) -> Option<String> {
         .filter(|(claim, path)| missing_of_claim(claim, path).is_some())
         .collect();
     let what = match judged.as_slice() {
-        [] => format!("the tables count more trials of {} than it has", quote(&incomplete_arm(run)?)),
+        [] => format!("the tables count more trials of {} than the evidence has", quote(&incomplete_arm(run)?)),
         [(claim, path), rest @ ..] => {
             let more = match rest.len() {
                 0 => String::new(),
@@ -304,9 +304,9 @@ pub fn missing_trials(run: &RecordedRun) -> Option<String> {
                 more => format!(", and trials of {more} more verdicts are missing"),
             };
             format!(
-                "of the {} trials of the verdict on {}, it has {}{more}",
-                grouped(claim.trials),
+                "the verdict on {} counts {} trials, but the evidence has {}{more}",
                 quote(&claim.id),
+                grouped(claim.trials),
                 grouped(path.trials.len() as u64)
             )
         }

@@ -306,9 +306,9 @@ mod tests {
 
     #[test]
     fn notes_are_broken_between_words() {
-        let note = "interrupted: `ascertain continue 5eed` continues. The interrupted pair counts against either answer, so a \
+        let note = "interrupted: `ascertain continue 5eed` continues. The interrupted pair counts against both answers, so a \
                     few more pairs are needed\n  as it is";
-        let lines = "interrupted: `ascertain continue 5eed`\ncontinues. The interrupted pair counts against\neither answer, so a few more pairs are needed\n  as it is";
+        let lines = "interrupted: `ascertain continue 5eed`\ncontinues. The interrupted pair counts against\nboth answers, so a few more pairs are needed\n  as it is";
         assert_eq!(fitted(note, 46), lines);
         assert_eq!(fitted("  as it is", 46), "  as it is");
     }

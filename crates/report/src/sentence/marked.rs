@@ -241,17 +241,17 @@ fn exact(claim: &ClaimResult) -> String {
     format!("{subject} {is} {complement}{figure}; it is the same in every trial, so it was checked once")
 }
 
-/// Returns the number of successful trials in words: "in 17 of 18 trials", "in all 18 trials", "in none of 18 trials",
-/// "in 17 of the first 18 trials". The counts are in `of`. The text `only` is put before a number that is neither 0 nor
-/// all.
+/// Returns the number of successful trials in words: "in 17 of 18 trials", "in all 18 trials", "in none of 18 trials".
+/// If trials were measured after the verdict: "in 17 of the 18 trials until the answer was known". The counts are in
+/// `of`. The text `only` is put before a number that is neither 0 nor all.
 fn in_trials(claim: &ClaimResult, of: Decided, only: &str) -> String {
-    let first = if of.trials < claim.trials { "the first " } else { "" };
+    let [the, until] = until_known(claim, of);
     let seen = match (of.successes, of.trials.saturating_sub(of.ties)) {
-        (1, 1) if first.is_empty() => "in the only trial".into(),
-        (0, 1) if first.is_empty() && claim.unknown == 0 => "in 0 of 1 trial".into(),
-        (s, n) if s == n => format!("in all {}{n} trials", if first.is_empty() { "" } else { "of the first " }),
-        (0, n) => format!("in none of {first}{n} trials"),
-        (s, n) => format!("in {only}{s} of {first}{n} trials"),
+        (1, 1) if until.is_empty() => "in the only trial".into(),
+        (0, 1) if until.is_empty() && claim.unknown == 0 => "in 0 of 1 trial".into(),
+        (s, n) if s == n => format!("in all {n} trials{until}"),
+        (0, n) => format!("in none of {the}{n} trials{until}"),
+        (s, n) => format!("in {only}{s} of {the}{n} trials{until}"),
     };
     // Unlike the other counts, the number of stopped trials includes those after the verdict.
     format!("{seen}{}", grid::left_open(claim))
@@ -450,7 +450,8 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// Returns the results so far: "`b` won 3 of 3 pairs against `a`: it took 9 % less time (single pairs 8 to 12 %)".
+    /// Returns the results so far: "`b` won 3 of 3 pairs against `a`: it took 9 % less time (range of all pairs: 8 to
+    /// 12 %)".
     fn so_far(&self) -> String {
         let Sides { claim, measure, candidate, baseline, .. } = self;
         let counts = counts_of(claim, claim.judged(), "won");
@@ -511,11 +512,11 @@ fn by_metric(measure: &Measure) -> String {
 }
 
 /// Returns the counts of pairs in `of`, after the verb `won_or_lost`: "won 41 of 43 pairs, 1 tie". If pairs were
-/// measured after the verdict: "won 20 of the first 20 pairs". An interrupted pair has no winner and is not counted;
-/// another sentence mentions it.
+/// measured after the verdict: "won 41 of the 43 pairs until the answer was known, 1 tie". An interrupted pair has no
+/// winner and is not counted; another sentence mentions it.
 fn counts_of(claim: &ClaimResult, of: Decided, won_or_lost: &str) -> String {
     let number = if won_or_lost == "lost" { clause::failures(of) } else { of.successes };
-    let first = if of.trials < claim.trials { "the first " } else { "" };
+    let [the, until] = until_known(claim, of);
     let ties = if of.ties > 0 { format!(", {}", counted(of.ties, "tie")) } else { String::new() };
     let is_cut_off = |found: &&Reason| matches!(found, Reason::LeftOpen { has_met_limit: false, .. });
     let cut_off = if claim.reasons.iter().any(|found| is_cut_off(&found)) { claim.unknown } else { 0 };
@@ -524,8 +525,13 @@ fn counts_of(claim: &ClaimResult, of: Decided, won_or_lost: &str) -> String {
     let unknown = if unknown > 0 { format!(", {unknown} left open") } else { String::new() };
     let pairs = of.trials.saturating_sub(cut_off);
     if number == pairs && pairs > 1 {
-        let first = if first.is_empty() { "" } else { "of the first " };
-        return format!("{won_or_lost} all {first}{pairs} pairs{unknown}");
+        return format!("{won_or_lost} all {pairs} pairs{until}{unknown}");
     }
-    format!("{won_or_lost} {number} of {first}{}{ties}{unknown}", counted(pairs, "pair"))
+    format!("{won_or_lost} {number} of {the}{}{until}{ties}{unknown}", counted(pairs, "pair"))
+}
+
+/// Returns the words before and after a count of trials if trials were measured after the verdict, which are not in
+/// `of`: "the " and " until the answer was known". Both are empty if all trials are counted.
+fn until_known(claim: &ClaimResult, of: Decided) -> [&'static str; 2] {
+    if of.trials < claim.trials { ["the ", " until the answer was known"] } else { [""; 2] }
 }

@@ -138,7 +138,10 @@ fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
     parts.extend(undiagnosed_claims(claims).map(|sentence| style.paragraph(&sentence)));
     parts.push(threats(outcome, style));
     parts.extend(report.map(|report| {
-        style.paragraph(&format!("`{report} --all` prints each verdict as a sentence, `--only refuted` those alone."))
+        style.paragraph(&format!(
+            "`{report} --all` prints each verdict as a sentence. `{report} --only refuted` prints only the refuted \
+             claims."
+        ))
     }));
     parted(parts)
 }

@@ -233,12 +233,12 @@ fn what_a_ratio_is_in_time_stands_beside_it() {
     assert!(says(&wide).contains("not certain yet: 0.83 to 50 times as long"), "{}", says(&wide));
     (wide.ratio_low, wide.ratio_high) = (Some(0.7), Some(0.9));
     (wide.ratio_min, wide.ratio_max) = (Some(0.5), Some(0.95));
-    let pairs = "25 % longer (11 to 43 %; single pairs 5.3 to 100 %)";
+    let pairs = "25 % longer (11 to 43 %; range of all pairs: 5.3 to 100 %)";
     assert!(says(&wide).contains(pairs), "{}", says(&wide));
     let mut few = decided(with_ratio(order("B", "A"), 0.27, 0.0, 0.0), Decision::Slower, 0, 15, 0);
     (few.ratio_low, few.ratio_high, few.ratio_min, few.ratio_max) = (None, None, Some(0.2), Some(0.4));
     assert!(
-        says(&few).contains(": it took 3.7 times as long (single pairs 2.5 to 5.0) and lost all 15"),
+        says(&few).contains(": it took 3.7 times as long (range of all pairs: 2.5 to 5.0) and lost all 15"),
         "{}",
         says(&few)
     );
@@ -253,18 +253,24 @@ fn what_answers_rest_on_is_said_for_those_that_there_are() {
     let explained = |claims: Vec<ClaimResult>| sentence::explained(&common::outcome(Vec::new(), claims)).join("\n");
     let faster = decided(with_ratio(order("B", "A"), 1.05, 1.04, 1.06), Decision::Faster, 41, 43, 0);
     let by_signs = explained(vec![faster.clone()]);
-    assert!(by_signs.contains("a chance of one half") && by_signs.contains("has all of it, 0.1 %"), "{by_signs}");
+    assert!(
+        by_signs.contains("a chance of one half") && by_signs.contains("wrong with a chance of at most 0.1 %"),
+        "{by_signs}"
+    );
     assert!(!by_signs.contains("slightly too far in the direction of the verdict"), "more were measured: {by_signs}");
-    assert!(!by_signs.contains("With a margin") && !by_signs.contains("A rate is"), "{by_signs}");
+    assert!(!by_signs.contains("With a margin") && !by_signs.contains("A verdict on a rate is"), "{by_signs}");
     let ended = ClaimResult { decided: Some(faster.decisive()), ..faster.clone() };
     assert!(explained(vec![ended]).contains("slightly too far in the direction of the verdict"));
     let mut within = faster;
     within.asked.margin = Some(0.05);
     let by_interval = explained(vec![within]);
-    assert!(by_interval.contains("assumes that trials are alike, and is not exact by randomisation"), "{by_interval}");
+    assert!(
+        by_interval.contains("assumes that trials are alike. An answer without --margin does not"),
+        "{by_interval}"
+    );
     assert!(!by_interval.contains("a chance of one half"), "{by_interval}");
     let slo = counted(predicate("slo", "", "curl", "wall <= 50 ms"), Verdict::Holds, 2190, 2196);
-    assert!(explained(vec![slo]).starts_with("A rate is that of the measured trials"));
+    assert!(explained(vec![slo]).starts_with("A verdict on a rate is about the measured trials"));
     assert_eq!(explained(vec![at_least_8("x", "")]), "", "nothing was judged");
 }
 
@@ -416,8 +422,8 @@ fn signs_of_unlike_trials_are_a_warning() {
     let warning = sentence::warning(&claim).unwrap();
     assert!(
         warning.starts_with(
-            "Careful: it changed during the run: true in 25.0 % of the first half of the trials, and 75.0 % of \
-             the second; neighbouring trials tend to be similar (lag-1 correlation 0.50). The verdict is valid for the \
+            "Careful: the results changed during the run: the claim was true in 25.0 % of the first half of the \
+             trials, and 75.0 % of the second half; neighbouring trials tend to be similar (lag-1 correlation 0.50). The verdict is valid for the \
              trials that were measured,"
         ),
         "{warning}"
@@ -436,7 +442,7 @@ fn an_answer_from_few_pairs_says_what_they_cannot_show() {
     let mut bench = common::functions().claims;
     bench.iter_mut().for_each(|claim| claim.undiagnosed = true);
     let said = sentence::undiagnosed(&bench).unwrap();
-    assert!(said.ends_with("can go unnoticed."), "a bench has no such option: {said}");
+    assert!(said.ends_with("Ascertain checks for them."), "a bench has no such option: {said}");
     let undecided = ClaimResult { verdict: Verdict::Undecided, ..claim.clone() };
     let enough = ClaimResult { undiagnosed: false, ..claim };
     assert_eq!(sentence::undiagnosed(&[undecided, enough]), None);
@@ -512,7 +518,7 @@ fn what_is_deferred_says_what_it_takes_and_what_was_seen() {
     let mut deferred = counted(deferred, Verdict::Deferred, 0, 1);
     deferred.reasons = vec![common::too_long(63e9)];
     let text = says(&deferred);
-    let why = "Deferred: the shortest possible verdict needs 15 trials, 63 s; use `--max-time 90s` or more, or `--error \
+    let why = "Deferred: a verdict needs at least 15 trials, 63 s; use `--max-time 90s` or more, or `--error \
                0.05` (9 trials). So far `kahan-avx512 (accumulators=4)` was at least 8 times as fast as `naive \
                (accumulators=1)` in 0 of 1 trial, at the median 6.1 times as fast";
     assert!(text.starts_with(why), "{text}");
@@ -539,7 +545,7 @@ fn what_did_not_fit_is_said_once_with_what_it_takes() {
     untried.reasons = vec![Reason::TimeUp { was_tried: false, all_tried_ns: Some(61e9) }];
     many.claims.extend([another, untried]);
     let text = terminal::checked(&many, &Shown::default(), None, &Style { color: false, width: 500 });
-    let line = "the shortest possible verdict does not fit in the time: 2 claims, sum.large, sum.huge; alone each needs \
+    let line = "the fewest trials that a verdict needs do not fit in the time: 2 claims, sum.large, sum.huge; alone each needs \
                 12 s to 3 min 12 s; use more than `--max-time 4min`\n";
     assert!(text.contains(line), "{text}");
     let line = "was tried; trying all arms takes about 61 s: use `--max-time 3min` or more: sum.untried\n";
@@ -556,7 +562,7 @@ fn a_pair_that_was_cut_off_has_no_winner() {
     (claim.unknown, claim.reasons) = (1, vec![early, left_open]);
     let text = says(&claim);
     assert!(text.contains("So far `b` won 0 of 1 pair against `a`."), "{text}");
-    assert!(text.ends_with(" The interrupted trial counts against either answer."), "{text}");
+    assert!(text.ends_with(" The interrupted trial has no result and counts against both possible answers."), "{text}");
 }
 
 #[test]

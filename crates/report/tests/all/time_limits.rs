@@ -145,14 +145,14 @@ fn trials_that_left_their_interval_say_so() {
     claim.unlike = vec![Unlike::Left { of: Estimated::Ratio }];
     let text = sentence::claim(&claim);
     assert!(
-        text.contains("7.2 times as fast (no interval: it changed during the run)") && !text.contains("too few"),
+        text.contains("7.2 times as fast (no interval: results changed during the run)") && !text.contains("too few"),
         "{text}"
     );
     claim.rate_claimed = 0.9;
     assert!(sentence::claim(&claim).contains("26 % (too few trials for an interval)"), "the rate has another reason");
     claim.unlike = vec![Unlike::NoneFits { of: Estimated::Rate }];
     assert!(
-        sentence::claim(&claim).contains("26 % (no interval: it changed during the run)"),
+        sentence::claim(&claim).contains("26 % (no interval: results changed during the run)"),
         "{}",
         sentence::claim(&claim)
     );

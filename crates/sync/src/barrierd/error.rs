@@ -159,7 +159,7 @@ impl fmt::Display for Error {
                 f.write_str("the timestamp is from another barrierd, or from before barrierd was restarted")
             }
             Self::Late { cpu, cpus, .. } if cpu >= cpus => {
-                write!(f, "CPU {cpu} never passes: this machine has at most {cpus} CPUs, numbered from 0")
+                write!(f, "CPU {cpu} does not exist: this machine has at most {cpus} CPUs, numbered from 0")
             }
             Self::Late { cpu, age_ns, .. } => {
                 let age_ms = *age_ns as f64 / 1e6;

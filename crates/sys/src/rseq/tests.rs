@@ -116,7 +116,7 @@ fn who_has_lost_the_words_does_not_own_them_again() {
         for _ in 0..ROUNDS {
             let (lost, _) = (owned.acquire(), owned.acquire());
             thread::yield_now();
-            assert!(!owned.is_owned_by(lost), "the lost words have their old owner again");
+            assert!(!owned.is_owned_by(lost), "a thread owns words again that it had lost");
         }
     });
 }

@@ -53,8 +53,8 @@ impl Policy {
                 error(format!("the quantile of a race must be between 0 and 1, but is {quantile}"))
             }
             Self::Percentile { quantile, .. } if quantile > MOST_QUANTILE => error(format!(
-                "the quantile of a race must be at most {MOST_QUANTILE}, but is {quantile}: too few requests \
-                 would be late to estimate the delay"
+                "the quantile of a race must be at most {MOST_QUANTILE}, but is {quantile}: above that, there are too \
+                 few late requests to estimate the delay"
             )),
             Self::Percentile { budget, .. } if !(0.0..=1.0).contains(&budget) => {
                 error(format!("the budget of a race must be a share from 0 to 1, but is {budget}"))

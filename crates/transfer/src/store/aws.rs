@@ -163,7 +163,10 @@ impl Finder<'_> {
                 )));
             }
             (Some(source), _) if users.contains(&source) => {
-                return Err(Failure::denied(format!("{place} is a source of its own source_profile {source}")));
+                return Err(Failure::denied(format!(
+                    "{place} and its source_profile {source} refer to each other in a circle; name another \
+                     source_profile"
+                )));
             }
             (Some(source), _) => {
                 let users = [users, &[profile.name()]].concat();

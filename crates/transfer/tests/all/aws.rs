@@ -196,7 +196,7 @@ fn a_role_that_can_not_be_assumed_is_explained() {
         ("both", "both source_profile and credential_source; remove one"),
         ("gone", "source_profile of the profile gone: the profile nowhere is neither in"),
         ("empty", "the profile nothing, the source_profile of the profile empty, has no credentials"),
-        ("a", "the profile b is a source of its own source_profile a"),
+        ("a", "the profile b and its source_profile a refer to each other in a circle"),
         ("alone", "the source_profile of the profile alone, has no credentials"),
         ("mfa", "the profile mfa in ~/.aws contains mfa_serial, which is not supported"),
         (

@@ -521,7 +521,7 @@ fn printed_metrics_that_are_wrong() {
         (
             COMMANDS,
             "metric = 'p=x'",
-            "6:10: `x` has 0 groups; put one pair of parentheses around the figure, and write (?:…) for the others",
+            "6:10: `x` has 0 capture groups and needs exactly one; put parentheses around the figure, and write any other group as (?:…)",
         ),
         (
             COMMANDS,

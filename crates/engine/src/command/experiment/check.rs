@@ -195,8 +195,9 @@ pub enum CommandError {
     /// The same command is used with two set-ups. Both set-ups run before the first trial, so the second one undoes the
     /// first.
     #[error(
-        "the set-ups `{}` and `{}` of `{line}` both run before all trials, so only the last counts; let them write \
-         different files that the command names, or run them before each observation", .setups[0], .setups[1]
+        "the set-ups `{}` and `{}` of `{line}` both run before the first trial, so the second one undoes the first; \
+         let each set-up write a file of its own that the command names, or run the set-ups before each observation",
+        .setups[0], .setups[1]
     )]
     SetUpTwice {
         /// The command line, with its parameters replaced.

@@ -57,8 +57,9 @@ impl Setups {
             run_untimed(setup, Invocation::default(), stop)?;
             if let Some((file, line, _)) = before.into_iter().find(|(file, _, was)| identity(file) != *was) {
                 let message = format!(
-                    "{} changed `{}`, which {line} uses after an earlier set-up; all set-ups run before the first \
-                     trial, so let each set-up write its own file, or prepare each observation instead",
+                    "{} changed the file `{}`, which an earlier set-up had prepared for {line}; all set-ups run \
+                     before the first trial, so let each set-up write its own file, or prepare each observation \
+                     instead",
                     setup.name(),
                     file.display(),
                 );

@@ -127,8 +127,8 @@ pub(super) fn regex(pattern: &str) -> Result<Regex, PrintedMetricError> {
     match regex.captures_len() - 1 {
         1 => Ok(regex),
         groups => Err(PrintedMetricError(format!(
-            "`{pattern}` has {groups} groups; put one pair of parentheses around the figure, and write (?:…) for the \
-             others"
+            "`{pattern}` has {groups} capture groups and needs exactly one; put parentheses around the figure, and \
+             write any other group as (?:…)"
         ))),
     }
 }
@@ -248,8 +248,8 @@ mod tests {
         assert!(message("wall=(x)").contains("has a metric `wall` already"));
         assert!(message("cycles=(x)").contains("has a metric `cycles` already"));
         assert!(message("t=(x").contains("not a regular expression"));
-        assert!(message("t=x").contains("has 0 groups"));
-        assert!(message("t=(x)(y)").contains("has 2 groups"));
+        assert!(message("t=x").contains("has 0 capture groups"));
+        assert!(message("t=(x)(y)").contains("has 2 capture groups"));
         assert!(message("t=json:stats").contains("`stats` is not a path into JSON"));
         let unit = PrintedMetric::parse("t=(x)").unwrap().in_unit("MBs").unwrap_err().to_string();
         assert!(unit.contains("unknown unit `MBs`") && unit.contains("did you mean `MB"), "{unit}");

@@ -97,7 +97,7 @@ fn a_killed_run_goes_on() {
     let trials: Vec<u64> = rows(&run).iter().map(|row| row.trial).collect();
     assert_eq!(trials, [0, 0, 1, 1, 1, 1]);
     let now = rows(&run)[2].start_ns;
-    assert!(now != 1_000, "the clock's shift is that of the continuation");
+    assert!(now != 1_000, "the start time is by the clock of the process that continued the run");
 }
 
 #[test]

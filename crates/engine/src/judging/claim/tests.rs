@@ -121,7 +121,7 @@ fn what_a_rate_takes_depends_on_what_was_seen() {
     judge.observe(&trial(&[Bounds::exact(2.0)]), 3);
     let least = judge.least(None);
     assert_eq!((least.verdict, least.trials), (Some(Verdict::Refuted), judge.soonest_verdict()));
-    assert_eq!(judge.verdict(), (Verdict::Undecided, vec![]), "enough for that, and no answer yet");
+    assert_eq!(judge.verdict(), (Verdict::Undecided, vec![]), "there are enough trials to refute, but no answer yet");
 }
 
 /// After few trials, the expected growth is high even if these trials were unfavourable. The run therefore measures

@@ -20,8 +20,12 @@ const TIME: usize = 1;
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "How full a row of bins is when its first bin is full".into(),
     variants: vec![
-        ("drawn", "the outcome drawn exactly, in time proportional to the bins").into(),
-        ("thrown", "every ball thrown, in time proportional to the balls").into(),
+        (
+            "drawn",
+            "final counts of the bins, drawn from their exact distribution, in time proportional to the number of bins",
+        )
+            .into(),
+        ("thrown", "every ball thrown, in time proportional to the number of balls").into(),
     ],
     factors: vec![
         Factor::integer("bins", "number of bins", 1000, 1..=1_000_000),

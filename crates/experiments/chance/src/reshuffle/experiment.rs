@@ -33,7 +33,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     metrics: vec![
         Metric::new(
             "exceeds",
-            "1 if the reshuffled kinds differ at least as much as the observed ones",
+            "1 if the two kinds of rows differ at least as much after the reshuffle as before it",
             Unit::One,
             Better::Lower,
         ),

@@ -219,7 +219,7 @@ impl Session for Load {
         let result = arm.run(QueryRate { rate_per_s, time, ..arm.rate }, &self.stop)?;
         match result.queries.iter().any(|query| query.answer.is_some()) {
             true => Ok(()),
-            false if result.strange > 0 => Err(arm.failed("only messages arrived that do not answer the queries")),
+            false if result.strange > 0 => Err(arm.failed("messages arrived, but none of them answers a query")),
             false => {
                 let refusal = result.refusal.map(|why| format!(": could not send to the server: {why}"));
                 Err(arm.failed(&format!("the server does not answer{}", refusal.unwrap_or_default())))

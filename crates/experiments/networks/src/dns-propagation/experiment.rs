@@ -75,14 +75,16 @@ const QUESTION_BYTES: u64 = 160;
 /// Number of servers assumed for a zone that has not been queried yet.
 const USUAL_SERVERS: u64 = 8;
 
-static SPEC: LazyLock<Spec> = LazyLock::new(|| {
-    Spec {
+static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "DNS propagation: how long until every server of a zone has a change".into(),
     emulates: Some(
         Emulates::new("a zone and its servers in this process, behind an emulated link").unless(&["record", "zone"]),
     ),
     variants: vec![
-        (TOGETHER, "a simulated zone: the replicas of all servers get the change at the same times, one after the other")
+        (
+            TOGETHER,
+            "a simulated zone: replicas get the change one after the other, with the same delays for each server",
+        )
             .into(),
         (APART, "a simulated zone: each server gets the change at its own time").into(),
         (WATCH, "a change by another program: waits until all servers of a `record` have what you `expect`").into(),
@@ -93,18 +95,23 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     ],
     factors: factors(),
     metrics: vec![
-        Metric::time("all", "time from the call until all replicas of all servers have the change"),
-        Metric::time("half", "time from the call until half of the answers have the change"),
-        Metric::time("first", "time from the call until the first replica has the change"),
+        Metric::time("all", "time from the request for the change until all replicas of all servers have the change"),
+        Metric::time("half", "time from the request for the change until half of the answers have the change"),
+        Metric::time("first", "time from the request for the change until the first replica has the change"),
         Metric::time("unsure", "width of the interval in which the exact time of `all` lies"),
-        Metric::time("done", "time from the call until the provider reports the change as done"),
-        Metric::time("done_before", "time from the provider's report that the change is done until the last server has it"),
+        Metric::time("done", "time from the request for the change until the provider reports the change as done"),
+        Metric::time(
+            "done_before",
+            "time from the provider's report that the change is done until the last server has it",
+        ),
         Metric::time("spread", "time between the first and the last server whose replicas all have the change"),
         Metric::time(
             "held",
-            "time between the first and the second server whose replicas all have the change, for example because of a delayed NOTIFY",
+            "time between the first and the second server whose replicas all have the change; a delayed NOTIFY makes \
+             it longer",
         ),
-        Metric::time("server", "time from the call until all replicas of a server have the change").by_key(),
+        Metric::time("server", "time from the request for the change until all replicas of a server have the change")
+            .by_key(),
         Metric::new("replicas", "smallest number of replicas that explains a server's answers", Unit::One, Higher)
             .by_key(),
         Metric::share("share", "share of a server's answers that have the change, over time", Higher),
@@ -116,7 +123,8 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             "share of queries that were sent over TCP, because the answer over UDP was truncated",
             Lower,
         ),
-        Metric::time("replica", "time from the call until a replica of a server has the change").by_key(),
+        Metric::time("replica", "time from the request for the change until a replica of a server has the change")
+            .by_key(),
         Metric::share("replica_share", "share of a replica's answers that have the change, over time", Higher),
     ]
     .into_iter()
@@ -124,7 +132,6 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     .collect(),
     plots: ["share", "replica_share"].map(|metric| Plot::Curve { metric: metric.into() }).into(),
     ..Spec::new("dns-propagation", include_str!("README.md"))
-}
 });
 
 fn factors() -> Vec<Factor> {
@@ -160,8 +167,8 @@ fn factors() -> Vec<Factor> {
         ),
         Factor::integer(
             "limit_s",
-            "time limit of a change, even beyond the time of the run; with `watch` it includes a \
-             first look at the servers",
+            "time limit of a change, which may exceed the time limit of the run; for `watch`, it includes the first \
+             queries to the servers",
             120,
             1..=86_400,
         ),

@@ -147,7 +147,7 @@ fn clean_one(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(failed)?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {
-            return Ok(format!("{}: not removed, because a run that is not over uses the record", path.display()));
+            return Ok(format!("{}: not removed, because a run still uses the record", path.display()));
         }
         Err(TryLockError::Error(error)) => return Err(failed(error)),
         Ok(()) => {}

@@ -189,7 +189,10 @@ fn a_watch_ends_by_its_limit() {
         let arm = Arm { point: arm.point.with("limit_s", limit_s), ..arm };
         let mut updates = opened(&arm, notes.path()).unwrap();
         let (target, limit) = (&mut updates.arms[0], Duration::from_secs(limit_s));
-        assert!(target.most_beside() + target.patience() <= limit / 2, "the first look leaves half of {limit:?}");
+        assert!(
+            target.most_beside() + target.patience() <= limit / 2,
+            "the queries before the change leave less than half of {limit:?}"
+        );
         let patience_ns = target.patience().as_nanos() as u64;
         let limit_ns = limit.as_nanos() as u64;
         // A later trial has its own limit.
@@ -372,8 +375,8 @@ fn what_a_killed_run_has_left_is_taken_away() {
     let noted = note();
     provider.add(&record, &|| (), &Stop::default()).unwrap();
     let said = || clean(notes.path()).unwrap();
-    let [Ok(busy)] = &said()[..] else { panic!("there must be one note, which is in use") };
-    assert!(busy.contains("not over"), "{busy}");
+    let [Ok(busy)] = &said()[..] else { panic!("there must be one record to clean, and a run must still use it") };
+    assert!(busy.contains("still uses"), "{busy}");
     drop(noted);
     let [Ok(gone)] = &said()[..] else { panic!("one") };
     assert!(gone.contains(&format!("removed {}", record.name)), "{gone}");

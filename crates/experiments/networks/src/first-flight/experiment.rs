@@ -195,7 +195,7 @@ impl Experiment for FirstFlight {
     fn claims_about(&self, arms: &[Arm]) -> Vec<Claim> {
         let claim = |arm: &Arm| {
             let id = format!("first-flight.your-page-{}", arm.variant);
-            let says = format!("The whole page arrives in the server's first flight, by `{}`", arm.variant);
+            let says = format!("With `{}`, the whole page arrives in the server's first flight", arm.variant);
             let test = Test::predicate(arm.clone(), Predicate::at_most(&SPEC.metrics[OVER], 0.0));
             Claim::in_half(&SPEC.id, id, says, test)
         };

@@ -66,7 +66,7 @@ fn kernels_cipher(arm: &Arm) -> TlsCipher {
 pub fn no_kernel_tls(error: &io::Error, above: io::Result<String>) -> String {
     let file = "/proc/sys/net/ipv4/tcp_available_ulp";
     let says = format!("the kernel refuses TLS for a connection (TCP_ULP `tls`): {error}");
-    let loads = "run `modprobe tls` as root, which loads it if the kernel was built with it";
+    let loads = "run `modprobe tls` as root to load this module, if the kernel was built with it";
     match above {
         Ok(names) if names.split(' ').any(|name| name == "tls") => format!("{says}; {file} has `{names}`"),
         Ok(names) => format!("{says}; {file} has `{names}`, and not `tls`; {loads}"),

@@ -37,8 +37,9 @@ indices! {
 }
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "Throughput of a network over TCP and UDP, and its CPU time: against iperf3, and when burst credit runs out"
-        .into(),
+    title:
+        "Throughput and CPU time of a network over TCP and UDP, compared with iperf3; and when burst credit runs out"
+            .into(),
     emulates: Some(Emulates::new("a link between two namespaces of this machine").unless(&["listener"])),
     variants: vec![
         (OWN, "the client of netlab::throughput, which connects to `ascertain listen`").into(),
@@ -116,7 +117,7 @@ fn metrics() -> Vec<Metric> {
         Metric::time("near_cpu", "CPU time of this end for each gigabyte that arrived"),
         Metric::time("far_cpu", "CPU time of the listener's end for each gigabyte that arrived"),
         Metric::share("lost", "share of the datagrams that never arrived", Lower),
-        Metric::share("reordered", "share of the arrived datagrams that arrived after one sent later", Lower),
+        Metric::share("reordered", "share of the arrived datagrams that a later datagram overtook", Lower),
         Metric::time("jitter", "jitter of the datagrams as defined in RFC 3550, the largest of all streams"),
         Metric::new(
             "burst",
@@ -171,8 +172,9 @@ impl Experiment for LinkThroughput {
             let four = Arm { point: one.point.clone().with("streams", 4), ..one.clone() };
             let way = word(one, "direction");
             let id = format!("link-throughput.your-network-{way}");
-            let says =
-                format!("One connection ({way}) carries at least 0.9 times as much as four, so it fills the network");
+            let says = format!(
+                "One connection ({way}) is enough to fill the network: it carries at least 0.9 times as much as four"
+            );
             let (candidate, baseline, scale, bound) = (one.clone(), four, Effect::Ratio, Bound::AtLeast(0.9));
             let measure = (&SPEC.metrics[THROUGHPUT]).into();
             Claim::in_half(&SPEC.id, id, says, Test::Versus { measure, candidate, baseline, scale, bound })

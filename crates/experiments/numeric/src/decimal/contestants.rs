@@ -30,13 +30,13 @@ pub const OTHERS: [(&str, &str); 17] = [
     ("to-chars", "std::to_chars of C++"),
     ("fmt", "{fmt}"),
     ("stringstream", "std::ostringstream of C++, a new one for each number"),
-    ("radix-10", "one digit at a time, left at the buffer's end (Lwan)"),
-    ("radix-10-reversed", "one digit at a time, then reversed (stringencoders)"),
+    ("radix-10", "one digit at a time, from the last one; the text stays at the buffer's end (Lwan)"),
+    ("radix-10-reversed", "one digit at a time, from the last one, then reversed (stringencoders)"),
     ("radix-100", "two digits at a time, after a galloping search for the number of digits (Facebook)"),
-    ("radix-100-fixed", "two digits at a time, left at the buffer's end"),
-    ("store", "limit: texts made in advance, each stored to the same bytes"),
-    ("column-store", "limit: texts made in advance, stored one after the other"),
-    ("nothing", "limit: the loop alone"),
+    ("radix-100-fixed", "two digits at a time, from the last ones; the text stays at the buffer's end"),
+    ("store", "speed limit: texts made in advance, each stored over the previous one"),
+    ("column-store", "speed limit: texts made in advance, stored one after the other"),
+    ("nothing", "speed limit: the loop alone"),
 ];
 
 /// The functions of one variant, and their code size.

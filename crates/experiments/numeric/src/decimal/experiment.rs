@@ -41,7 +41,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             Factor::new("distribution", "distribution of the 64-bit numbers", "skewed", Accepts::OneOf(names)),
             Factor::new(
                 "digits",
-                "number of digits of the numbers; any means no restriction",
+                "number of digits of the numbers; `any` means no restriction",
                 ANY,
                 Accepts::OneOf(digits),
             ),

@@ -42,7 +42,11 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         variants: ours.chain(DEFAULTS).chain(OTHERS).chain(dots).map(Variant::from).collect(),
         factors: vec![
             Factor::integer("elements", "number of values to add up", 187_500, 1..=1 << 32),
-            Factor::one_of("type", "type of the numbers; both are summed into f64", ["f32", "f64"]),
+            Factor::one_of(
+                "type",
+                "type of the numbers; numbers of either type are summed into an f64",
+                ["f32", "f64"],
+            ),
             Factor::new(
                 "accumulators",
                 "number of independent chains of additions; no effect on sum, exact, dot products and other projects' methods",

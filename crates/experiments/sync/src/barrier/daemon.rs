@@ -84,7 +84,9 @@ impl Program {
     fn run_ns(&self) -> io::Result<u64> {
         let text = fs::read_to_string(&self.0)?;
         let number = text.lines().find_map(|line| line.strip_prefix(RUN_TIME)?.trim().parse().ok());
-        number.ok_or_else(|| io::Error::other(format!("{} has no run time of a program", self.0.display())))
+        number.ok_or_else(|| {
+            io::Error::other(format!("{} does not contain the run time of the BPF program", self.0.display()))
+        })
     }
 }
 
@@ -112,7 +114,7 @@ mod tests {
     #[test]
     fn what_is_no_program_is_an_error() {
         let error = Program(format!("{DESCRIPTORS}/0").into()).run_ns().unwrap_err().to_string();
-        assert!(error.contains("has no run time of a program"), "{error}");
+        assert!(error.contains("does not contain the run time of the BPF program"), "{error}");
         assert!(Program(format!("{DESCRIPTORS}/none").into()).run_ns().is_err());
     }
 }

@@ -41,16 +41,24 @@ const SPACED: &str = "spaced";
 const VARIANTS: [(&str, &str); 8] = [
     ("heartbeat", "sync::barrierd: wait for interrupts, which the daemon sends while a client waits"),
     ("interrupts", "sync::barrierd: poll, by virtual time, until each CPU happens to have been interrupted"),
-    ("interrupts-clock", "like interrupts, but by CLOCK_MONOTONIC, as in the article's first daemon; only for timing"),
+    (
+        "interrupts-clock",
+        "like interrupts, but by CLOCK_MONOTONIC, as in the first barrierd; only timed, because it is not a reliable \
+         barrier",
+    ),
     ("plain", "membarrier, which waits for the scheduler"),
     ("expedited", "membarrier by interrupts, expedited"),
-    ("asked", "limit: no barrier; a real-time thread gets a request over a socket, like the daemon, and answers"),
-    ("mprotect", "access to a page removed and restored with mprotect; no barrier, only for timing"),
+    ("asked", "speed limit: no barrier; a real-time thread gets a request over a socket, like the daemon, and answers"),
+    (
+        "mprotect",
+        "mprotect removes the access rights of a page and restores them; only timed, because it is not a reliable \
+         barrier",
+    ),
     ("none", "no barrier: the cost of measuring, and the reference at load=spaced"),
 ];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "The slow side of an asymmetric barrier: the time until every CPU has passed".into(),
+    title: "The slow side of an asymmetric barrier: the time until every CPU sees the caller's writes".into(),
     variants: VARIANTS.map(Variant::from).to_vec(),
     factors: vec![Factor::new(
         "load",
@@ -65,7 +73,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::new("daemon", "CPU time of the daemon, as a share of one CPU", Unit::One, Better::Lower),
         Metric::new(
             "program",
-            "time of the daemon's program at interrupts, as a share of each CPU",
+            "run time of the daemon's BPF program that handles interrupts, as a share of each CPU's time",
             Unit::One,
             Better::Lower,
         ),

@@ -44,7 +44,10 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         title: "The time of a message from one CPU to another".into(),
         variants: [
             ("cas", "compare-and-swap, both to hand over and to wait"),
-            (SHORTEST, "limit: like cas, but from the shortest window, the least disturbed one, instead of the median"),
+            (
+                SHORTEST,
+                "speed limit: like cas, but from the shortest window, the least disturbed one, instead of the median",
+            ),
             ("load-store", "a store to hand over, and loads to wait"),
             (PEER, "the command of this name, which reports the mean; supports only one cache line"),
         ]

@@ -49,7 +49,8 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         ),
         Metric::time(
             "publish-task",
-            "time of a publication that wakes a task, which only records it: the mean of a batch",
+            "time of a publication that calls the waker of a waiting task, without running the task: the mean of a \
+             batch",
         ),
         Metric::time("hop", "time for one of two tasks on the same thread to wake the other: the mean of a batch"),
     ],

@@ -12,8 +12,11 @@ use ascertain_sync::hazard::{Domain, Published};
 use super::{ours, peers};
 
 pub const VARIANTS: [(&str, &str); 17] = [
-    ("bare", "limit: a plain load of an object that is never replaced, the minimum cost of reading"),
-    ("announced", "limit: like bare, with the minimum for any protection (a store, a second load, and another store)"),
+    ("bare", "speed limit: a plain load of an object that is never replaced, the minimum cost of reading"),
+    (
+        "announced",
+        "speed limit: like bare, plus the least work of any protection (a store, a second load, and another store)",
+    ),
     ("hazard-expedited", "sync::hazard over expedited membarrier"),
     ("hazard-interrupts", "sync::hazard over barrierd's interrupt generations"),
     ("hazard-plain", "sync::hazard over plain membarrier"),

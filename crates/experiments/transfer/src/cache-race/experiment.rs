@@ -65,8 +65,11 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "Races between a cache that is sometimes slow and its origin: policies, live and on recorded requests"
         .into(),
     emulates: Some(
-        Emulates::new("the link to the server, and in a replay the durations on both sides, unless they were recorded")
-            .except(&[NEVER, THROTTLED], &Point::default().with("trace", LIVE)),
+        Emulates::new(
+            "the link to the server; in a replay, the durations at the cache and at the origin, if they were not \
+             recorded",
+        )
+        .except(&[NEVER, THROTTLED], &Point::default().with("trace", LIVE)),
     ),
     variants: vec![
         (NEVER, "no race; the request goes to the origin only if the cache fails").into(),
@@ -150,11 +153,11 @@ fn metrics() -> Vec<Metric> {
     let share = |name, about| Metric::share(name, about, Better::Lower);
     let one = |name, about| Metric::new(name, about, Unit::One, Better::Higher);
     [
-        Metric::time("time", "duration of a request, at the quantile of the trial's requests"),
+        Metric::time("time", "duration of a request: the quantile `quantile_permille` of the trial's requests"),
         share("raced", "share of requests that raced: sent to the origin while the cache could still answer"),
         Metric::share("won", "share of races that the origin won; 0 if no request raced", Better::Higher),
         share("extra", "share of requests that went to the origin unnecessarily, as far as is known"),
-        one("gain", "for a trace: time saved at the quantile, as a share of what always racing saves"),
+        one("gain", "for a trace: time that the policy saves at the quantile, divided by the time that `always` saves"),
         share("withheld", "share of requests that were late, but did not race because the budget was used up"),
         one("requests", "number of requests in a trial, from which the quantile and the shares are computed"),
         share("resident", "share of the files' pages that were in memory before the reads"),

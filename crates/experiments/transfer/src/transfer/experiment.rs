@@ -57,7 +57,8 @@ const TABLE_SIZES: [u64; 3] = [500_000, 20_000_000, 100_000_000];
 const TABLE_BLOCKS: [u64; 3] = [256_000, 1_000_000, 4_000_000];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "The upload of a file to a store: as one stream, in blocks over many connections, and as the model chooses"
+    title: "The upload of a file to a store: as one stream, in blocks over many connections, and as `ascertain put` \
+            does it"
         .into(),
     emulates: Some(Emulates::new("a store in this process, behind an emulated link").unless(&["url"])),
     variants: vec![

@@ -56,7 +56,9 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     let is_azure = url.as_ref().map_or(dialect(arm) == Dialect::Azure, |url| url.starts_with("az://"));
     let scaled = |factor| scaled(arm, factor).map_err(Unavailable::other);
     if arm.variant == BLOCKS && !is_azure && scaled("block")? < LEAST_PART_BYTES.min(scaled("size")?) {
-        return Err(Unavailable::levels("S3 and GCS accept no blocks below 5 MiB except the last one; Azure does"));
+        return Err(Unavailable::levels(
+            "S3 and GCS require at least 5 MiB for all blocks except the last one; use Azure for smaller blocks",
+        ));
     }
     let is_some = |factor| arm.integer(factor).is_ok_and(|level| level > 0);
     if is_some("burst") && !is_some("sum_mbit_s") {

@@ -43,7 +43,7 @@ impl<V: Fma> Subtract<V> for OnMultipliers<V> {
     }
 }
 
-/// Computes the same bits as [`Babuska`](super::Babuska), with half of the additions on the multipliers.
+/// Computes the same bits as [`Babuska`](super::Babuska), with half of the additions by FMA instructions.
 pub struct BabuskaFma;
 
 impl<V: Fma> Method<V> for BabuskaFma {
@@ -54,7 +54,7 @@ impl<V: Fma> Method<V> for BabuskaFma {
     }
 }
 
-/// Computes the same bits as [`BlockTwoSum`](super::BlockTwoSum), with half of the additions on the multipliers.
+/// Computes the same bits as [`BlockTwoSum`](super::BlockTwoSum), with half of the additions by FMA instructions.
 pub struct BlockTwoSumFma;
 
 impl<V: Vector> Method<V> for BlockTwoSumFma {

@@ -339,14 +339,14 @@ fn input_and_output_are_connected() {
     let log = Log::new();
     let (from, to) = (log.path("from"), log.path("to"));
     fs::write(&from, "one\n").unwrap();
-    fs::write(&to, "what was there before, and is longer").unwrap();
+    fs::write(&to, "old content that is longer than the new content").unwrap();
     let set = CommandSet {
         input: Input::File(from.into()),
         output: Output::File(to.clone().into()),
         ..shell(vec![command("cat; echo two >&2")])
     };
     let experiment = CommandExperiment::new(set).unwrap();
-    assert!(fs::read_to_string(&to).unwrap().starts_with("what"), "nothing is lost before the first trial");
+    assert!(fs::read_to_string(&to).unwrap().starts_with("old"), "nothing is lost before the first trial");
     let mut session = open(&experiment).unwrap();
     for trial in 0..2 {
         measure(&mut *session, 0, trial).unwrap();
@@ -534,7 +534,7 @@ fn a_trial_without_the_figure_has_failed() {
         assert!(error.contains("command `exit 3` ended with exit code 3 and printed no `rate`: "), "{error}");
         assert!(error.ends_with("; it printed nothing"), "{error}");
         let both = printed(&printing("echo 5 MB/s; exit 3", metric, ignoring));
-        assert_eq!(both, Ok(vec![(5e6, Status::Ok)]), "a failure that is ignored keeps its figure");
+        assert_eq!(both, Ok(vec![(5e6, Status::Ok)]), "an ignored failure does not discard the printed figure");
     }
     let error = failed(printed(&printing("echo nan MB/s", "rate=(.*) MB/s", OnFailure::Stop)));
     assert!(error.contains("printed `nan` as `rate`, which is not a finite number"), "{error}");
