@@ -1,7 +1,7 @@
 //! Carries out a request: opens the source and the store, and transfers the files side by side.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use ascertain_sys::standard;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
 use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::Instant;
 
 use crate::download::{RANGES, Root};
@@ -340,6 +340,15 @@ impl TransferManager {
         // Becomes `true` when a file fails for a reason that concerns the whole store.
         let (halt, halted) = watch::channel(false);
         let halt = Arc::new(halt);
+        // The results of tasks that panic, by the ids of the tasks.
+        let mut panicked = HashMap::new();
+        let mut take = |panicked: &mut HashMap<task::Id, TransferResult>, joined| match joined {
+            Ok((id, result)) => {
+                panicked.remove(&id);
+                results.push(result);
+            }
+            Err(error) => results.extend(panicked.remove(&JoinError::id(&error))),
+        };
         for file in files {
             // A large file takes many turns, because its parts can use many connections. So few large files are
             // transferred at a time, and an interruption leaves few incomplete ones.
@@ -348,15 +357,17 @@ impl TransferManager {
                 parts => (parts * most as u64 / constraints.max_concurrency as u64).clamp(1, most.div_ceil(2) as u64),
             };
             let turn = Arc::clone(&turns).acquire_many_owned(weight as u32).await;
-            while let Some(joined) = tasks.try_join_next() {
-                results.extend(joined.ok());
+            while let Some(joined) = tasks.try_join_next_with_id() {
+                take(&mut panicked, joined);
             }
             let (total, root, folder_journal) = (Arc::clone(&total), root.clone(), Arc::clone(&journal));
             let (object, permits) = (location.named(&file.object), Arc::new(pool.file(file.bytes)));
             let observer = Arc::clone(&total) as Arc<dyn Observer>;
             let manager = Self { observer, folder_journal, permits: Some(permits), ..self.clone() };
             let (halt, mut halted) = (Arc::clone(&halt), halted.clone());
-            tasks.spawn(async move {
+            let status = TransferStatus::Failed(Error::Request("the transfer panicked".into()));
+            let result = TransferResult::new(&file.path, &object, file.bytes, status);
+            let task = tasks.spawn(async move {
                 let transfer = async {
                     match &root {
                         _ if manager.settings.dry_run => {
@@ -385,8 +396,11 @@ impl TransferManager {
                 drop(turn);
                 result
             });
+            panicked.insert(task.id(), result);
         }
-        results.extend(tasks.join_all().await);
+        while let Some(joined) = tasks.join_next_with_id().await {
+            take(&mut panicked, joined);
+        }
         if let Err(error) = self.publisher.finish().await {
             // The names of these files may be lost if the machine crashes now.
             let not_on_disk = |error: &io::Error| Error::file("can't write", Path::new(&location.address))(copy(error));
