@@ -106,7 +106,7 @@ pub enum Error {
     Request(String),
     /// The transfer was cancelled, because the transfer of another file failed for a reason that concerns the whole store
     /// ([`Error::concerns_whole_store`]).
-    #[error("not transferred, because the store refused another file")]
+    #[error("not transferred, because the store refused another file or did not answer")]
     Halted,
     /// A stop was requested before the transfer was complete.
     #[error("stopped")]

@@ -13,6 +13,7 @@
 //! kill would lose all the files that wait.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ use crate::store::ObjectMeta;
 pub(crate) const FOLDER: &str = ".folder";
 
 /// The version of the journal's format. Journals with another version are rejected.
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// The description of a command. Each process that carries out the command writes it before its first file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -357,6 +358,11 @@ fn file_tag(there: &Metadata) -> String {
 /// Returns a text that differs if two times differ.
 fn time_tag(time: SystemTime) -> String {
     format!("{time:?}")
+}
+
+/// Returns the names of the files that the journal in `text` records, and that may not have their final names yet.
+pub(crate) fn temporary_names(text: &[u8]) -> Vec<OsString> {
+    parse(text).0.complete.into_values().filter_map(|file| Some(file.temporary?.name)).collect()
 }
 
 /// Parses lines until the first invalid one. Returns the contents of the valid lines, their length in bytes, and a

@@ -11,6 +11,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use ascertain_sys::files::is_named;
 use serde::{Deserialize, Serialize};
@@ -323,9 +325,23 @@ pub(crate) fn journal_path(folder: &Path, key: &str, extension: &str) -> Result<
     Ok(folder.join(format!("{:016x}{extension}", crc64(key.as_bytes()))))
 }
 
+/// Time for which a process waits for the lock of its journal. Another process, which lists all journals, may hold the
+/// lock for a moment.
+const LISTING: Duration = Duration::from_millis(200);
+
 /// Opens and locks a journal, and reads it.
 pub(crate) fn read_locked(path: &Path) -> Result<(File, Vec<u8>)> {
-    let (mut file, mut text) = (lock(path)?, Vec::new());
+    let started = Instant::now();
+    loop {
+        match lock(path) {
+            Err(Error::InUse { .. }) if started.elapsed() < LISTING => thread::sleep(Duration::from_millis(5)),
+            locked => return read_all(locked?, path),
+        }
+    }
+}
+
+fn read_all(mut file: File, path: &Path) -> Result<(File, Vec<u8>)> {
+    let mut text = Vec::new();
     file.read_to_end(&mut text).map_err(Error::journal("read", path))?;
     Ok((file, text))
 }
@@ -335,9 +351,9 @@ pub(crate) fn reopen_locked(path: &Path) -> Result<Option<(File, Vec<u8>)>> {
     if !path.exists() {
         return Ok(None);
     }
-    match read_locked(path) {
+    match lock(path) {
         Err(Error::InUse { .. }) => Ok(None),
-        opened => opened.map(Some),
+        locked => read_all(locked?, path).map(Some),
     }
 }
 

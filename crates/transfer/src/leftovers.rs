@@ -1,6 +1,7 @@
 //! Finds and removes incomplete files and uploads that killed processes have left on this machine and in stores.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use tokio::runtime::Builder;
 
 use crate::download::TargetPath;
 use crate::error::{Error, Result};
-use crate::folder_journal::{FOLDER, FolderJournal};
+use crate::folder_journal::{FOLDER, FolderJournal, temporary_names};
 use crate::journal::{JOURNAL, Journal, JournalContents, JournalHeader, NOTE, Side, parse};
 use crate::location::Location;
 use crate::manager::{Settings, TransferManager};
@@ -96,7 +97,22 @@ fn ids_in_journals(journals: &Path) -> (BTreeSet<String>, Vec<Unread>) {
         Ok(entries) => entries,
         Err(error) => return (ids, vec![(journals.to_path_buf(), error)]),
     };
-    for path in entries.iter().map(DirEntry::path).filter(|path| path.extension().is_some_and(|end| end == "journal")) {
+    let id_of = |name: OsString| {
+        let name = name.into_string().ok()?;
+        TemporaryName::parse(&name).map(|temporary| temporary.id.to_string())
+    };
+    for path in entries.iter().map(DirEntry::path) {
+        if path.to_string_lossy().ends_with(FOLDER) {
+            match fs::read(&path) {
+                Ok(text) => ids.extend(temporary_names(&text).into_iter().filter_map(id_of)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => unread.push((path, error)),
+            }
+            continue;
+        }
+        if !path.to_string_lossy().ends_with(JOURNAL) {
+            continue;
+        }
         let damaged =
             |damage| io::Error::new(io::ErrorKind::InvalidData, format!("{damage}; incomplete uploads are kept"));
         let header = fs::read(&path).and_then(|text| match parse(&text) {
@@ -105,9 +121,7 @@ fn ids_in_journals(journals: &Path) -> (BTreeSet<String>, Vec<Unread>) {
         });
         match header {
             Ok(Some(JournalHeader { upload, temporary, .. })) => {
-                let name = temporary.and_then(|temporary| temporary.name.into_string().ok());
-                let id = name.as_deref().and_then(TemporaryName::parse).map(|temporary| temporary.id.to_string());
-                ids.extend(id);
+                ids.extend(temporary.and_then(|temporary| id_of(temporary.name)));
                 ids.insert(upload);
             }
             Ok(None) => {}
@@ -169,7 +183,10 @@ pub fn abort_all(transfers: Vec<InterruptedTransfer>, options: &Options) -> Resu
         let aborted = runtime.block_on(transfer.abort(&manager, options));
         (transfer, aborted)
     });
-    Ok(aborted.collect())
+    let aborted = aborted.collect();
+    // A program that prints credentials may still run. The runtime does not wait for its output.
+    runtime.shutdown_background();
+    Ok(aborted)
 }
 
 /// Reads the journals and notes in a folder, and returns their transfers. Also returns the paths that can't be read,
@@ -371,6 +388,26 @@ mod tests {
         assert!(unread[0].0.starts_with(root.join("a".repeat(200))), "{unread:?}");
         let (found, unread) = leftovers(&root.join("none"), root);
         assert!(found.is_empty() && unread[0].0 == root.join("none"), "{unread:?}");
+    }
+
+    /// The download of a folder's file may be complete, and wait for its name.
+    #[test]
+    fn a_file_that_the_journal_of_a_folder_records_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, journals) = (folder.path(), folder.path().join("journals"));
+        let parts = ["42", "43"].map(|process| root.join(format!(".a.0123456789abcdef-{process}.part")));
+        parts.iter().for_each(|part| fs::write(part, "").unwrap());
+        fs::create_dir(&journals).unwrap();
+        let header = r#"{"begun":{"version":VERSION,"direction":"get","sources":["s3://b/"],"destination":"/a","files":2,"bytes":2}}"#;
+        let name = parts[0].file_name().unwrap();
+        let temporary = serde_json::to_string(&crate::journal::Temporary { name: name.into(), device: 1, inode: 1 });
+        let done = format!(
+            r#"{{"done":{{"object":"a","bytes":1,"crc64":null,"verified":false,"source":"1","temporary":{}}}}}"#,
+            temporary.unwrap()
+        );
+        let header = header.replace("VERSION", &crate::folder_journal::VERSION.to_string());
+        fs::write(journals.join(format!("1{FOLDER}")), format!("{header}\n{done}\n")).unwrap();
+        assert_eq!(leftovers(root, &journals).0, [(parts[1].clone(), 43)]);
     }
 
     #[test]

@@ -280,7 +280,8 @@ impl fmt::Debug for Pattern {
 }
 
 /// Splits the name of an object that contains special characters into a folder, which is empty or ends with a slash,
-/// and a pattern for the rest of the name. Returns `None` if the name has no special characters.
+/// and a pattern for the rest of the name. A backslash is a special character too, because the pattern matches a name
+/// without it. Returns `None` if the name has no special characters.
 pub(crate) fn split_name(name: &str) -> Result<Option<(String, Pattern)>, Error> {
     let (mut folder, mut part, mut part_start, mut characters) = (String::new(), String::new(), 0, name.char_indices());
     while let Some((at, character)) = characters.next() {
@@ -294,6 +295,9 @@ pub(crate) fn split_name(name: &str) -> Result<Option<(String, Pattern)>, Error>
             }
             other => part.push(other),
         }
+    }
+    if name[part_start..].contains('\\') {
+        return Ok(Some((folder, format!("/{}", &name[part_start..]).parse()?)));
     }
     Ok(None)
 }
@@ -433,7 +437,8 @@ mod tests {
         assert_eq!(split("a/b{cd,ce/f}g/"), some("a/", "bc", "/b{cd,ce/f}g/"));
         assert_eq!(split(r"a\*/\bc?"), some("a*/", "bc", r"/\bc?"));
         assert_eq!(split("logs/x.gz"), None);
-        assert_eq!(split(r"a\*"), None);
+        assert_eq!(split(r"a/b\*"), some("a/", "b*", r"/b\*"));
+        assert!(split_name(r"a\*").unwrap().unwrap().1.includes("a*"));
         assert_eq!(pattern("logs").prefix(), "");
         assert!(split_name("a[").is_err());
     }

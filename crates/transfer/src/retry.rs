@@ -253,9 +253,12 @@ impl RetryPolicy {
         let s = since.elapsed().as_secs_f64();
         let message = format!("{} (tried {times}; no request has succeeded for {s:.0} s)", failure.message);
         let failure = Failure { message, ..failure };
-        if !self.is_moving() {
-            self.lock().given_up.get_or_insert_with(|| failure.clone());
+        if self.is_moving() {
+            return failure;
         }
+        // The other files of the command would fail too, so they are not tried.
+        let failure = failure.of_whole_store();
+        self.lock().given_up.get_or_insert_with(|| failure.clone());
         failure
     }
 

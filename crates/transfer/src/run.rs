@@ -1,7 +1,7 @@
 //! Carries out a request: opens the source and the store, and transfers the files side by side.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::future::pending;
 use std::io;
@@ -15,7 +15,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
 use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::Instant;
 
 use crate::download::{RANGES, Root};
@@ -359,6 +359,12 @@ impl TransferManager {
             let (manager, object) = (self.clone(), location.named(&file.object));
             measured.spawn(async move { manager.gently(&object, pending::<()>()).await });
         }
+        // The result of each running task in case that it panics.
+        let mut if_panics = HashMap::new();
+        let take = |if_panics: &mut HashMap<task::Id, TransferResult>, joined| match joined {
+            Ok((id, result)) => if_panics.remove(&id).map(|_| result),
+            Err(error) => if_panics.remove(&JoinError::id(&error)),
+        };
         for file in files {
             // A large file takes many turns, because its parts can use many connections. So few large files are
             // transferred at a time, and an interruption leaves few incomplete ones.
@@ -367,8 +373,8 @@ impl TransferManager {
                 parts => (parts * most as u64 / constraints.max_concurrency as u64).clamp(1, most.div_ceil(2) as u64),
             };
             let turn = Arc::clone(&turns).acquire_many_owned(weight as u32).await;
-            while let Some(joined) = tasks.try_join_next() {
-                results.extend(joined.ok());
+            while let Some(joined) = tasks.try_join_next_with_id() {
+                results.extend(take(&mut if_panics, joined));
             }
             if self.stop.is_requested() {
                 let (object, status) = (location.named(&file.object), TransferStatus::Failed(Error::Stopped));
@@ -380,7 +386,9 @@ impl TransferManager {
             let observer = Arc::clone(&total) as Arc<dyn Observer>;
             let manager = Self { observer, folder_journal, permits: Some(permits), ..self.clone() };
             let (halt, mut halted) = (Arc::clone(&halt), halted.clone());
-            tasks.spawn(async move {
+            let status = TransferStatus::Failed(Error::Request("the transfer panicked".into()));
+            let panic_result = TransferResult::new(&file.path, &object, file.bytes, status);
+            let task = tasks.spawn(async move {
                 let transfer = async {
                     match &root {
                         _ if manager.settings.dry_run => {
@@ -410,8 +418,11 @@ impl TransferManager {
                 drop(turn);
                 result
             });
+            if_panics.insert(task.id(), panic_result);
         }
-        results.extend(tasks.join_all().await);
+        while let Some(joined) = tasks.join_next_with_id().await {
+            results.extend(take(&mut if_panics, joined));
+        }
         if let Err(error) = self.publisher.finish().await {
             // The names of these files may be lost if the machine crashes now.
             let not_on_disk = |error: &io::Error| Error::file("can't write", Path::new(&location.address))(copy(error));

@@ -306,7 +306,11 @@ impl<'a> ObjectUpload<'a> {
         let named = |id: String| Upload { name: to.name.clone(), id };
         if is_fresh {
             if let Some(header) = header.take() {
-                let _ = manager.abort(to, &named(header.upload)).await;
+                if manager.abort(to, &named(header.upload.clone())).await.is_err() {
+                    // A later command can abort the upload.
+                    let Settings { notes, journals, .. } = &manager.settings;
+                    drop(Journal::note(notes.as_deref().or(journals.as_deref()), header));
+                }
             }
             journal.clear()?;
             parts = Default::default();
@@ -455,11 +459,10 @@ impl<'a> ObjectUpload<'a> {
         Ok(upload)
     }
 
-    /// Aborts an upload that can't be resumed, and removes its journal or note. If the store does not abort it, a note
-    /// is kept, with which a later command can do so.
+    /// Aborts an upload that can't be resumed, and removes its journal or note. If the store does not abort it, the
+    /// journal or note is kept, with which a later command can do so.
     pub async fn discard(&self, upload: &Upload, journal: Journal) -> Result<()> {
-        let is_aborted = self.manager.abort(self.to, upload).await.is_ok();
-        if is_aborted || journal.is_resumable() { journal.remove() } else { Ok(()) }
+        if self.manager.abort(self.to, upload).await.is_ok() { journal.remove() } else { Ok(()) }
     }
 }
 

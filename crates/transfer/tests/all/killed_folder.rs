@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::common::{address, environment_for, start};
 use ascertain_netlab::store::{Kind, RunningStore, Store as Served};
+use ascertain_sys::testing::wait_until;
 use ascertain_transfer::{Options, Selection, Settings, Stop, TransferManager, open};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -95,11 +96,14 @@ impl World {
         command.env(CHILD, format!("{} {} {}", self.way, self.store.url(), self.folder.path().display()));
         let mut child = command.spawn().unwrap();
         if let Some((objects, moment)) = kill_at {
-            while self.transferred(mark).into_iter().collect::<BTreeSet<_>>().len() < objects {
-                if let Some(status) = child.try_wait().unwrap() {
-                    return status;
-                }
-                thread::sleep(Duration::from_millis(2));
+            let transferred = || self.transferred(mark).into_iter().collect::<BTreeSet<_>>().len();
+            let mut ended = None;
+            wait_until("the command transfers enough files, or ends", || {
+                ended = child.try_wait().unwrap();
+                ended.is_some() || transferred() >= objects
+            });
+            if let Some(status) = ended {
+                return status;
             }
             thread::sleep(moment);
             child.kill().unwrap();

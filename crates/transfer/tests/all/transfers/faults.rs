@@ -44,8 +44,9 @@ fn a_late_part_is_sent_twice_only_if_its_token_stays_the_same() {
     let (_folder, path, content) = file(3_000_000);
     let link = Path { bytes_per_s: 1e6, round_trip: Duration::from_millis(100) };
     for has_stable_tokens in [true, false] {
-        let store = Memory { has_stable_tokens, path: Some(link), ..Memory::new(ANY) };
-        store.script(|call, times| (call == Call::Part(5) && times == 0).then_some(Fault::Hangs));
+        let small = ascertain_transfer::Limits { max_part_bytes: 50_000, ..ANY };
+        let store = Memory { has_stable_tokens, path: Some(link), ..Memory::new(small) };
+        store.script(|call, times| (call == Call::Part(55) && times == 0).then_some(Fault::Hangs));
         let took = simulate(async {
             let began = tokio::time::Instant::now();
             manager(settings()).put_file(&path, &store.place("a")).await.unwrap();

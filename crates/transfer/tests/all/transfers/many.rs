@@ -259,6 +259,21 @@ fn a_stop_does_not_wait_for_the_rate_limit() {
     }
 }
 
+/// A panic must not remove a file from the results, because the command would then succeed without it.
+#[test]
+fn a_transfer_that_panics_has_failed() {
+    let (folder, store) = (tempfile::tempdir().unwrap(), Memory::new(ANY));
+    (0..3).for_each(|index| fs::write(folder.path().join(index.to_string()), "x").unwrap());
+    store.script(|call, times| {
+        assert!(!(call == super::memory::Call::Put && times == 0), "this panic is part of the test");
+        None
+    });
+    let manager = manager(settings());
+    let from = [folder.path().to_path_buf()];
+    let put = run(manager.put_many(&from, &store.place("p/"), &Selection::default())).unwrap();
+    assert!(put.len() == 3 && failed(&put).iter().any(|message| message.contains("panicked")), "{put:?}");
+}
+
 /// A whole object would arrive in one burst, which fills the queue of the network path.
 #[test]
 fn a_gentle_folder_is_fetched_in_small_parts() {

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ascertain_sys::testing::wait_until;
 use ascertain_transfer::{
     AbortOutcome, Attributes, Error, Kind, Options, Resume, Selection, Settings, Stop, TransferManager, TransferResult,
     TransferStatus, abort_all, crc64, interrupted_transfers,
@@ -457,9 +458,7 @@ fn the_same_command_does_not_run_twice() {
     let waits = TransferManager::new(interrupted.settings(), stop.clone(), Box::new(()));
     std::thread::scope(|scope| {
         let first = scope.spawn(|| interrupted.run(&waits));
-        while interrupted.transferred() == 0 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        wait_until("the first command sends a file", || interrupted.transferred() > 0);
         let error = interrupted.run(&manager(interrupted.settings())).unwrap_err();
         assert!(matches!(error, Error::InUse { .. }), "{error}");
         assert!(interrupted_transfers(&interrupted.journals()).0.is_empty(), "the command still runs");
