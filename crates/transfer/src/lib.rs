@@ -78,7 +78,7 @@ pub use {
     list::{ListedObject, list},
     location::Location,
     manager::{Resume, Settings, TransferManager},
-    model::Forecast,
+    model::{Forecast, Plan},
     names::{Filter, content_type, shown},
     pattern::Pattern,
     plan::Selection,

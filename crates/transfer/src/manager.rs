@@ -69,7 +69,7 @@ pub struct Settings {
     /// limits the time without progress. A whole request may take 25 s longer, and one more second for every 16 KiB of a
     /// part.
     pub timeout: Duration,
-    /// Seed of the random numbers: they vary the waits before retries, and determine the intervals of forecasts.
+    /// Seed of the random numbers that vary the waits before retries.
     pub seed: u64,
 }
 
@@ -192,8 +192,8 @@ impl TransferManager {
     /// Returns the constraints on the parts of one file: the store's `limits`, the memory limit and the bandwidth
     /// limit.
     pub(crate) fn constraints(&self, limits: Limits) -> Constraints {
-        let Settings { memory_bytes, max_concurrency, .. } = self.settings;
-        let mut constraints = Constraints { limits, memory_bytes, max_concurrency };
+        let Settings { memory_bytes, max_concurrency, limit_bytes_per_s, .. } = self.settings;
+        let mut constraints = Constraints { limits, memory_bytes, max_concurrency, limit_bytes_per_s };
         if let Some(most) = self.max_limited_bytes() {
             let most = most.max(limits.min_part_bytes).max(1);
             constraints.limits.max_part_bytes = limits.max_part_bytes.min(most);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::model::{Forecast, Planner, RAMP_S, Ticket};
+use crate::model::{Plan, Planner, RAMP_S, Ticket};
 use crate::result::RequestStats;
 use crate::retry::RetryPolicy;
 
@@ -83,9 +83,9 @@ impl Pool {
         self.planner().sends_whole()
     }
 
-    /// Returns the latest forecast.
-    pub fn forecast(&self) -> Option<Forecast> {
-        self.planner().forecast().copied()
+    /// Returns the latest plan, with the latest forecast.
+    pub fn plan(&self) -> Option<Plan> {
+        self.planner().plan()
     }
 
     fn try_permit(self: &Arc<Self>, wanted: Wanted) -> Option<Permission> {
@@ -143,10 +143,9 @@ impl FileRequests {
         }
     }
 
-    /// Returns the latest forecast, and the first one.
-    pub fn forecasts(&self) -> [Option<Forecast>; 2] {
-        let planner = self.pool.planner();
-        [planner.forecast().copied(), planner.first_forecast().copied()]
+    /// Returns the first plan, with the first forecast.
+    pub fn first_plan(&self) -> Option<Plan> {
+        self.pool.planner().first_plan()
     }
 
     /// Returns the time in seconds since the start of the command.

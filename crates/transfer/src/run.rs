@@ -324,7 +324,7 @@ impl TransferManager {
         let limits = if direction == Direction::Put { location.store.limits() } else { RANGES };
         let constraints = self.constraints(limits);
         let bytes = files.iter().map(|file| file.bytes).sum();
-        let planner = Planner::for_files(bytes, files.len(), constraints, self.settings.seed);
+        let planner = Planner::for_files(bytes, files.len(), constraints);
         let pool = Pool::new(planner, Instant::now());
         let total = Arc::new(TotalProgress::new(all_files, all_bytes, self, Arc::clone(&pool)));
         for (file, result) in complete {
@@ -489,7 +489,6 @@ fn not_standard(place: &str) -> Error {
 struct TotalProgress {
     observer: Arc<dyn Observer>,
     pool: Arc<Pool>,
-    limit_bytes_per_s: Option<u64>,
     began: Instant,
     files: u64,
     state: Mutex<TotalState>,
@@ -509,8 +508,7 @@ struct TotalState {
 impl TotalProgress {
     fn new(files: u64, bytes: u64, manager: &TransferManager, pool: Arc<Pool>) -> Self {
         let state = Mutex::new(TotalState { bytes, ..TotalState::default() });
-        let limit_bytes_per_s = manager.settings.limit_bytes_per_s;
-        Self { observer: Arc::clone(&manager.observer), pool, limit_bytes_per_s, began: Instant::now(), files, state }
+        Self { observer: Arc::clone(&manager.observer), pool, began: Instant::now(), files, state }
     }
 
     /// Counts a file whose transfer has ended. If it was skipped or has failed, its size is removed from the total.
@@ -527,13 +525,14 @@ impl TotalProgress {
     fn report(&self, name: &str, change: impl FnOnce(&mut TotalState)) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut state);
-        let forecast = self.pool.forecast().map(|forecast| forecast.limited(self.limit_bytes_per_s, state.bytes));
+        let plan = self.pool.plan();
         self.observer.progress(&Progress {
             name,
             done_bytes: state.complete_bytes + state.in_transfer.values().sum::<u64>(),
             bytes: Some(state.bytes),
             elapsed_s: self.began.elapsed().as_secs_f64(),
-            forecast: forecast.as_ref(),
+            shape: plan.map(|plan| plan.shape),
+            forecast: plan.and_then(|plan| plan.forecast),
             files: Some([state.complete_files, self.files]),
         });
     }

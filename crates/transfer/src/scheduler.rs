@@ -10,7 +10,6 @@ use crate::BoxFuture;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Part, PartList};
 use crate::manager::TransferManager;
-use crate::model::Forecast;
 use crate::part::PartWork;
 use crate::pool::{FileRequests, Permission, Wanted};
 use crate::result::{Observer, Progress, RequestStats, RequestSummary, TransferResult};
@@ -30,7 +29,7 @@ pub(crate) struct Scheduler<'a> {
     pending: VecDeque<Part>,
     resumed_bytes: u64,
     done_bytes: u64,
-    /// Number of transferred bytes when the first forecast was made.
+    /// Number of transferred bytes when the first plan was made.
     probed_bytes: Option<u64>,
     requests: Vec<RequestStats>,
 }
@@ -106,8 +105,8 @@ impl<'a> Scheduler<'a> {
             Permission::complete(permission, &stats);
             self.requests.push(stats);
             self.done_bytes += part.bytes;
-            let [forecast, _] = self.forecasts();
-            if forecast.is_some() {
+            let plan = self.permits.pool().plan();
+            if plan.is_some() {
                 self.probed_bytes.get_or_insert(self.done_bytes);
             }
             observer.progress(&Progress {
@@ -115,7 +114,8 @@ impl<'a> Scheduler<'a> {
                 done_bytes: self.done_bytes,
                 bytes: Some(self.bytes),
                 elapsed_s: self.permits.now_s(),
-                forecast: forecast.as_ref(),
+                shape: plan.map(|plan| plan.shape),
+                forecast: plan.and_then(|plan| plan.forecast),
                 files: None,
             });
         }
@@ -128,13 +128,7 @@ impl<'a> Scheduler<'a> {
         result.parts = self.requests.len() as u64;
         result.crc64 = Some(self.parts.crc64());
         result.requests = RequestSummary::new(&self.requests);
-        [_, result.forecast] = self.forecasts();
-    }
-
-    /// Returns the latest forecast, and the first one.
-    fn forecasts(&self) -> [Option<Forecast>; 2] {
-        let (limit, bytes) = (self.manager.settings.limit_bytes_per_s, self.bytes - self.resumed_bytes);
-        self.permits.forecasts().map(|forecast| forecast.map(|forecast| forecast.limited(limit, bytes)))
+        result.plan = self.permits.first_plan();
     }
 
     /// Returns the request that the file needs next; `None` if all its parts were started.
