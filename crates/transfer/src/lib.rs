@@ -17,6 +17,8 @@ mod folder_journal;
 #[cfg(feature = "stores")]
 mod gentle;
 #[cfg(feature = "stores")]
+mod history;
+#[cfg(feature = "stores")]
 mod journal;
 #[cfg(feature = "stores")]
 mod leftovers;

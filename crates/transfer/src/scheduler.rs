@@ -66,6 +66,9 @@ impl<'a> Scheduler<'a> {
         let mut tasks = JoinSet::new();
         // The wait for the next permission goes on while other parts end, so that the file keeps its turn.
         let mut permit: Option<BoxFuture<'static, Permission>> = None;
+        if self.permits.pool().outlook().1.is_some() {
+            self.report_progress(observer, name);
+        }
         loop {
             if permit.is_none() {
                 permit = self.wanted().map(|wanted| Box::pin(Arc::clone(&self.permits).permit(wanted)) as _);
@@ -105,20 +108,24 @@ impl<'a> Scheduler<'a> {
             Permission::complete(permission, &stats);
             self.requests.push(stats);
             self.done_bytes += part.bytes;
-            let plan = self.permits.pool().plan();
-            if plan.is_some() {
-                self.probed_bytes.get_or_insert(self.done_bytes);
-            }
-            observer.progress(&Progress {
-                name,
-                done_bytes: self.done_bytes,
-                bytes: Some(self.bytes),
-                elapsed_s: self.permits.now_s(),
-                shape: plan.map(|plan| plan.shape),
-                forecast: plan.and_then(|plan| plan.forecast),
-                files: None,
-            });
+            self.report_progress(observer, name);
         }
+    }
+
+    fn report_progress(&mut self, observer: &dyn Observer, name: &str) {
+        let (plan, forecast) = self.permits.pool().outlook();
+        if plan.is_some() {
+            self.probed_bytes.get_or_insert(self.done_bytes);
+        }
+        observer.progress(&Progress {
+            name,
+            done_bytes: self.done_bytes,
+            bytes: Some(self.bytes),
+            elapsed_s: self.permits.now_s(),
+            shape: plan.map(|plan| plan.shape),
+            forecast,
+            files: None,
+        });
     }
 
     /// Copies the statistics of the transfer to its result.

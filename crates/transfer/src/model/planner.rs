@@ -48,6 +48,12 @@ const ENOUGH_SHARE: f64 = 0.1;
 /// The forecast is renewed when the number of complete parts has grown by this factor.
 const RENEWED: f64 = 1.02;
 
+/// Share of the parts' deviation by which the last round takes longer, for each of the standard deviations by which the
+/// longest of its parts differs.
+const TAIL: f64 = 0.5;
+/// Shortest and longest time that the end of an only round takes, as multiples of the expected time.
+const LAST: [f64; 2] = [0.7, 2.5];
+
 /// A part that the planner has handed out. The caller passes it to [`Planner::complete`] when the part is transferred.
 #[derive(Debug)]
 pub struct Ticket {
@@ -309,9 +315,10 @@ impl Planner {
             self.learn(ticket, now_s, connecting_s);
         }
         let is_enough = self.back_bytes as f64 >= self.bytes as f64 * ENOUGH_SHARE && self.count >= COMPARED;
-        if self.plan.is_some() && is_enough && self.count as f64 >= self.foretold as f64 * RENEWED {
+        let is_due = is_enough && self.count as f64 >= self.foretold as f64 * RENEWED;
+        if let Some(plan) = self.plan.filter(|_| is_due) {
             self.foretold = self.count;
-            self.forecast = self.foretell(now_s);
+            self.forecast = self.foretell(&plan, now_s).or(self.forecast);
             self.first_forecast = self.first_forecast.or(self.forecast);
         }
     }
@@ -486,38 +493,64 @@ impl Planner {
         seen
     }
 
-    /// Predicts the duration of the transfer from the parts that were transferred last.
-    fn foretell(&self, now_s: f64) -> Option<Forecast> {
-        let link = self.plan?.link;
-        let parts_left = if self.is_folder { self.files_left } else { 0 };
-        let rest_bytes = self.left / parts_left.max(1) as u64;
-        let usual_bytes = if self.is_folder { rest_bytes.min(self.shape.part_bytes) } else { self.shape.part_bytes };
-        let late = if self.count < 2 * self.shape.concurrency { self.seen_or_late(now_s) } else { Vec::new() };
-        let seen = if late.is_empty() { &self.seen } else { &late };
-        let pace = Pace::of(seen, self.shape.concurrency, self.latency_s, usual_bytes)?;
-        let mut rests_s = pace.guesses.map(|(latency_s, pace_s)| {
-            let link = Link { latency_s, bytes_per_s: 1.0 / pace_s, ceiling_bytes_per_s: None, ..link };
-            let mut end_s = self.ahead_s(self.shape, &link, now_s);
-            // The first round is the only one.
-            if self.left == 0 && self.count + self.under_way.len() <= self.most_under_way {
-                end_s = end_s.max(self.last_s(now_s) + self.fixed_s / 2.0);
-            } else {
-                end_s += link.block_s(usual_bytes.min(self.left), self.shape.concurrency) * pace.tail_s;
-            }
-            end_s - now_s
+    /// Predicts the duration of the transfer from the parts that were transferred last. `None` if they do not permit a
+    /// useful forecast.
+    fn foretell(&self, plan: &Plan, now_s: f64) -> Option<Forecast> {
+        let Shape { part_bytes, concurrency } = self.shape;
+        let part_bytes = match self.is_folder {
+            true => part_bytes.min(self.left / self.files_left.max(1) as u64),
+            false => part_bytes.min(self.left),
+        };
+        // The parts that are complete first are fast ones, so those that are late must count too.
+        let late = (self.count < 2 * concurrency).then(|| self.seen_or_late(now_s));
+        let seen = late.as_ref().unwrap_or(&self.seen);
+        let pace = Pace::new(seen, concurrency, self.latency_s, part_bytes)?;
+        let is_only_round = self.left == 0 && self.count + self.under_way.len() <= self.most_under_way;
+        // The last of several parts that end at about the same time takes longer than their average.
+        let tail = if is_only_round { 0.0 } else { TAIL * pace.deviation * (2.0 * (concurrency as f64).ln()).sqrt() };
+        let rest_s = |(latency_s, byte_s): &(f64, f64)| {
+            let bytes_per_s = 1.0 / byte_s.max(f64::MIN_POSITIVE);
+            let link = Link { latency_s: *latency_s, bytes_per_s, ceiling_bytes_per_s: None, ..plan.link };
+            self.ahead_s(self.shape, &link, now_s) - now_s + tail * link.block_s(part_bytes, concurrency)
+        };
+        let mut rests_s: Vec<f64> = pace.guesses.iter().map(rest_s).collect();
+        // If the total rate is limited, the last parts are faster, because fewer are in flight.
+        let under_way = self.under_way.iter().map(|(bytes, began_s)| {
+            let rest_bytes = *bytes as f64 - (now_s - began_s) / pace.byte_s;
+            rest_bytes.max(0.0)
         });
-        rests_s.sort_by(f64::total_cmp);
-        let [fast_s, _, slow_s] = rests_s;
-        let limited = |limit| self.bytes.saturating_sub(self.shape.part_bytes) as f64 / limit as f64;
-        let min_s = self.constraints.limit_bytes_per_s.map_or(0.0, limited);
-        Some(pace.forecast(now_s, fast_s.max(min_s - now_s), slow_s.max(min_s - now_s)))
+        let commit_s = self.fixed_s / 2.0;
+        rests_s.push((self.left as f64 + under_way.sum::<f64>()) / pace.bytes_per_s + commit_s);
+        let may_grow = self.is_near() && !plan.link.is_at_ends() && plan.link.ceiling_bytes_per_s.is_none();
+        if may_grow && self.left > 0 {
+            // More connections may be opened, and may help.
+            let more = self.constraints.fitting(self.shape.part_bytes, 2 * concurrency).concurrency;
+            let least_s = rests_s.iter().copied().fold(f64::INFINITY, f64::min);
+            rests_s.push(least_s * concurrency as f64 / more.max(concurrency) as f64);
+        }
+        let mut least_s = self
+            .constraints
+            .limit_bytes_per_s
+            .map_or(0.0, |limit| self.bytes.saturating_sub(self.shape.part_bytes) as f64 / limit as f64 - now_s);
+        if is_only_round {
+            let last_s = self.last_s(now_s);
+            let [early, late] = LAST;
+            least_s = least_s.max(early * last_s + commit_s);
+            rests_s.push(late * last_s + commit_s);
+        }
+        rests_s.iter_mut().for_each(|rest_s| *rest_s = rest_s.max(least_s));
+        pace.forecast(now_s, &rests_s)
     }
 
-    /// Predicts the time in seconds at which the last part ends, if all parts are in flight already. Assumes that this
-    /// takes as long from now on as has passed since the first part was complete.
+    /// Predicts how long the last part of an only round still takes, in seconds. Assumes that the ends of the parts
+    /// have a logistic distribution, and knows the first and the latest of them.
     fn last_s(&self, now_s: f64) -> f64 {
-        let first_s = self.seen.iter().map(|one| one.ended_s).fold(now_s, f64::min);
-        now_s + (now_s - first_s)
+        let (back, under_way) = (self.seen.len() as f64, self.under_way.len() as f64);
+        let large_bytes = self.seen.iter().map(|one| one.bytes).max().unwrap_or(0);
+        let ends_s = self.seen.iter().filter(|one| one.bytes > large_bytes / 2).map(|one| one.ended_s);
+        let first_s = ends_s.fold(now_s, f64::min);
+        let (all, now) = ((back + under_way).ln(), (back / under_way.max(0.5)).ln());
+        (now_s - first_s) * (all - now) / (all + now).max(0.1)
     }
 
     /// Predicts the time in seconds at which the transfer ends, if each part takes as long as `link` says. Assigns the

@@ -50,7 +50,17 @@ impl Command {
             count => Planner::for_files(bytes, count, constraints),
         };
         let (limits, is_single) = (constraints.limits, files.len() == 1);
-        Self { planner, limits, bytes, done_bytes: 0, files: files.into(), is_single, forecasts: [None; 2], at: [None; 2], count: 0 }
+        Self {
+            planner,
+            limits,
+            bytes,
+            done_bytes: 0,
+            files: files.into(),
+            is_single,
+            forecasts: [None; 2],
+            at: [None; 2],
+            count: 0,
+        }
     }
 }
 
@@ -76,7 +86,10 @@ impl Source for Command {
         self.planner.complete(&ticket, now_s, Some(connecting_s));
         for (forecast, share) in self.forecasts.iter_mut().zip(SHARES) {
             if self.done_bytes as f64 >= share * self.bytes as f64 {
-                if forecast.is_none() && self.planner.plan().is_some_and(|p| p.forecast.is_some()) { self.at[usize::from(share > 0.2)] = Some((now_s, self.count, self.planner.plan().unwrap().shape.concurrency)); }
+                if forecast.is_none() && self.planner.plan().is_some_and(|p| p.forecast.is_some()) {
+                    self.at[usize::from(share > 0.2)] =
+                        Some((now_s, self.count, self.planner.plan().unwrap().shape.concurrency));
+                }
                 *forecast = forecast.or(self.planner.plan().and_then(|plan| plan.forecast));
             }
         }
@@ -150,7 +163,15 @@ fn four_of_five_transfers_end_within_the_interval() {
             let all_s = World::new(link, seed).transfer(&mut command);
             if std::env::var("FC").is_ok_and(|fc| name == fc) {
                 let f = command.forecasts.map(|f| f.map(|f| (f.low_s, f.expected_s, f.high_s)));
-                println!("{seed} {all_s:.3} c{max_concurrency} s3{} {:.0}MB rtt {:.4} conn {:.1} {:?} at {:?} {f:.3?}", limits.min_part_bytes > 1, command.bytes as f64/1e6, link.round_trip_s, link.bytes_per_s/1e6, command.planner.plan().map(|p| (p.shape, p.link.ceiling_bytes_per_s.map(|c| c/1e6))), command.at);
+                println!(
+                    "{seed} {all_s:.3} c{max_concurrency} s3{} {:.0}MB rtt {:.4} conn {:.1} {:?} at {:?} {f:.3?}",
+                    limits.min_part_bytes > 1,
+                    command.bytes as f64 / 1e6,
+                    link.round_trip_s,
+                    link.bytes_per_s / 1e6,
+                    command.planner.plan().map(|p| (p.shape, p.link.ceiling_bytes_per_s.map(|c| c / 1e6))),
+                    command.at
+                );
             }
             for (of_link, forecast) in of_link.iter_mut().zip(command.forecasts) {
                 let Some(Forecast { expected_s, low_s, high_s, .. }) = forecast else { continue };
