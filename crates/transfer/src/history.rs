@@ -125,9 +125,8 @@ impl History {
         if alike.len() < MIN_COMMANDS {
             return None;
         }
-        let (byte_s, file_s) = times(alike.iter().map(|one| {
-            (one.bytes as f64 / one.elapsed_s, one.files as f64 / one.elapsed_s)
-        }));
+        let (byte_s, file_s) =
+            times(alike.iter().map(|one| (one.bytes as f64 / one.elapsed_s, one.files as f64 / one.elapsed_s)));
         let predicted_s = |bytes: u64, files: u64| bytes as f64 * byte_s + files as f64 * file_s;
         let errors = alike.iter().map(|one| (one.elapsed_s / predicted_s(one.bytes, one.files).max(1e-9)).ln());
         let errors: Vec<f64> = errors.collect();
@@ -142,12 +141,8 @@ impl History {
         let free = (count - 2.0).max(1.0);
         let wider = ((1.28 + 0.9 / free + 0.9 / free.powi(2)) * spread).exp();
         let expected_s = predicted_s(bytes, files) * mean.exp();
-        let forecast = Forecast {
-            expected_s,
-            low_s: expected_s / wider,
-            high_s: expected_s * wider,
-            earlier: errors.len(),
-        };
+        let forecast =
+            Forecast { expected_s, low_s: expected_s / wider, high_s: expected_s * wider, earlier: errors.len() };
         Some(forecast).filter(|forecast| forecast.expected_s > 0.0 && forecast.high_s.is_finite())
     }
 }

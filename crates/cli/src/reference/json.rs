@@ -214,7 +214,7 @@ impl Rows<'_> {
         self.expanded.insert(name.to_owned(), prefix.trim_end_matches('.').to_owned());
         for Field { key, kind, about, is_flattened, has_own_form } in fields {
             if *is_flattened {
-                self.add(kind, prefix);
+                self.add(&unwrapped(kind).0, prefix);
                 continue;
             }
             let (inner, suffix, is_optional) = unwrapped(kind);

@@ -7,9 +7,11 @@ use super::Observation;
 /// A forecast of the duration of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Forecast {
-    /// Expected duration of the whole transfer in seconds, from the first request to the last answer.
+    /// Expected duration of the whole command in seconds, from the first request to the last answer. JSON has no times
+    /// if the transfer ended before the first forecast.
     pub expected_s: f64,
-    /// Lower bound of an 80 % interval for the duration, in seconds.
+    /// Lower bound of an 80 % interval for the duration, in seconds. The interval assumes that the link does not change
+    /// much, for example by throttling.
     pub low_s: f64,
     /// Upper bound of the interval whose lower bound is `low_s`, in seconds.
     pub high_s: f64,

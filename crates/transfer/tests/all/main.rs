@@ -10,6 +10,8 @@ mod common;
 #[cfg(feature = "stores")]
 mod credentials;
 #[cfg(feature = "stores")]
+mod history;
+#[cfg(feature = "stores")]
 mod http;
 #[cfg(feature = "stores")]
 mod killed;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, TargetError, Trial};
 use ascertain_experiments_networks::links::{failed, wait, watched};
 use ascertain_sys::interrupt::Stop;
-use ascertain_transfer::{Attempt, Error, Location, Plan, PartBody, PutOptions, Settings, TransferManager, crc64};
+use ascertain_transfer::{Attempt, Error, Location, PartBody, Plan, PutOptions, Settings, TransferManager, crc64};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 

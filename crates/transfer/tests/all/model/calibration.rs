@@ -37,8 +37,6 @@ struct Command {
     is_single: bool,
     /// The first forecasts after [`SHARES`] of the bytes.
     forecasts: [Option<Forecast>; 2],
-    at: [Option<(f64, usize, usize)>; 2],
-    count: usize,
 }
 
 impl Command {
@@ -50,17 +48,7 @@ impl Command {
             count => Planner::for_files(bytes, count, constraints),
         };
         let (limits, is_single) = (constraints.limits, files.len() == 1);
-        Self {
-            planner,
-            limits,
-            bytes,
-            done_bytes: 0,
-            files: files.into(),
-            is_single,
-            forecasts: [None; 2],
-            at: [None; 2],
-            count: 0,
-        }
+        Self { planner, limits, bytes, done_bytes: 0, files: files.into(), is_single, forecasts: [None; 2] }
     }
 }
 
@@ -81,15 +69,10 @@ impl Source for Command {
 
     fn done(&mut self, ticket: Option<Ticket>, now_s: f64, connecting_s: Option<f64>) {
         let ticket = ticket.unwrap();
-        self.count += 1;
         self.done_bytes += ticket.bytes;
         self.planner.complete(&ticket, now_s, Some(connecting_s));
         for (forecast, share) in self.forecasts.iter_mut().zip(SHARES) {
             if self.done_bytes as f64 >= share * self.bytes as f64 {
-                if forecast.is_none() && self.planner.plan().is_some_and(|p| p.forecast.is_some()) {
-                    self.at[usize::from(share > 0.2)] =
-                        Some((now_s, self.count, self.planner.plan().unwrap().shape.concurrency));
-                }
                 *forecast = forecast.or(self.planner.plan().and_then(|plan| plan.forecast));
             }
         }
@@ -147,9 +130,26 @@ fn vary(link: Link, files: Files, random: &mut Xoshiro256PlusPlus) -> (Link, Vec
     (link, files)
 }
 
+/// Of a forecast: whether the transfer ended within its interval, the interval's width (its upper bound divided by its
+/// lower one), and the actual duration divided by the expected one.
+type Outcome = (bool, f64, f64);
+
+/// Returns the number of intervals that contain the actual duration, the median width of the intervals, and a sentence.
+fn summary(mut all: Vec<Outcome>) -> (usize, f64, String) {
+    let within = all.iter().filter(|one| one.0).count();
+    all.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let width = all[all.len() / 2].1;
+    all.sort_by(|one, other| one.2.total_cmp(&other.2));
+    let [low, middle, high] = [0.1, 0.5, 0.9].map(|share| all[(share * (all.len() - 1) as f64) as usize].2);
+    let times = format!("took {low:.2} to {high:.2} (median {middle:.2}) times the forecast");
+    (within, width, format!("{within:3} of {:3} within an interval of {width:.2}, {times}", all.len()))
+}
+
+/// Some of the links throttle, change their rate at random, or lose packets. What they will do is not known after a
+/// tenth of the bytes, so fewer of their transfers end within the interval.
 #[test]
-fn four_of_five_transfers_end_within_the_interval() {
-    let limits = Limits { min_part_bytes: 5 << 20, max_parts: 10_000, ..room().limits };
+fn four_of_five_transfers_end_within_an_interval_of_twice_the_time() {
+    let large_parts = Limits { min_part_bytes: 5 << 20, max_parts: 10_000, ..room().limits };
     let mut all = [Vec::new(), Vec::new()];
     for (name, link, files) in commands() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(name.len() as u64);
@@ -157,46 +157,23 @@ fn four_of_five_transfers_end_within_the_interval() {
         for seed in 0..24 {
             let (link, files) = vary(link, files, &mut random);
             let max_concurrency = [8, 32, 64][random.random_range(0..3_usize)];
-            let limits = if seed % 3 == 0 { limits } else { room().limits };
+            let limits = if seed % 3 == 0 { large_parts } else { room().limits };
             let constraints = Constraints { limits, max_concurrency, ..room() };
             let mut command = Command::new(files, constraints, link);
             let all_s = World::new(link, seed).transfer(&mut command);
-            if std::env::var("FC").is_ok_and(|fc| name == fc) {
-                let f = command.forecasts.map(|f| f.map(|f| (f.low_s, f.expected_s, f.high_s)));
-                println!(
-                    "{seed} {all_s:.3} c{max_concurrency} s3{} {:.0}MB rtt {:.4} conn {:.1} {:?} at {:?} {f:.3?}",
-                    limits.min_part_bytes > 1,
-                    command.bytes as f64 / 1e6,
-                    link.round_trip_s,
-                    link.bytes_per_s / 1e6,
-                    command.planner.plan().map(|p| (p.shape, p.link.ceiling_bytes_per_s.map(|c| c / 1e6))),
-                    command.at
-                );
-            }
             for (of_link, forecast) in of_link.iter_mut().zip(command.forecasts) {
-                let Some(Forecast { expected_s, low_s, high_s, .. }) = forecast else { continue };
+                let Forecast { expected_s, low_s, high_s, .. } = forecast.expect("each transfer has a forecast");
                 of_link.push(((low_s..=high_s).contains(&all_s), high_s / low_s, all_s / expected_s));
             }
         }
-        println!("{name:16} {} {}", summary(&mut of_link[0]), summary(&mut of_link[1]));
-        for (all, of_link) in all.iter_mut().zip(of_link) {
+        for ((all, of_link), share) in all.iter_mut().zip(of_link).zip(SHARES) {
+            println!("{name:16} after {share}: {}", summary(of_link.clone()).2);
             all.extend(of_link);
         }
     }
-    println!("{:16} {} {}", "all", summary(&mut all[0]), summary(&mut all[1]));
-}
-
-fn summary(all: &mut [(bool, f64, f64)]) -> String {
-    let within = all.iter().filter(|one| one.0).count();
-    all.sort_by(|one, other| one.1.total_cmp(&other.1));
-    let width = all[all.len() / 2].1;
-    all.sort_by(|one, other| one.2.total_cmp(&other.2));
-    let at = |share: f64| all[(share * (all.len() - 1) as f64) as usize].2;
-    format!(
-        "| {within:3} of {:3} within, width {width:.2}, took {:.2} {:.2} {:.2} times as long",
-        all.len(),
-        at(0.1),
-        at(0.5),
-        at(0.9)
-    )
+    for (all, share) in all.into_iter().zip(SHARES) {
+        let (count, (within, width, sentence)) = (all.len(), summary(all));
+        println!("all              after {share}: {sentence}");
+        assert!(within as f64 >= 0.8 * count as f64 && width <= 2.0, "after {share}: {sentence}");
+    }
 }

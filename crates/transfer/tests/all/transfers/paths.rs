@@ -14,16 +14,18 @@ use super::memory::{ANY, Call, Fault, Memory, Path};
 use super::whole::S3;
 use super::{file, manager, settings, simulate};
 
-/// The time that follows from the bandwidth limit is only the shortest possible one, so a forecast must be longer.
+/// The last part starts when the bandwidth limit permits it, so the interval must not begin earlier.
 #[test]
-fn a_plan_under_a_limit_leaves_time_for_what_is_not_limited() {
+fn a_forecast_under_a_limit_is_not_below_the_time_that_the_limit_requires() {
     let (_folder, path, content) = file(8_000_000);
     let limited = Settings { limit_bytes_per_s: Some(20_000_000), ..settings() };
-    let least_s = content.len() as f64 / 20e6;
     let round_trip = Duration::from_millis(20);
     let store = Memory { path: Some(Path { bytes_per_s: 1e9, round_trip }), ..Memory::new(ANY) };
-    let plan = simulate(manager(limited).put_file(&path, &store.place("a"))).unwrap().plan.unwrap().forecast.unwrap();
-    assert!(least_s <= plan.low_s && least_s < plan.expected_s && plan.expected_s < plan.high_s, "{plan:?}");
+    let plan = simulate(manager(limited).put_file(&path, &store.place("a"))).unwrap().plan.unwrap();
+    let least_s = (content.len() as u64 - plan.shape.part_bytes) as f64 / 20e6;
+    let forecast = plan.forecast.unwrap();
+    assert!(least_s <= forecast.low_s && forecast.low_s < forecast.expected_s, "{plan:?}");
+    assert!(forecast.expected_s < forecast.high_s, "{plan:?}");
 }
 
 #[test]
@@ -107,7 +109,7 @@ fn a_limit_on_bandwidth_keeps_blocks_small_and_few() {
     let got = simulate(limited().get_file(&store.place("a"), &folder.path().join("target"))).unwrap();
     for result in [put, got] {
         let plan = result.plan.unwrap().forecast.unwrap();
-        assert!([plan.low_s, plan.expected_s, plan.high_s].iter().all(|s| *s >= 3.0 / 8.0), "{plan:?}");
+        assert!([plan.low_s, plan.expected_s, plan.high_s].iter().all(|s| *s >= 1.0 / 8.0), "{plan:?}");
         // The limit delays each part but the last one.
         assert!((1.0 / 8.0..3.1 / 8.0).contains(&result.elapsed_s), "{result:?}");
     }
