@@ -40,7 +40,7 @@ const LARGER_BLOCKS: usize = 3;
 /// Limit in seconds on the median duration of the first [`NEAR_BLOCKS`] parts. If they take no longer, larger parts
 /// follow before the first plan.
 const SHORT_S: f64 = 0.02;
-/// Minimum number of parts in the first 3 % of a file. For a low-latency store, the forecast is based on these parts.
+/// Minimum number of parts in the first 3 % of a file. For a low-latency store, the plan is based on these parts.
 /// There may be fewer if the parts would be smaller than [`LARGER_BYTES`], or than the store accepts.
 const FORETELLING: u64 = 8;
 /// Share of the bytes that must be transferred before the first forecast.
@@ -444,7 +444,7 @@ impl Planner {
             Constraints { max_concurrency: self.constraints.max_concurrency.min(more * so_many), ..self.constraints };
         if !self.is_probed() {
             // The size of parts is limited, so that enough of them are complete after 3 % of the file, when the
-            // forecast is made.
+            // plan that counts as the first one is made.
             let most = ((self.bytes as f64 * PROBED) as u64 / FORETELLING).max(LARGER_BYTES);
             tried.limits.max_part_bytes = tried.limits.max_part_bytes.min(most.max(tried.limits.min_part_bytes));
         }
@@ -515,12 +515,10 @@ impl Planner {
         };
         let mut rests_s: Vec<f64> = pace.guesses.iter().map(rest_s).collect();
         // If the total rate is limited, the last parts are faster, because fewer are in flight.
-        let under_way = self.under_way.iter().map(|(bytes, began_s)| {
-            let rest_bytes = *bytes as f64 - (now_s - began_s) / pace.byte_s;
-            rest_bytes.max(0.0)
-        });
+        let rest_of = |(bytes, began_s): &(u64, f64)| (*bytes as f64 - (now_s - began_s) / pace.byte_s).max(0.0);
+        let under_way_bytes: f64 = self.under_way.iter().map(rest_of).sum();
         let commit_s = self.fixed_s / 2.0;
-        rests_s.push((self.left as f64 + under_way.sum::<f64>()) / pace.bytes_per_s + commit_s);
+        rests_s.push((self.left as f64 + under_way_bytes) / pace.bytes_per_s + commit_s);
         let may_grow = self.is_near() && !plan.link.is_at_ends() && plan.link.ceiling_bytes_per_s.is_none();
         if may_grow && self.left > 0 {
             // More connections may be opened, and may help.
@@ -528,10 +526,9 @@ impl Planner {
             let least_s = rests_s.iter().copied().fold(f64::INFINITY, f64::min);
             rests_s.push(least_s * concurrency as f64 / more.max(concurrency) as f64);
         }
-        let mut least_s = self
-            .constraints
-            .limit_bytes_per_s
-            .map_or(0.0, |limit| self.bytes.saturating_sub(self.shape.part_bytes) as f64 / limit as f64 - now_s);
+        let limited_bytes = self.bytes.saturating_sub(self.shape.part_bytes) as f64;
+        let limit_bytes_per_s = self.constraints.limit_bytes_per_s;
+        let mut least_s = limit_bytes_per_s.map_or(0.0, |limit| limited_bytes / limit as f64 - now_s);
         if is_only_round {
             let last_s = self.last_s(now_s);
             let [early, late] = LAST;
