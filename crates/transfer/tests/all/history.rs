@@ -9,9 +9,12 @@ use ascertain_transfer::{Direction, Forecast, Observer, Progress, Settings, Stop
 
 use crate::common::{address, bytes, options_for, start};
 
-/// Records the forecast of each progress report, with the number of transferred bytes.
+/// The number of transferred bytes and the forecast of a progress report.
+type Report = (u64, Option<Forecast>);
+
+/// Records each progress report.
 #[derive(Clone, Default)]
-struct Recorder(Arc<Mutex<Vec<(u64, Option<Forecast>)>>>);
+struct Recorder(Arc<Mutex<Vec<Report>>>);
 
 impl Observer for Recorder {
     fn progress(&self, progress: &Progress<'_>) {
@@ -26,7 +29,7 @@ fn transfer(
     direction: Direction,
     [from, to]: [&str; 2],
     change: fn(&mut Settings),
-) -> Vec<(u64, Option<Forecast>)> {
+) -> Vec<Report> {
     let journals = Some(folder.join("journals"));
     let mut request = TransferRequest {
         direction,
