@@ -88,7 +88,7 @@ pub struct TransferOptions {
     /// Skip all symbolic links in local folders
     #[arg(long, help_heading = "Files")]
     skip_links: bool,
-    /// Keep no journal; an interrupted transfer can't be resumed
+    /// Keep no journal and no history; an interrupted transfer can't be resumed
     #[arg(long, conflicts_with_all = ["fresh", "resume"], help_heading = "Transfer")]
     no_journal: bool,
     /// Keep the modification times of files: `put` stores them as metadata in rclone's format, `get` restores them

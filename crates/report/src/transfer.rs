@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use ascertain_engine::unit::Unit;
+use ascertain_transfer::model::Shape;
 use ascertain_transfer::{Direction, Forecast, Outage, Progress, TransferResult, TransferStatus};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
@@ -59,7 +60,7 @@ impl Serialize for File<'_> {
         fields.serialize_field("crc64", &crc64)?;
         fields.serialize_field("requests", &transferred.map(|result| result.requests))?;
         fields.serialize_field("verified", &transferred.map(|result| result.verified))?;
-        fields.serialize_field("plan", &transferred.and_then(|result| result.forecast))?;
+        fields.serialize_field("plan", &transferred.and_then(|result| result.plan))?;
         fields.end()
     }
 }
@@ -97,9 +98,21 @@ fn duration(bytes: u64, seconds: f64) -> String {
 
 /// Returns the number and size of the parts of a file, and how many are transferred at once: "375 parts of 4 MB, 64 at
 /// once".
-fn parts(number: u64, forecast: &Forecast) -> String {
-    let at_once = number.min(forecast.shape.concurrency as u64);
-    format!("{} of {}, {at_once} at once", counted(number, "part"), size(forecast.shape.part_bytes))
+fn parts(number: u64, shape: Shape) -> String {
+    let at_once = number.min(shape.concurrency as u64);
+    format!("{} of {}, {at_once} at once", counted(number, "part"), size(shape.part_bytes))
+}
+
+/// Returns the time that is left according to a forecast: "12 s left".
+fn left(forecast: &Forecast, elapsed_s: f64) -> String {
+    let left = match forecast.expected_s - elapsed_s {
+        left_s if left_s > 0.0 => format!("{} left", time(left_s)),
+        _ => "longer than estimated".into(),
+    };
+    match forecast.earlier {
+        0 => left,
+        earlier => format!("{left} (estimated from {earlier} earlier transfers)"),
+    }
 }
 
 /// Returns the share of the bytes that has been transferred, from 0 to 1; 0 if the total is unknown.
@@ -112,29 +125,28 @@ pub fn share(progress: &Progress<'_>) -> f64 {
 ///
 /// ```text
 /// data.tar: 0.5 GB of 2 GB, 120 MB/s; 375 parts of 4 MB, 64 at once, 12 s left
+/// data.tar: 1 MB of 2 GB, 100 MB/s; 20 s left (estimated from 5 earlier transfers)
 /// 120 of 3000 files, 0.5 GB of 2 GB, 120 MB/s, 12 s left; data.tar
 /// ```
 #[must_use]
 pub fn sentence(progress: &Progress<'_>) -> String {
-    let &Progress { name, done_bytes, bytes, elapsed_s, forecast, files } = progress;
+    let &Progress { name, done_bytes, bytes, elapsed_s, shape, ref forecast, files } = progress;
     let name = escape_controls(name);
     let of = bytes.map_or(String::new(), |bytes| format!(" of {}", size(bytes)));
     let done = format!("{}{of}, {}", size(done_bytes), speed(done_bytes, elapsed_s));
-    let rest_bytes = bytes.unwrap_or(0).saturating_sub(done_bytes);
+    let rest_bytes = bytes.map(|bytes| bytes.saturating_sub(done_bytes));
+    let left = forecast.as_ref().filter(|_| rest_bytes != Some(0)).map(|forecast| left(forecast, elapsed_s));
     if let Some([done_files, files]) = files {
-        let left_s = elapsed_s * rest_bytes as f64 / done_bytes.max(1) as f64;
-        let left = if done_bytes > 0 && rest_bytes > 0 { format!(", {} left", time(left_s)) } else { String::new() };
+        let left = left.map_or(String::new(), |left| format!(", {left}"));
         return format!("{done_files} of {files} files, {done}{left}; {name}");
     }
-    let rest = forecast.map_or(String::new(), |forecast| match (rest_bytes, forecast.expected_s - elapsed_s) {
-        (0, _) => "; waiting for completion".into(),
-        (bytes, left_s) => {
-            let parts = parts(bytes.div_ceil(forecast.shape.part_bytes), forecast);
-            let left = if left_s > 0.0 { format!("{} left", time(left_s)) } else { "longer than estimated".into() };
-            format!("; {parts}, {left}")
-        }
-    });
-    format!("{name}: {done}{rest}")
+    let rest = match (rest_bytes, shape) {
+        (Some(0), _) => Some("waiting for completion".into()),
+        (Some(bytes), Some(shape)) => Some(parts(bytes.div_ceil(shape.part_bytes), shape)),
+        _ => None,
+    };
+    let rest: Vec<String> = rest.into_iter().chain(left).collect();
+    if rest.is_empty() { format!("{name}: {done}") } else { format!("{name}: {done}; {}", rest.join(", ")) }
 }
 
 /// Returns an outage in words:
@@ -242,17 +254,12 @@ fn lines(result: &TransferResult) -> Vec<String> {
         let _ = write!(first, ", resumed after {}", size(result.resumed_bytes));
     }
     let mut lines = vec![first];
-    if let Some(forecast) = result.forecast {
-        let times = result.elapsed_s / forecast.expected_s;
-        let took = match (times - 1.0) * 100.0 {
-            _ if times >= 1.5 => format!("{times:.1} times as long"),
-            percent if percent.abs() < 0.5 => "the same time".into(),
-            percent if percent < 0.0 => format!("{:.0} % less time", -percent),
-            percent => format!("{percent:.0} % longer"),
-        };
-        let parts = parts(rest_bytes.div_ceil(forecast.shape.part_bytes), &forecast);
-        let [expected, low, high] = [forecast.expected_s, forecast.low_s, forecast.high_s].map(time);
-        lines.push(format!("estimated {expected} ({low} to {high}), took {took}; {parts}"));
+    if let Some(plan) = result.plan {
+        let parts = parts(rest_bytes.div_ceil(plan.shape.part_bytes), plan.shape);
+        lines.push(match plan.forecast {
+            Some(forecast) => format!("{}; {parts}", comparison(&forecast, result.elapsed_s)),
+            None => parts,
+        });
     }
     if let Some(crc64) = result.crc64 {
         let verified = if result.verified { ", read back and identical" } else { "" };
@@ -261,18 +268,35 @@ fn lines(result: &TransferResult) -> Vec<String> {
     lines
 }
 
+/// Compares a forecast with the actual duration: "estimated 8 s (7.5 s to 8.5 s), took 5 % longer".
+fn comparison(forecast: &Forecast, elapsed_s: f64) -> String {
+    let times = elapsed_s / forecast.expected_s;
+    let took = match (times - 1.0) * 100.0 {
+        _ if times >= 1.5 => format!("{times:.1} times as long"),
+        percent if percent.abs() < 0.5 => "the same time".into(),
+        percent if percent < 0.0 => format!("{:.0} % less time", -percent),
+        percent => format!("{percent:.0} % longer"),
+    };
+    let [expected, low, high] = [forecast.expected_s, forecast.low_s, forecast.high_s].map(time);
+    format!("estimated {expected} ({low} to {high}), took {took}")
+}
+
 #[cfg(test)]
 mod tests {
-    use ascertain_transfer::model::{Link, Shape};
+    use ascertain_transfer::model::{Link, Plan};
     use ascertain_transfer::{Error, RepairedRange};
 
     use super::*;
 
     fn forecast() -> Forecast {
+        Forecast { expected_s: 8.0, low_s: 7.5, high_s: 8.5, earlier: 0 }
+    }
+
+    fn plan() -> Plan {
         let shape = Shape { part_bytes: 4_000_000, concurrency: 64 };
         let (fixed_s, fresh_s, latency_s) = (0.1, 0.05, 0.05);
         let link = Link { fixed_s, fresh_s, latency_s, bytes_per_s: 2e6, ceiling_bytes_per_s: None };
-        Forecast { shape, expected_s: 8.0, low_s: 7.5, high_s: 8.5, link }
+        Plan { shape, forecast: Some(forecast()), link }
     }
 
     fn transferred() -> TransferResult {
@@ -285,13 +309,13 @@ mod tests {
             elapsed_s: 8.4,
             crc64: Some(0xabc),
             verified: true,
-            forecast: Some(forecast()),
+            plan: Some(plan()),
             ..TransferResult::default()
         }
     }
 
     fn not_transferred(status: TransferStatus) -> TransferResult {
-        TransferResult { bytes: 1, status, crc64: None, forecast: None, ..transferred() }
+        TransferResult { bytes: 1, status, crc64: None, plan: None, ..transferred() }
     }
 
     fn text(direction: Direction, results: &[TransferResult], all: bool) -> String {
@@ -323,7 +347,9 @@ mod tests {
         );
         let rest = lines(&TransferResult { resumed_bytes: 998_000_000, ..slower });
         assert!(rest[1].ends_with("; 1 part of 4.000 MB, 1 at once"), "{rest:?}");
-        let empty = TransferResult { bytes: 0, forecast: None, elapsed_s: 0.0026, ..transferred() };
+        let unforetold = TransferResult { plan: Some(Plan { forecast: None, ..plan() }), ..transferred() };
+        assert_eq!(lines(&unforetold)[1], "250 parts of 4.000 MB, 64 at once");
+        let empty = TransferResult { bytes: 0, plan: None, elapsed_s: 0.0026, ..transferred() };
         assert_eq!(lines(&empty)[0], "0 B in 2.600 ms", "without bytes there is no rate");
     }
 
@@ -411,13 +437,13 @@ mod tests {
 
     #[test]
     fn how_far_it_is_has_the_plan_in_it() {
-        let forecast = forecast();
         let progress = Progress {
             name: "n",
             done_bytes: 500_000_000,
             bytes: Some(1_000_000_000),
             elapsed_s: 4.0,
-            forecast: Some(&forecast),
+            shape: Some(plan().shape),
+            forecast: Some(forecast()),
             files: None,
         };
         let with = |bytes, elapsed_s| sentence(&Progress { done_bytes: bytes, elapsed_s, ..progress.clone() });
@@ -425,13 +451,21 @@ mod tests {
         assert_eq!(sentence(&progress), rest);
         assert!(with(500_000_000, 9.0).ends_with("; 125 parts of 4.000 MB, 64 at once, longer than estimated"));
         assert_eq!(with(1_000_000_000, 8.0), "n: 1.000 GB of 1.000 GB, 125.0 MB/s; waiting for completion");
-        let unknown = Progress { bytes: None, forecast: None, ..progress.clone() };
+        let unknown = Progress { bytes: None, shape: None, forecast: None, ..progress.clone() };
         assert_eq!((&*sentence(&unknown), share(&unknown)), ("n: 500.0 MB, 125.0 MB/s", 0.0));
         let evil = Progress { name: "\u{1b}[2J", ..unknown };
         assert_eq!(sentence(&evil), r"\u{1b}[2J: 500.0 MB, 125.0 MB/s");
         let many = Progress { files: Some([120, 3000]), ..progress };
         assert_eq!(sentence(&many), "120 of 3000 files, 500.0 MB of 1.000 GB, 125.0 MB/s, 4.000 s left; n");
-        let begun = sentence(&Progress { done_bytes: 0, ..many });
-        assert_eq!(begun, "120 of 3000 files, 0 B of 1.000 GB, 0 B/s; n");
+        let begun = sentence(&Progress { done_bytes: 0, forecast: None, ..many.clone() });
+        assert_eq!(begun, "120 of 3000 files, 0 B of 1.000 GB, 0 B/s; n", "without a forecast there is no time");
+        let earlier = Some(Forecast { earlier: 5, ..forecast() });
+        let words = "4.000 s left (estimated from 5 earlier transfers)";
+        let of_many = sentence(&Progress { forecast: earlier, ..many });
+        assert_eq!(of_many, format!("120 of 3000 files, 500.0 MB of 1.000 GB, 125.0 MB/s, {words}; n"));
+        let first = Progress { shape: None, forecast: earlier, ..progress.clone() };
+        assert_eq!(sentence(&first), format!("n: 500.0 MB of 1.000 GB, 125.0 MB/s; {words}"));
+        let planned = Progress { forecast: None, ..progress };
+        assert!(sentence(&planned).ends_with("; 125 parts of 4.000 MB, 64 at once"), "{}", sentence(&planned));
     }
 }

@@ -152,7 +152,7 @@ impl TransferManager {
         if from.store.is_sequential(meta) {
             constraints.max_concurrency = 1;
         }
-        Planner::new(bytes, constraints, Some(latency_s), self.settings.seed)
+        Planner::new(bytes, constraints, Some(latency_s))
     }
 
     /// Returns whether a list describes an object well enough to download it. If not, the store must be asked for the

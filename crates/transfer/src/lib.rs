@@ -17,6 +17,8 @@ mod folder_journal;
 #[cfg(feature = "stores")]
 mod gentle;
 #[cfg(feature = "stores")]
+mod history;
+#[cfg(feature = "stores")]
 mod journal;
 #[cfg(feature = "stores")]
 mod leftovers;
@@ -80,7 +82,7 @@ pub use {
     list::{ListedObject, list},
     location::Location,
     manager::{Resume, Settings, TransferManager},
-    model::Forecast,
+    model::{Forecast, Plan},
     names::{Filter, content_type, shown},
     pattern::Pattern,
     plan::Selection,

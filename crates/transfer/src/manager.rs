@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use ascertain_sys::interrupt::Stop;
@@ -12,8 +12,9 @@ use tokio::time::{Instant, sleep};
 use crate::error::{Error, Result};
 use crate::folder_journal::FolderJournal;
 use crate::gentle::{CongestionControl, part_bytes, slice_s};
+use crate::history::History;
 use crate::location::Location;
-use crate::model::{self, Constraints, Planner};
+use crate::model::{self, Constraints, Forecast, Planner};
 use crate::names::content_type;
 use crate::part::PartGate;
 use crate::pool::FileRequests;
@@ -70,7 +71,7 @@ pub struct Settings {
     /// 16 KiB of a part. For a store in the cloud, [`Options::timeout`](crate::Options::timeout) also limits the time
     /// without progress.
     pub timeout: Duration,
-    /// Seed of the random numbers: they vary the waits before retries, and determine the intervals of forecasts.
+    /// Seed of the random numbers that vary the waits before retries.
     pub seed: u64,
 }
 
@@ -136,6 +137,8 @@ pub struct TransferManager {
     pub(crate) publisher: Arc<Publisher>,
     /// The journal of the command, if it has several files.
     pub(crate) folder_journal: Arc<FolderJournal>,
+    /// The history of the store, if the command has one.
+    pub(crate) history: Arc<OnceLock<History>>,
     /// The requests of the file that this clone of the manager transfers, if the file is one of several.
     pub(crate) permits: Option<Arc<FileRequests>>,
 }
@@ -180,6 +183,7 @@ impl TransferManager {
             began: Instant::now(),
             publisher: Arc::default(),
             folder_journal: Arc::default(),
+            history: Arc::default(),
             permits: None,
             settings,
         }
@@ -194,8 +198,8 @@ impl TransferManager {
     /// Returns the constraints on the parts of one file: the store's `limits`, the memory limit and the bandwidth
     /// limit.
     pub(crate) fn constraints(&self, limits: Limits) -> Constraints {
-        let Settings { memory_bytes, max_concurrency, .. } = self.settings;
-        let mut constraints = Constraints { limits, memory_bytes, max_concurrency };
+        let Settings { memory_bytes, max_concurrency, limit_bytes_per_s, .. } = self.settings;
+        let mut constraints = Constraints { limits, memory_bytes, max_concurrency, limit_bytes_per_s };
         if let Some(most) = self.max_limited_bytes() {
             let most = most.max(limits.min_part_bytes).max(1);
             constraints.limits.max_part_bytes = limits.max_part_bytes.min(most);
@@ -227,8 +231,17 @@ impl TransferManager {
                 permits.skip(done_bytes);
                 Arc::clone(permits)
             }
-            None => Arc::new(FileRequests::alone(planner(), began)),
+            None => {
+                let planner = planner();
+                let earlier = self.earlier_forecast(planner.left(), 1);
+                Arc::new(FileRequests::alone(planner, began, earlier))
+            }
         }
+    }
+
+    /// Returns the forecast for `files` files with `bytes` bytes that is based on earlier commands.
+    pub(crate) fn earlier_forecast(&self, bytes: u64, files: u64) -> Option<Forecast> {
+        self.history.get()?.forecast(bytes, files)
     }
 
     /// Checks that the memory limit has room for a part of `part_bytes` bytes. The error names `object`.

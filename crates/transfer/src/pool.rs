@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::model::{Forecast, Planner, RAMP_S, Ticket};
+use crate::model::{Forecast, Plan, Planner, RAMP_S, Ticket};
 use crate::result::RequestStats;
 
 /// Bounds of the time between two checks whether a request is late.
@@ -19,6 +19,8 @@ const MAX_LATE_CHECK: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Pool {
     planner: Mutex<Planner>,
+    /// The forecast that is based on earlier commands, until the planner makes one.
+    earlier: Option<Forecast>,
     /// Start of the command. The planner's times are seconds from this moment.
     began: Instant,
     /// The lock of the transfer whose request is next. tokio hands it over in the order of the calls.
@@ -62,9 +64,9 @@ impl Wanted {
 }
 
 impl Pool {
-    pub fn new(planner: Planner, began: Instant) -> Arc<Self> {
+    pub fn new(planner: Planner, began: Instant, earlier: Option<Forecast>) -> Arc<Self> {
         let (turn, changed) = Default::default();
-        Arc::new(Self { planner: Mutex::new(planner), began, turn, changed })
+        Arc::new(Self { planner: Mutex::new(planner), earlier, began, turn, changed })
     }
 
     /// Returns the requests of a file of which `bytes` bytes are to be transferred. The planner knows these bytes.
@@ -83,9 +85,10 @@ impl Pool {
         self.planner().sends_whole()
     }
 
-    /// Returns the latest forecast.
-    pub fn forecast(&self) -> Option<Forecast> {
-        self.planner().forecast().copied()
+    /// Returns the latest plan, and the latest forecast of the duration of the command.
+    pub fn outlook(&self) -> (Option<Plan>, Option<Forecast>) {
+        let plan = self.planner().plan();
+        (plan, plan.and_then(|plan| plan.forecast).or(self.earlier))
     }
 
     fn try_permit(self: &Arc<Self>, wanted: Wanted) -> Option<Permission> {
@@ -108,9 +111,9 @@ impl Pool {
 
 impl FileRequests {
     /// Returns the requests of a file that is transferred alone.
-    pub fn alone(planner: Planner, began: Instant) -> Self {
+    pub fn alone(planner: Planner, began: Instant, earlier: Option<Forecast>) -> Self {
         let bytes = planner.left();
-        Pool::new(planner, began).file(bytes)
+        Pool::new(planner, began, earlier).file(bytes)
     }
 
     /// Returns the pool that permits these requests.
@@ -143,10 +146,9 @@ impl FileRequests {
         }
     }
 
-    /// Returns the latest forecast, and the first one.
-    pub fn forecasts(&self) -> [Option<Forecast>; 2] {
-        let planner = self.pool.planner();
-        [planner.forecast().copied(), planner.first_forecast().copied()]
+    /// Returns the first plan, with the first forecast.
+    pub fn first_plan(&self) -> Option<Plan> {
+        self.pool.planner().first_plan()
     }
 
     /// Returns the time in seconds since the start of the command.

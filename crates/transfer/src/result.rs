@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::location::Location;
-use crate::model::Forecast;
+use crate::model::{Forecast, Plan, Shape};
 use crate::store::{Attempt, Failure, Kind};
 
 /// The result of the transfer of one file.
@@ -41,9 +41,10 @@ pub struct TransferResult {
     pub verified: bool,
     /// Durations and retries of the requests that carried the file's bytes.
     pub requests: RequestSummary,
-    /// The first forecast of the duration; `None` if the transfer ended before the first forecast.
-    pub forecast: Option<Forecast>,
-    /// Number of bytes that had been transferred when the first forecast was made.
+    /// The first plan of the command, with its first forecast of the duration; `None` if the transfer ended before the
+    /// first plan.
+    pub plan: Option<Plan>,
+    /// Number of bytes that had been transferred when the first plan was made.
     pub probed_bytes: u64,
 }
 
@@ -121,8 +122,10 @@ pub struct Progress<'a> {
     pub bytes: Option<u64>,
     /// Time since the start of the transfer, in seconds.
     pub elapsed_s: f64,
-    /// The latest forecast of the duration of the transfer of `name`.
-    pub forecast: Option<&'a Forecast>,
+    /// The size of the parts that remain, and the number of parts in flight; `None` before the first plan.
+    pub shape: Option<Shape>,
+    /// The latest forecast of the duration of the command; `None` before there is something to base it on.
+    pub forecast: Option<Forecast>,
     /// The number of complete files and the number of all files; `None` for a single file. For several files,
     /// `done_bytes`, `bytes` and `elapsed_s` are totals of all files that are not skipped.
     pub files: Option<[u64; 2]>,

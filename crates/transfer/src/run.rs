@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use crate::download::{RANGES, Root};
 use crate::error::{Error, Result, copy};
 use crate::folder_journal::{FolderHeader, FolderJournal};
+use crate::history::History;
 use crate::location::{Location, local_path};
 use crate::manager::{Resume, Settings, TransferManager};
 use crate::model::{Planner, WHOLE_BYTES};
@@ -142,6 +143,7 @@ async fn put(request: &TransferRequest, manager: &TransferManager) -> Result<Vec
             return Err(named.find_map(|file| file.problem).unwrap_or(error));
         }
     };
+    manager.open_history(Direction::Put, &to);
     match (&**sources, &mut *files) {
         ([], _) => return Err(Error::Request("there are no files to transfer".into())),
         ([_], [file]) if file.is_named => {
@@ -151,7 +153,7 @@ async fn put(request: &TransferRequest, manager: &TransferManager) -> Result<Vec
             if !settings.dry_run && !to.is_prefix() {
                 return match file.problem.take() {
                     Some(problem) => Err(problem),
-                    None => Ok(vec![put_file(manager, &file.path, to).await?]),
+                    None => Ok(vec![manager.recorded(put_file(manager, &file.path, to).await?)]),
                 };
             }
         }
@@ -220,6 +222,7 @@ async fn get(request: &TransferRequest, manager: &TransferManager) -> Result<Vec
     if from.is_read_only() && from.is_prefix() {
         return Err(Error::Request(format!("{}: HTTP has no folders; give the address of a file", from.address)));
     }
+    manager.open_history(Direction::Get, &from);
     let (from, only) = manager.resolve_pattern(from).await?;
     let selection = &selection.with_only(only);
     if !from.is_prefix() {
@@ -246,12 +249,27 @@ async fn get(request: &TransferRequest, manager: &TransferManager) -> Result<Vec
     } else if destination == STANDARD {
         manager.get_stream(&from, &mut io::stdout()).await?
     } else {
-        manager.get_file(&from, &path).await?
+        manager.recorded(manager.get_file(&from, &path).await?)
     };
     Ok(vec![result])
 }
 
 impl TransferManager {
+    /// Opens the history of the store, for the first forecast of the command and for its record.
+    fn open_history(&self, direction: Direction, location: &Location) {
+        if let Some(history) = History::open(&self.settings, direction, location) {
+            self.history.get_or_init(|| history);
+        }
+    }
+
+    /// Records the transfer of a single file in the history, and returns its result.
+    fn recorded(&self, result: TransferResult) -> TransferResult {
+        if let Some(history) = self.history.get() {
+            history.record(std::slice::from_ref(&result), result.elapsed_s);
+        }
+        result
+    }
+
     /// Stores files, and the files in folders. If `to` is a prefix (empty, or with a slash at its end), objects are
     /// named after the files. Files in a folder keep their path relative to the folder. If a file can't be sent, the
     /// others are still sent.
@@ -336,8 +354,9 @@ impl TransferManager {
         let limits = if direction == Direction::Put { location.store.limits() } else { RANGES };
         let constraints = self.constraints(limits);
         let bytes = files.iter().map(|file| file.bytes).sum();
-        let planner = Planner::for_files(bytes, files.len(), constraints, self.settings.seed);
-        let pool = Pool::new(planner, Instant::now());
+        let planner = Planner::for_files(bytes, files.len(), constraints);
+        let began = Instant::now();
+        let pool = Pool::new(planner, began, self.earlier_forecast(bytes, files.len() as u64));
         let total = Arc::new(TotalProgress::new(all_files, all_bytes, self, Arc::clone(&pool)));
         for (file, result) in complete {
             if direction == Direction::Get && result.is_transferred() {
@@ -345,6 +364,9 @@ impl TransferManager {
             }
             total.complete(&file, &result);
             results.push(result);
+        }
+        if let (Some(file), (_, Some(_))) = (files.first(), pool.outlook()) {
+            total.report(&file.object, |_| {});
         }
         let journal = Arc::new(journal);
         let most = MAX_ACTIVE.max(constraints.max_concurrency);
@@ -433,6 +455,9 @@ impl TransferManager {
         if results.iter().all(|result| !matches!(result.status, TransferStatus::Failed(_))) {
             // A journal that can't be removed is harmless, because both sides of each file are compared with it.
             let _ = Arc::into_inner(journal).map(FolderJournal::remove);
+        }
+        if let Some(history) = self.history.get() {
+            history.record(&results, began.elapsed().as_secs_f64());
         }
         results.sort_by(|one: &TransferResult, other| one.address.cmp(&other.address));
         results
@@ -526,7 +551,6 @@ fn not_standard(place: &str) -> Error {
 struct TotalProgress {
     observer: Arc<dyn Observer>,
     pool: Arc<Pool>,
-    limit_bytes_per_s: Option<u64>,
     began: Instant,
     files: u64,
     state: Mutex<TotalState>,
@@ -546,8 +570,7 @@ struct TotalState {
 impl TotalProgress {
     fn new(files: u64, bytes: u64, manager: &TransferManager, pool: Arc<Pool>) -> Self {
         let state = Mutex::new(TotalState { bytes, ..TotalState::default() });
-        let limit_bytes_per_s = manager.settings.limit_bytes_per_s;
-        Self { observer: Arc::clone(&manager.observer), pool, limit_bytes_per_s, began: Instant::now(), files, state }
+        Self { observer: Arc::clone(&manager.observer), pool, began: Instant::now(), files, state }
     }
 
     /// Counts a file whose transfer has ended. If it was skipped or has failed, its size is removed from the total.
@@ -564,13 +587,14 @@ impl TotalProgress {
     fn report(&self, name: &str, change: impl FnOnce(&mut TotalState)) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut state);
-        let forecast = self.pool.forecast().map(|forecast| forecast.limited(self.limit_bytes_per_s, state.bytes));
+        let (plan, forecast) = self.pool.outlook();
         self.observer.progress(&Progress {
             name,
             done_bytes: state.complete_bytes + state.in_transfer.values().sum::<u64>(),
             bytes: Some(state.bytes),
             elapsed_s: self.began.elapsed().as_secs_f64(),
-            forecast: forecast.as_ref(),
+            shape: plan.map(|plan| plan.shape),
+            forecast,
             files: Some([state.complete_files, self.files]),
         });
     }

@@ -10,7 +10,6 @@ use crate::BoxFuture;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Part, PartList};
 use crate::manager::TransferManager;
-use crate::model::Forecast;
 use crate::part::PartWork;
 use crate::pool::{FileRequests, Permission, Wanted};
 use crate::result::{Observer, Progress, RequestStats, RequestSummary, TransferResult};
@@ -30,7 +29,7 @@ pub(crate) struct Scheduler<'a> {
     pending: VecDeque<Part>,
     resumed_bytes: u64,
     done_bytes: u64,
-    /// Number of transferred bytes when the first forecast was made.
+    /// Number of transferred bytes when the first plan was made.
     probed_bytes: Option<u64>,
     requests: Vec<RequestStats>,
 }
@@ -67,6 +66,9 @@ impl<'a> Scheduler<'a> {
         let mut tasks = JoinSet::new();
         // The wait for the next permission goes on while other parts end, so that the file keeps its turn.
         let mut permit: Option<BoxFuture<'static, Permission>> = None;
+        if self.permits.pool().outlook().1.is_some() {
+            self.report_progress(observer, name);
+        }
         loop {
             if permit.is_none() {
                 permit = self.wanted().map(|wanted| Box::pin(Arc::clone(&self.permits).permit(wanted)) as _);
@@ -106,18 +108,7 @@ impl<'a> Scheduler<'a> {
             Permission::complete(permission, &stats);
             self.requests.push(stats);
             self.done_bytes += part.bytes;
-            let [forecast, _] = self.forecasts();
-            if forecast.is_some() {
-                self.probed_bytes.get_or_insert(self.done_bytes);
-            }
-            observer.progress(&Progress {
-                name,
-                done_bytes: self.done_bytes,
-                bytes: Some(self.bytes),
-                elapsed_s: self.permits.now_s(),
-                forecast: forecast.as_ref(),
-                files: None,
-            });
+            self.report_progress(observer, name);
             if work.is_complete() {
                 return Ok(());
             }
@@ -135,6 +126,22 @@ impl<'a> Scheduler<'a> {
         self.requests.extend(other.requests);
     }
 
+    fn report_progress(&mut self, observer: &dyn Observer, name: &str) {
+        let (plan, forecast) = self.permits.pool().outlook();
+        if plan.is_some() {
+            self.probed_bytes.get_or_insert(self.done_bytes);
+        }
+        observer.progress(&Progress {
+            name,
+            done_bytes: self.done_bytes,
+            bytes: Some(self.bytes),
+            elapsed_s: self.permits.now_s(),
+            shape: plan.map(|plan| plan.shape),
+            forecast,
+            files: None,
+        });
+    }
+
     /// Copies the statistics of the transfer to its result.
     pub fn report(&self, result: &mut TransferResult) {
         result.resumed_bytes = self.resumed_bytes;
@@ -142,13 +149,7 @@ impl<'a> Scheduler<'a> {
         result.parts = self.requests.len() as u64;
         result.crc64 = Some(self.parts.crc64());
         result.requests = RequestSummary::new(&self.requests);
-        [_, result.forecast] = self.forecasts();
-    }
-
-    /// Returns the latest forecast, and the first one.
-    fn forecasts(&self) -> [Option<Forecast>; 2] {
-        let (limit, bytes) = (self.manager.settings.limit_bytes_per_s, self.bytes - self.resumed_bytes);
-        self.permits.forecasts().map(|forecast| forecast.map(|forecast| forecast.limited(limit, bytes)))
+        result.plan = self.permits.first_plan();
     }
 
     /// Returns the request that the file needs next; `None` if all its parts were started.

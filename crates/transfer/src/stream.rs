@@ -169,7 +169,15 @@ impl ObjectUpload<'_> {
                 done_bytes += keep(&mut parts, joined)?;
             }
             let elapsed_s = self.began.elapsed().as_secs_f64();
-            let progress = Progress { name: &to.name, done_bytes, bytes: None, elapsed_s, forecast: None, files: None };
+            let progress = Progress {
+                name: &to.name,
+                done_bytes,
+                bytes: None,
+                elapsed_s,
+                shape: None,
+                forecast: None,
+                files: None,
+            };
             manager.observer.progress(&progress);
             let next_bytes = part_bytes(index + 1);
             permit = manager.or_stopped(gate.admit(next_bytes)).await??;

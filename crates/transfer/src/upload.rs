@@ -339,7 +339,7 @@ impl<'a> ObjectUpload<'a> {
             let mut constraints = manager.constraints(limits);
             constraints.limits.max_parts = limits.max_parts.saturating_sub(used).max(1);
             let rest_bytes = source.bytes - started_bytes;
-            let mut planner = Planner::new(rest_bytes, constraints, Some(self.latency_s), manager.settings.seed);
+            let mut planner = Planner::new(rest_bytes, constraints, Some(self.latency_s));
             // The commit is assumed to take as long as the start of the upload. A resumed upload was started earlier,
             // so its commit is assumed to take the latency.
             planner.set_fixed_s(2.0 * start.elapsed().as_secs_f64().max(self.latency_s));

@@ -76,7 +76,7 @@ impl TransferManager {
         let mut fetcher = Fetcher::new(from, meta, Sink::Nowhere, self.gate.with_own_memory());
         let permits = match &self.permits {
             Some(permits) => permits.pool().added_file(meta.bytes),
-            None => FileRequests::alone(self.download_planner(from, meta, meta.bytes, latency_s), Instant::now()),
+            None => FileRequests::alone(self.download_planner(from, meta, meta.bytes, latency_s), Instant::now(), None),
         };
         let (parts, journal) = (PartList::default(), Journal::default());
         let mut scheduler = Scheduler::new(self, Arc::new(permits), RANGES, meta.bytes, parts, journal);

@@ -140,7 +140,7 @@ const SCHEMAS: &[Schema] = &[
             ("files[].crc64", "string or null", "The CRC-64/NVME of the file, in hexadecimal."),
             ("files[].verified", "boolean or null", "`true` if the stored file was read back and compared."),
             ("files[].requests", "RequestSummary", ""),
-            ("files[].plan", "Forecast", ""),
+            ("files[].plan", "Plan", ""),
         ],
     ),
     ("ascertain.ls/1", "`ls`", "ObjectList", &[]),
@@ -232,7 +232,7 @@ impl Rows<'_> {
         self.expanded.insert(name.to_owned(), prefix.trim_end_matches('.').to_owned());
         for Field { key, kind, about, is_flattened, has_own_form } in fields {
             if *is_flattened {
-                self.add(kind, prefix);
+                self.add(&unwrapped(kind).0, prefix);
                 continue;
             }
             let (inner, suffix, is_optional) = unwrapped(kind);

@@ -49,9 +49,6 @@ pub(super) struct Fit {
     /// Highest common rate of all connections in the recent past, in bytes per second. If the link has a ceiling, the
     /// ceiling is at least as high as this rate.
     pub seen_bytes_per_s: f64,
-    /// Number of parts from which the rate was estimated. If the link has a ceiling, the rate is the common rate of all
-    /// connections; otherwise it is the rate of one connection.
-    pub rests_on: usize,
 }
 
 /// Estimates a link from `seen`, the measured parts in the order in which they ended. Returns `None` if there are too
@@ -87,7 +84,7 @@ pub(super) fn fit(seen: &[Observation], asked_s: Option<f64>, fixed_s: f64, is_m
     }
     // At a low latency, there are few large parts. Each counts as at most the median, so that a late one has no effect.
     let (longest_alone, longest) = if is_near { (1.0, LONGEST_NEAR) } else { (LONGEST, LONGEST) };
-    let (mut pace_s, mut rests_on) = (pace(large, latency_s, longest_alone), large.len());
+    let mut pace_s = pace(large, latency_s, longest_alone);
     let pace = |seen: &[Observation]| pace(seen, latency_s, longest);
 
     let mut latest = last(&warm, LATEST).to_vec();
@@ -104,17 +101,15 @@ pub(super) fn fit(seen: &[Observation], asked_s: Option<f64>, fixed_s: f64, is_m
     let is_crowd = median(latest.iter().map(|one| one.in_flight).collect())? > few;
     let crowd = if is_moving { &latest } else { last(&warm, CROWD) };
     let is_crowded = is_crowd && longer(crowd, &alone, |bytes| latency_s + bytes as f64 * pace_s)? > CROWDED;
-    if is_crowded {
-        rests_on = latest.len();
-    } else if median(latest.iter().map(|one| one.bytes as f64).collect())? > large_bytes as f64 / 4.0 {
-        (pace_s, rests_on) = (pace(&latest), latest.len());
+    if !is_crowded && median(latest.iter().map(|one| one.bytes as f64).collect())? > large_bytes as f64 / 4.0 {
+        pace_s = pace(&latest);
     }
     let more = |one: &Observation| one.seconds - latency_s - one.bytes as f64 * pace_s;
     let fresh: Vec<f64> = seen.iter().filter(|one| is_warm && one.is_fresh).map(more).collect();
     let fresh_s = median(fresh).unwrap_or(0.0).max(0.0);
     let ceiling_bytes_per_s = is_crowded.then_some(now_bytes_per_s);
     let link = Link { fixed_s, fresh_s, latency_s, bytes_per_s: 1.0 / pace_s, ceiling_bytes_per_s };
-    Some(Fit { link, now_bytes_per_s, seen_bytes_per_s, rests_on })
+    Some(Fit { link, now_bytes_per_s, seen_bytes_per_s })
 }
 
 fn last(seen: &[Observation], most: usize) -> &[Observation] {

@@ -11,10 +11,12 @@
 //! transfer.
 
 mod fit;
+mod forecast;
 mod planner;
 mod probe;
 
 use fit::Observation;
+pub use forecast::Forecast;
 pub use planner::{Planner, Ticket};
 pub(crate) use planner::{RAMP_S, WHOLE_BYTES};
 
@@ -51,38 +53,18 @@ pub struct Shape {
     pub concurrency: usize,
 }
 
-/// A forecast of the duration of a transfer.
+/// The plan of a transfer: the form of the parts that remain, and the forecast.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Forecast {
+pub struct Plan {
     /// The size of the parts that remain, and the number of parts in flight.
     #[serde(flatten)]
     pub shape: Shape,
-    /// Expected duration of the whole transfer in seconds, from the first request to the last answer.
-    pub expected_s: f64,
-    /// Lower bound of a 90 % interval for the duration, in seconds. The interval assumes that the link does not change
-    /// later, for example by throttling.
-    pub low_s: f64,
-    /// Upper bound of the interval whose lower bound is `low_s`, in seconds. It is very high if no ceiling (a limit on
-    /// the common rate) was reached, because one may exist just above the measured rates. `expected_s` assumes that
-    /// there is none.
-    pub high_s: f64,
-    /// The estimated properties of the link, on which the forecast is based.
+    /// The forecast of the duration; `None` before enough is transferred.
+    #[serde(flatten)]
+    pub forecast: Option<Forecast>,
+    /// The estimated properties of the link, on which the plan is based.
     #[serde(flatten)]
     pub link: Link,
-}
-
-impl Forecast {
-    /// Adapts the forecast for `bytes` bytes to a bandwidth limit, which determines the earliest start of the last
-    /// part. The last part and the commit take additional time. The new upper bound is at least the new expected
-    /// duration, plus the length of the old interval.
-    pub(crate) fn limited(&self, limit_bytes_per_s: Option<u64>, bytes: u64) -> Self {
-        let Some(limit) = limit_bytes_per_s else { return *self };
-        let (Self { shape, link, .. }, min_s) = (self, bytes as f64 / limit as f64);
-        let last_s = link.fixed_s + link.latency_s + shape.part_bytes as f64 / link.bytes_per_s;
-        let expected_s = self.expected_s.max(min_s + last_s);
-        let high_s = self.high_s.max(expected_s + self.high_s - self.low_s);
-        Self { expected_s, low_s: self.low_s.max(min_s), high_s, ..*self }
-    }
 }
 
 /// The limits on the size and the number of parts.
@@ -94,6 +76,8 @@ pub struct Constraints {
     pub memory_bytes: u64,
     /// Maximum number of parts in flight.
     pub max_concurrency: usize,
+    /// Limit on the bandwidth of all parts together, in bytes per second.
+    pub limit_bytes_per_s: Option<u64>,
 }
 
 /// The numbers of connections, and of rounds (one part on each connection), that the model compares. Except for 2, each

@@ -1,11 +1,9 @@
 //! The planner of a transfer. It chooses the size of the next part, and learns from each part that was transferred.
 
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-
-use super::fit::{CROWDED, Fit, fit, median};
+use super::fit::{CROWDED, fit, median};
+use super::forecast::Pace;
 use super::probe::{PROBED, Probe, ProbeStep};
-use super::{AS_GOOD, Constraints, FAST_BYTES_PER_S, Forecast, LEAST_BYTES, Link, Observation, Shape, is_near};
+use super::{AS_GOOD, Constraints, FAST_BYTES_PER_S, Forecast, LEAST_BYTES, Link, Observation, Plan, Shape, is_near};
 
 /// The shape of the transfer (part size, parts in flight) is changed only if the new one reduces the remaining time to
 /// less than this share. For a low-latency store, [`AS_GOOD`] applies instead.
@@ -43,17 +41,19 @@ const LARGER_BLOCKS: usize = 3;
 /// Limit in seconds on the median duration of the first [`NEAR_BLOCKS`] parts. If they take no longer, larger parts
 /// follow before the first plan.
 const SHORT_S: f64 = 0.02;
-/// Minimum number of parts in the first 3 % of a file. For a low-latency store, the forecast is based on these parts.
+/// Minimum number of parts in the first 3 % of a file. For a low-latency store, the plan is based on these parts.
 /// There may be fewer if the parts would be smaller than [`LARGER_BYTES`], or than the store accepts.
 const FORETELLING: u64 = 8;
-/// Number of bootstrap samples (random selections of the measurements) for the interval of the duration.
-const RESAMPLES: usize = 60;
-/// Share of the remaining time by which the forecast's interval is extended on each side, for effects that the model
-/// ignores.
-const UNKNOWN: f64 = 0.1;
-/// This value, divided by the number of measured parts, is the share by which the forecast's interval is widened. With
-/// few parts, the measured spread is too small.
-const SO_FEW: f64 = 16.0;
+/// Share of the bytes that must be transferred before the first forecast.
+const ENOUGH_SHARE: f64 = 0.1;
+/// The forecast is renewed when the number of complete parts has grown by this factor.
+const RENEWED: f64 = 1.02;
+
+/// Share of the parts' deviation by which the last round takes longer, for each of the standard deviations by which the
+/// longest of its parts differs.
+const TAIL: f64 = 0.5;
+/// Shortest and longest time that the end of an only round takes, as multiples of the expected time.
+const LAST: [f64; 2] = [0.7, 2.5];
 
 /// A part that the planner has handed out. The caller passes it to [`Planner::complete`] when the part is transferred.
 #[derive(Debug)]
@@ -111,31 +111,34 @@ pub struct Planner {
     /// Time of the store's latest answer that it is too busy, in seconds since the start of the transfer.
     slowed_s: f64,
     count: usize,
-    first: Option<Forecast>,
+    first: Option<Plan>,
+    plan: Option<Plan>,
+    first_forecast: Option<Forecast>,
     forecast: Option<Forecast>,
-    random: Xoshiro256PlusPlus,
+    /// Number of parts that were complete when the latest forecast was made.
+    foretold: usize,
 }
 
 impl Planner {
     /// Creates a planner for a file of `bytes` bytes. `latency_s` is the duration in seconds of a request that
-    /// transfers no part, if known. `seed` determines the intervals of the forecasts.
+    /// transfers no part, if known.
     #[must_use]
-    pub fn new(bytes: u64, constraints: Constraints, latency_s: Option<f64>, seed: u64) -> Self {
+    pub fn new(bytes: u64, constraints: Constraints, latency_s: Option<f64>) -> Self {
         // For a low-latency store, a probe would take longer than measurements during the transfer.
         let probe = if is_near(latency_s) { Probe::default() } else { Probe::new(bytes, &constraints) };
         let first = first_round(bytes, &constraints, latency_s);
-        Self::with_first_round(bytes, 1, constraints, latency_s, seed, probe, first)
+        Self::with_first_round(bytes, 1, constraints, latency_s, probe, first)
     }
 
     /// Creates a planner for `files` files, which have `bytes` bytes together. Their own parts measure the link, so
     /// there is no probe. The latency is learned from the first request.
     #[must_use]
-    pub(crate) fn for_files(bytes: u64, files: usize, constraints: Constraints, seed: u64) -> Self {
+    pub fn for_files(bytes: u64, files: usize, constraints: Constraints) -> Self {
         if files <= 1 {
-            return Self::new(bytes, constraints, None, seed);
+            return Self::new(bytes, constraints, None);
         }
         let shape = constraints.fitting(WHOLE_BYTES, FEW);
-        Self::with_first_round(bytes, files, constraints, None, seed, Probe::default(), (shape, FIRST_FILES))
+        Self::with_first_round(bytes, files, constraints, None, Probe::default(), (shape, FIRST_FILES))
     }
 
     fn with_first_round(
@@ -143,7 +146,6 @@ impl Planner {
         files: usize,
         constraints: Constraints,
         latency_s: Option<f64>,
-        seed: u64,
         probe: Probe,
         (shape, first_round): (Shape, usize),
     ) -> Self {
@@ -174,8 +176,10 @@ impl Planner {
             slowed_s: f64::NEG_INFINITY,
             count: 0,
             first: None,
+            plan: None,
+            first_forecast: None,
             forecast: None,
-            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            foretold: 0,
         }
     }
 
@@ -196,12 +200,12 @@ impl Planner {
 
     /// Returns the next part of a file that has `file_bytes` bytes left. The part has at least `least_bytes` bytes,
     /// unless it is the file's last part. `None` if enough parts are in flight at the time `now_s`.
-    pub(crate) fn next_part_of(&mut self, file_bytes: u64, least_bytes: u64, now_s: f64) -> Option<Ticket> {
+    pub fn next_part_of(&mut self, file_bytes: u64, least_bytes: u64, now_s: f64) -> Option<Ticket> {
         if self.under_way.len() >= self.constraints.max_concurrency {
             return None;
         }
         let mut next = ProbeStep::Forecast;
-        if self.forecast.is_none() && !self.probe.is_none() {
+        if self.plan.is_none() && !self.probe.is_none() {
             next = self.probe.next(self.under_way.len(), self.count, &self.seen, self.latency_s);
             if next == ProbeStep::Forecast {
                 self.replan(now_s);
@@ -311,7 +315,7 @@ impl Planner {
         self.under_way.iter().position(is_this).map(|index| self.under_way.swap_remove(index));
     }
 
-    /// Records that a part was transferred. `first_try` is `None` if the part's first attempt failed; its duration is
+    /// Records that a part was transferred, and renews the forecast. `first_try` is `None` if the part's first attempt failed; its duration is
     /// then ignored. Otherwise, the inner value is the time in seconds to open a new connection for the part, or `None`
     /// if it used an open one.
     pub fn complete(&mut self, ticket: &Ticket, now_s: f64, first_try: Option<Option<f64>>) {
@@ -326,7 +330,20 @@ impl Planner {
         if ticket.is_one_of_few {
             self.probe.is_back();
         }
-        let Some(connecting_s) = first_try else { return };
+        if let Some(connecting_s) = first_try {
+            self.learn(ticket, now_s, connecting_s);
+        }
+        let is_enough = self.back_bytes as f64 >= self.bytes as f64 * ENOUGH_SHARE && self.count >= COMPARED;
+        let is_due = is_enough && self.count as f64 >= self.foretold as f64 * RENEWED;
+        if let Some(plan) = self.plan.filter(|_| is_due) {
+            self.foretold = self.count;
+            self.forecast = self.foretell(&plan, now_s).or(self.forecast);
+            self.first_forecast = self.first_forecast.or(self.forecast);
+        }
+    }
+
+    /// Records how long a part took, and corrects the plan.
+    fn learn(&mut self, ticket: &Ticket, now_s: f64, connecting_s: Option<f64>) {
         let all_s = now_s - ticket.began_s;
         let in_flight = match all_s {
             _ if ticket.is_one_of_few => self.probe.few() as f64,
@@ -342,11 +359,11 @@ impl Planner {
         if self.seen.len() > KEPT {
             self.seen.drain(KEPT / 2..KEPT * 3 / 4);
         }
-        if self.forecast.is_none() && self.count == self.first_round && self.is_larger_worth_it() {
+        if self.plan.is_none() && self.count == self.first_round && self.is_larger_worth_it() {
             self.shape = self.constraints.fitting(LARGER_BYTES, 1);
             self.first_round += LARGER_BLOCKS;
         }
-        let enough = match self.forecast {
+        let enough = match self.plan {
             Some(_) if self.first.is_none() && self.is_probed() => 0,
             Some(_) => self.fitted + self.shape.concurrency.max(8),
             None if self.probe.is_none() => self.first_round,
@@ -382,11 +399,11 @@ impl Planner {
         self.shape.concurrency = self.shape.concurrency.min(self.constraints.max_concurrency);
     }
 
-    /// Returns the first forecast. For a low-latency store, the first plan is based on very few bytes. The forecast of
-    /// the first plan is therefore replaced by the forecast after 3 % of the file.
+    /// Returns the first plan, with the first forecast. For a low-latency store, the first plan is based on very few
+    /// bytes. The plan after 3 % of the file therefore replaces it.
     #[must_use]
-    pub fn first_forecast(&self) -> Option<&Forecast> {
-        self.first.as_ref().or(self.forecast.as_ref())
+    pub fn first_plan(&self) -> Option<Plan> {
+        self.first.or(self.plan).map(|plan| Plan { forecast: self.first_forecast, ..plan })
     }
 
     fn is_near(&self) -> bool {
@@ -406,10 +423,10 @@ impl Planner {
         is_first && bytes as f64 <= self.bytes as f64 * PROBED && small_s.is_some_and(|seconds| seconds <= SHORT_S)
     }
 
-    /// Returns the latest forecast.
+    /// Returns the latest plan, with the latest forecast.
     #[must_use]
-    pub fn forecast(&self) -> Option<&Forecast> {
-        self.forecast.as_ref()
+    pub fn plan(&self) -> Option<Plan> {
+        self.plan.map(|plan| Plan { forecast: self.forecast, ..plan })
     }
 
     /// Returns the number of bytes of the file that have not been handed out yet.
@@ -424,13 +441,13 @@ impl Planner {
     }
 
     fn replan(&mut self, now_s: f64) {
-        let is_moving = self.forecast.is_some();
+        let is_moving = self.plan.is_some();
         let seen = if is_moving { self.seen.clone() } else { self.seen_or_late(now_s) };
         let Some(mut fitted) = fit(&seen, self.latency_s, self.fixed_s, is_moving) else { return };
         let link = &mut fitted.link;
         // If the latest plan has just enough connections to reach the ceiling, they do not slow each other down. The
         // measurements then no longer show the ceiling, so the known one is kept.
-        let met_bytes_per_s = self.forecast.and_then(|forecast| forecast.link.ceiling_bytes_per_s);
+        let met_bytes_per_s = self.plan.and_then(|plan| plan.link.ceiling_bytes_per_s);
         if let (None, Some(met)) = (link.ceiling_bytes_per_s, met_bytes_per_s)
             && fitted.now_bytes_per_s < met * CROWDED
         {
@@ -450,7 +467,7 @@ impl Planner {
             Constraints { max_concurrency: self.constraints.max_concurrency.min(more * so_many), ..self.constraints };
         if !self.is_probed() {
             // The size of parts is limited, so that enough of them are complete after 3 % of the file, when the
-            // forecast is made.
+            // plan that counts as the first one is made.
             let most = ((self.bytes as f64 * PROBED) as u64 / FORETELLING).max(LARGER_BYTES);
             tried.limits.max_part_bytes = tried.limits.max_part_bytes.min(most.max(tried.limits.min_part_bytes));
         }
@@ -478,20 +495,10 @@ impl Planner {
         // The first correction of the plan comes early: about half as many new parts are enough as for later
         // corrections.
         self.fitted = if is_moving { self.count } else { self.count.saturating_sub(self.shape.concurrency / 2) };
-        let mut foretold = fitted.link;
-        if self.is_near() {
-            // Both ends may have reached their limit, so the forecast does not exceed the highest measured rate.
-            foretold.ceiling_bytes_per_s.get_or_insert(fitted.seen_bytes_per_s);
-        }
-        let mut expected_s = self.ahead_s(self.shape, &foretold, now_s);
-        if !is_moving && self.left == 0 && !self.under_way.is_empty() {
-            expected_s = expected_s.max(self.last_s(now_s) + self.fixed_s / 2.0);
-        }
-        let (low_s, high_s) = self.interval(&seen, &fitted, expected_s, now_s);
-        let forecast = Forecast { shape: self.shape, expected_s, low_s, high_s, link: fitted.link };
-        self.forecast = Some(forecast);
+        let plan = Plan { shape: self.shape, forecast: None, link: fitted.link };
+        self.plan = Some(plan);
         if self.is_probed() {
-            self.first.get_or_insert(forecast);
+            self.first.get_or_insert(plan);
         }
     }
 
@@ -509,48 +516,61 @@ impl Planner {
         seen
     }
 
-    /// Returns a 90 % interval for the duration of the transfer: its bounds in seconds. Bootstrap samples of the parts
-    /// `seen` show the effect of chance. The interval is then extended for effects that the measurements may not have
-    /// shown.
-    fn interval(&mut self, seen: &[Observation], fitted: &Fit, expected_s: f64, now_s: f64) -> (f64, f64) {
-        let Fit { link, now_bytes_per_s, seen_bytes_per_s, rests_on } = *fitted;
-        let is_moving = self.forecast.is_some();
-        let mut might = Vec::with_capacity(RESAMPLES);
-        for _ in 0..RESAMPLES {
-            let mut drawn: Vec<usize> = (0..seen.len()).map(|_| self.random.random_range(..seen.len())).collect();
-            drawn.sort_unstable();
-            let drawn: Vec<Observation> = drawn.into_iter().map(|index| seen[index]).collect();
-            let fitted = fit(&drawn, self.latency_s, self.fixed_s, is_moving);
-            might.extend(fitted.map(|fitted| self.ahead_s(self.shape, &fitted.link, now_s)));
-        }
-        might.sort_by(f64::total_cmp);
-        let at = |share: f64| might.get((share * might.len() as f64) as usize).copied().unwrap_or(expected_s);
-        let wider = 1.0 + SO_FEW / rests_on.max(1) as f64;
-        // In the worst case, a ceiling that was not reached is just above the highest measured rate. If the link has
-        // become slower, in the worst case it becomes slower once more by the same factor.
-        let least_bytes_per_s = match link.ceiling_bytes_per_s {
-            None => seen_bytes_per_s,
-            Some(ceiling) => ceiling * now_bytes_per_s / seen_bytes_per_s,
+    /// Predicts the duration of the transfer from the parts that were transferred last. `None` if they do not permit a
+    /// useful forecast.
+    fn foretell(&self, plan: &Plan, now_s: f64) -> Option<Forecast> {
+        let Shape { part_bytes, concurrency } = self.shape;
+        let part_bytes = match self.is_folder {
+            true => part_bytes.min(self.left / self.files_left.max(1) as u64),
+            false => part_bytes.min(self.left),
         };
-        // At a low latency, the parts in flight may be late. In the worst case, the transfer continues at the average
-        // rate so far.
-        let so_far =
-            if self.is_near() { self.back_bytes as f64 / (now_s - self.began_s).max(1e-9) } else { f64::INFINITY };
-        let least_bytes_per_s = least_bytes_per_s.min(so_far);
-        let worst = Link { ceiling_bytes_per_s: Some(least_bytes_per_s), ..link };
-        // The first part of a connection is slower than later ones, by an unknown amount.
-        let unknown = if self.seen.iter().all(|one| one.is_fresh) { 2.0 * UNKNOWN } else { UNKNOWN };
-        let unknown_s = unknown * (expected_s - now_s);
-        let low_s = expected_s - (expected_s - at(0.05)).max(0.0) * wider - unknown_s;
-        let high_s = expected_s + (at(0.95) - expected_s).max(0.0) * wider;
-        (low_s.max(now_s), high_s.max(self.ahead_s(self.shape, &worst, now_s)) + unknown_s)
+        // The parts that are complete first are fast ones, so those that are late must count too.
+        let late = (self.count < 2 * concurrency).then(|| self.seen_or_late(now_s));
+        let seen = late.as_ref().unwrap_or(&self.seen);
+        let pace = Pace::new(seen, concurrency, self.latency_s, part_bytes)?;
+        let is_only_round = self.left == 0 && self.count + self.under_way.len() <= self.most_under_way;
+        // The last of several parts that end at about the same time takes longer than their average.
+        let tail = if is_only_round { 0.0 } else { TAIL * pace.deviation * (2.0 * (concurrency as f64).ln()).sqrt() };
+        let rest_s = |(latency_s, byte_s): &(f64, f64)| {
+            let bytes_per_s = 1.0 / byte_s.max(f64::MIN_POSITIVE);
+            let link = Link { latency_s: *latency_s, bytes_per_s, ceiling_bytes_per_s: None, ..plan.link };
+            self.ahead_s(self.shape, &link, now_s) - now_s + tail * link.block_s(part_bytes, concurrency)
+        };
+        let mut rests_s: Vec<f64> = pace.guesses.iter().map(rest_s).collect();
+        // If the total rate is limited, the last parts are faster, because fewer are in flight.
+        let rest_of = |(bytes, began_s): &(u64, f64)| (*bytes as f64 - (now_s - began_s) / pace.byte_s).max(0.0);
+        let under_way_bytes: f64 = self.under_way.iter().map(rest_of).sum();
+        let commit_s = self.fixed_s / 2.0;
+        rests_s.push((self.left as f64 + under_way_bytes) / pace.bytes_per_s + commit_s);
+        let may_grow = self.is_near() && !plan.link.is_at_ends() && plan.link.ceiling_bytes_per_s.is_none();
+        if may_grow && self.left > 0 {
+            // More connections may be opened, and may help.
+            let more = self.constraints.fitting(self.shape.part_bytes, 2 * concurrency).concurrency;
+            let least_s = rests_s.iter().copied().fold(f64::INFINITY, f64::min);
+            rests_s.push(least_s * concurrency as f64 / more.max(concurrency) as f64);
+        }
+        let limited_bytes = self.bytes.saturating_sub(self.shape.part_bytes) as f64;
+        let limit_bytes_per_s = self.constraints.limit_bytes_per_s;
+        let mut least_s = limit_bytes_per_s.map_or(0.0, |limit| limited_bytes / limit as f64 - now_s);
+        if is_only_round {
+            let last_s = self.last_s(now_s);
+            let [early, late] = LAST;
+            least_s = least_s.max(early * last_s + commit_s);
+            rests_s.push(late * last_s + commit_s);
+        }
+        rests_s.iter_mut().for_each(|rest_s| *rest_s = rest_s.max(least_s));
+        pace.forecast(now_s, &rests_s)
     }
 
-    /// Predicts the time in seconds at which the last part ends, if all parts are in flight already. Assumes that the
-    /// time from now to this end is as long as the time since the first part was complete.
+    /// Predicts how long the last part of an only round still takes, in seconds. Assumes that the ends of the parts
+    /// have a logistic distribution, and knows the first and the latest of them.
     fn last_s(&self, now_s: f64) -> f64 {
-        let first_s = self.seen.iter().map(|one| one.ended_s).fold(now_s, f64::min);
-        now_s + (now_s - first_s)
+        let (back, under_way) = (self.seen.len() as f64, self.under_way.len() as f64);
+        let large_bytes = self.seen.iter().map(|one| one.bytes).max().unwrap_or(0);
+        let ends_s = self.seen.iter().filter(|one| one.bytes > large_bytes / 2).map(|one| one.ended_s);
+        let first_s = ends_s.fold(now_s, f64::min);
+        let (all, now) = ((back + under_way).ln(), (back / under_way.max(0.5)).ln());
+        (now_s - first_s) * (all - now) / (all + now).max(0.1)
     }
 
     /// Predicts the time in seconds at which the transfer ends, if each part takes as long as `link` says. Assigns the
@@ -623,8 +643,8 @@ mod tests {
     #[test]
     fn a_burst_of_refusals_counts_once() {
         let limits = Limits { min_part_bytes: 1, max_part_bytes: 1 << 40, max_parts: 10_000, max_put_bytes: 1 << 40 };
-        let constraints = Constraints { limits, memory_bytes: 1 << 30, max_concurrency: 64 };
-        let mut planner = Planner::new(1 << 40, constraints, Some(0.1), 0);
+        let constraints = Constraints { limits, memory_bytes: 1 << 30, max_concurrency: 64, limit_bytes_per_s: None };
+        let mut planner = Planner::new(1 << 40, constraints, Some(0.1));
         planner.probe = Probe::default();
         let burst = |planner: &mut Planner, now_s: f64| {
             let tickets: Vec<Ticket> = std::iter::from_fn(|| planner.next_part(now_s)).collect();
@@ -641,8 +661,8 @@ mod tests {
     #[test]
     fn a_refusal_is_forgotten_after_a_time() {
         let limits = Limits { min_part_bytes: 1, max_part_bytes: 1 << 40, max_parts: 10_000, max_put_bytes: 1 << 40 };
-        let constraints = Constraints { limits, memory_bytes: 1 << 30, max_concurrency: 8 };
-        let mut planner = Planner::for_files(1 << 40, 1 << 20, constraints, 0);
+        let constraints = Constraints { limits, memory_bytes: 1 << 30, max_concurrency: 8, limit_bytes_per_s: None };
+        let mut planner = Planner::for_files(1 << 40, 1 << 20, constraints);
         let refused = planner.next_part_of(1000, 1000, 0.0).unwrap();
         planner.complete(&refused, 0.5, None);
         planner.slow_down(&refused);

@@ -12,6 +12,8 @@ mod counts;
 #[cfg(feature = "stores")]
 mod credentials;
 #[cfg(feature = "stores")]
+mod history;
+#[cfg(feature = "stores")]
 mod http;
 #[cfg(feature = "stores")]
 mod killed;

@@ -132,7 +132,7 @@ fn metrics() -> Vec<Metric> {
             Unit::One,
             Better::Higher,
         ),
-        Metric::time("expected", "time that the model predicted when it first chose"),
+        Metric::time("expected", "first time that the model predicted, after its choice"),
         Metric::new("off", "error of `expected`, as a share of `time`", Unit::One, Better::Lower),
         Metric::share("probed", "share of the file that was sent before the model first chose", Better::Lower),
     ];

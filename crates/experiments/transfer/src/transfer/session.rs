@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, TargetError, Trial};
 use ascertain_experiments_networks::links::{failed, wait, watched};
 use ascertain_sys::interrupt::Stop;
-use ascertain_transfer::{Attempt, Error, Forecast, Location, PartBody, PutOptions, Settings, TransferManager, crc64};
+use ascertain_transfer::{Attempt, Error, Location, PartBody, Plan, PutOptions, Settings, TransferManager, crc64};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 
@@ -49,9 +49,9 @@ enum Method {
 struct Measurement {
     elapsed: Duration,
     requests: u64,
-    /// The model's first forecast, and the number of bytes that were sent before it was made. `None` for the variants
-    /// without the model.
-    forecast: Option<(Forecast, u64)>,
+    /// The model's first plan with its first forecast, and the number of bytes that were sent before the plan was made.
+    /// `None` for the variants without the model.
+    plan: Option<(Plan, u64)>,
 }
 
 pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
@@ -95,13 +95,13 @@ impl TransferSession {
         self.runtime.block_on(async {
             let began = Instant::now();
             let put = async {
-                let (requests, forecast) = target.put(to, &self.stop, self.seed).await?;
+                let (requests, plan) = target.put(to, &self.stop, self.seed).await?;
                 let elapsed = began.elapsed();
                 match target.store.serving.is_some() {
                     true => target.check_served()?,
                     false => target.check_elsewhere(&after, reads_back, &self.stop).await?,
                 }
-                Ok(Measurement { elapsed, requests, forecast })
+                Ok(Measurement { elapsed, requests, plan })
             };
             let measured = put.await;
             let (store, name) = (&after.store, &after.name);
@@ -119,7 +119,7 @@ impl TransferSession {
 }
 
 impl ArmTarget {
-    async fn put(&self, to: Location, stop: &Stop, seed: u64) -> Result<(u64, Option<(Forecast, u64)>), TargetError> {
+    async fn put(&self, to: Location, stop: &Stop, seed: u64) -> Result<(u64, Option<(Plan, u64)>), TargetError> {
         match self.method {
             Method::OneStream => {
                 let body = self.source.block(0, self.source.bytes).map_err(failed)?;
@@ -138,7 +138,7 @@ impl ArmTarget {
                 let settings = Settings { seed, ..Settings::default() };
                 let manager = TransferManager::new(settings, stop.clone(), Box::new(()));
                 let result = manager.put_file(&self.source.path(), &to).await.map_err(transfer_error)?;
-                Ok((result.parts, result.forecast.map(|forecast| (forecast, result.probed_bytes))))
+                Ok((result.parts, result.plan.map(|plan| (plan, result.probed_bytes))))
             }
         }
     }
@@ -196,19 +196,21 @@ impl Session for TransferSession {
         let target = &self.targets[arm];
         wait(target.store.refill, &self.stop)?;
         watched(target.store.link.as_deref(), LATE, out, |out| {
-            let Measurement { elapsed, requests, forecast } = self.transfer(target, false)?;
+            let Measurement { elapsed, requests, plan } = self.transfer(target, false)?;
             let (bytes, seconds) = (target.source.bytes as f64, elapsed.as_secs_f64());
             out.push(TIME, seconds * 1e9);
             out.push(BYTES, bytes);
             out.push(RATE, bytes / seconds);
             out.push(REQUESTS, requests as f64);
-            if let Some((forecast, probed_bytes)) = forecast {
-                out.push(BLOCK, forecast.shape.part_bytes as f64 * target.scale);
-                let blocks = target.source.bytes.div_ceil(forecast.shape.part_bytes);
-                out.push(CONNECTIONS, blocks.min(forecast.shape.concurrency as u64) as f64);
-                out.push(EXPECTED, forecast.expected_s * 1e9);
-                out.push(OFF, (forecast.expected_s / seconds - 1.0).abs());
+            if let Some((plan, probed_bytes)) = plan {
+                out.push(BLOCK, plan.shape.part_bytes as f64 * target.scale);
+                let blocks = target.source.bytes.div_ceil(plan.shape.part_bytes);
+                out.push(CONNECTIONS, blocks.min(plan.shape.concurrency as u64) as f64);
                 out.push(PROBED, probed_bytes as f64 / bytes);
+                if let Some(forecast) = plan.forecast {
+                    out.push(EXPECTED, forecast.expected_s * 1e9);
+                    out.push(OFF, (forecast.expected_s / seconds - 1.0).abs());
+                }
             }
             Ok(())
         })

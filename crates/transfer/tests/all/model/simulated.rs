@@ -1,9 +1,14 @@
 //! Simulated links on a virtual clock. Their connections share a ceiling, and have slow start and losses.
 
-use rand::{RngExt, SeedableRng};
+use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use ascertain_transfer::model::{Shape, Ticket};
+
+/// Returns a random value with a mean of 0 and a standard deviation of 1: the sum of twelve uniformly distributed values.
+pub fn normal(random: &mut impl Rng) -> f64 {
+    (0..12).map(|_| random.random_range(-0.5..0.5)).sum()
+}
 
 const SEGMENT_BYTES: f64 = 1460.0;
 const FIRST_WINDOW_BYTES: f64 = 10.0 * SEGMENT_BYTES;
@@ -29,6 +34,9 @@ pub struct Link {
     pub serves_s: f64,
     /// Standard deviation of the connections' rates, as a share of `bytes_per_s`.
     pub apart: f64,
+    /// If set, all rates change at random: the time in seconds between two changes, and the standard deviation of the
+    /// logarithm of the factor.
+    pub varies: Option<(f64, f64)>,
     /// Index of a part that is delayed by something outside of the link, and its delay in seconds.
     pub held_up: Option<(usize, f64)>,
 }
@@ -66,6 +74,9 @@ pub struct World {
     free_s: f64,
     begun: usize,
     completed: usize,
+    /// The factor by which all rates differ at the moment, and the time when it changes.
+    factor: f64,
+    changes_s: f64,
     random: Xoshiro256PlusPlus,
 }
 
@@ -85,6 +96,8 @@ impl World {
             free_s: 0.0,
             begun: 0,
             completed: 0,
+            factor: 1.0,
+            changes_s: 0.0,
             random,
         }
     }
@@ -117,9 +130,7 @@ impl World {
             let window_bytes = FIRST_WINDOW_BYTES;
             let mut bytes_per_s = self.link.bytes_per_s;
             if self.link.apart > 0.0 {
-                // The sum of twelve uniformly distributed values has a standard deviation of 1.
-                let deviation = (0..12).map(|_| self.random.random_range(-0.5..0.5)).sum::<f64>();
-                bytes_per_s *= 1.0 + self.link.apart * deviation;
+                bytes_per_s *= 1.0 + self.link.apart * normal(&mut self.random);
             }
             self.connections.push(Connection { window_bytes, bytes_per_s, is_new: true, ..Connection::default() });
             self.connections.len() - 1
@@ -149,7 +160,7 @@ impl World {
         for (index, connection) in self.connections.iter().enumerate() {
             if connection.block.as_ref().is_some_and(|under| under.flows_s <= self.now_s && under.left_bytes > 0.0) {
                 let window = connection.window_bytes / self.link.round_trip_s;
-                wanted.push((index, window.min(connection.bytes_per_s)));
+                wanted.push((index, window.min(connection.bytes_per_s * self.factor)));
             }
         }
         wanted.sort_by(|one, other| one.1.total_cmp(&other.1));
@@ -164,8 +175,12 @@ impl World {
 
     /// Advances the clock to the next event.
     fn step(&mut self, source: &mut dyn Source) {
+        if let Some((seconds, deviation)) = self.link.varies.filter(|_| self.now_s >= self.changes_s) {
+            self.factor = (deviation * normal(&mut self.random)).exp();
+            self.changes_s = self.now_s + seconds;
+        }
         let has_burst = self.burst_bytes > 1.0;
-        let sum = self.link.sum_bytes_per_s * if has_burst { 100.0 } else { 1.0 };
+        let sum = self.link.sum_bytes_per_s * self.factor * if has_burst { 100.0 } else { 1.0 };
         let rates = self.rates(sum);
         let mut next_s = f64::INFINITY;
         for (connection, rate) in self.connections.iter().zip(&rates) {
@@ -178,6 +193,9 @@ impl World {
                 let ticks_s = if self.is_steady(connection) { f64::INFINITY } else { under.tick_s };
                 ticks_s.min(self.now_s + under.left_bytes / rate)
             });
+        }
+        if self.link.varies.is_some() {
+            next_s = next_s.min(self.changes_s);
         }
         let flowing: f64 = rates.iter().sum();
         if has_burst && flowing > self.link.sum_bytes_per_s {
