@@ -245,10 +245,8 @@ impl ObjectDownload<'_> {
         (self.result.elapsed_s, self.result.requests) =
             (self.began.elapsed().as_secs_f64(), RequestSummary::new(stats));
         if manager.settings.verify {
-            let request = request!(
-                attempt = manager.gate,
-                self.copy(&mut io::sink(), Path::new("nothing"), &mut attempt)
-            );
+            let request =
+                request!(attempt = manager.gate, self.copy(&mut io::sink(), Path::new("nothing"), &mut attempt));
             let copying = manager.gate.retry.run(UNLIMITED_BYTES, Kind::Transient(None), request);
             let ((again, crc64_again), _) = manager.or_stopped(manager.gently(self.from, copying)).await??;
             if (again.bytes, crc64_again) != (meta.bytes, crc64) {

@@ -364,10 +364,8 @@ impl<'a> ObjectUpload<'a> {
         let (to, retry) = (self.to, &self.gate.retry);
         let (options, tokens) = (self.manager.put_options(&to.name, self.modified), parts.tokens());
         let content = Content { bytes: parts.done_bytes(), crc64: parts.crc64() };
-        let request = request!(
-            attempt = self.gate,
-            to.store.commit(upload, &tokens, content.crc64, &options, &mut attempt)
-        );
+        let request =
+            request!(attempt = self.gate, to.store.commit(upload, &tokens, content.crc64, &options, &mut attempt));
         let commit = || retry.run(content.bytes / ASSEMBLY_SPEED, Kind::Unanswered, &request);
         self.commit_with_recovery(content, was_sent, &mut Vec::new(), commit).await
     }

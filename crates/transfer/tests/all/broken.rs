@@ -10,8 +10,8 @@ use crate::common::web::{Web, answer};
 use crate::common::{address, bytes, one_of_each, options_for, run, start};
 use ascertain_netlab::store::{Dialect, Fault, Kind as RequestKind, Misdeed, RunningStore, Store as Served};
 use ascertain_transfer::{
-    Environment, Error, Failure, Kind, Location, Options, Settings, Stop, TransferManager, TransferResult, TransferStatus,
-    open,
+    Environment, Error, Failure, Kind, Location, Options, Settings, Stop, TransferManager, TransferResult,
+    TransferStatus, open,
 };
 
 const NAME: &str = "a b/ü";
@@ -395,8 +395,7 @@ fn a_store_that_ignores_the_condition_replaces_nothing() {
     for required in ["when_supported", "when_required"] {
         let web = Web::start(|_, _| answer("200 OK", "ETag: \"1\"\r\n", b""));
         let environment = [("AWS_REQUEST_CHECKSUM_CALCULATION", required)].into_iter().collect();
-        let options =
-            Options { environment, endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
+        let options = Options { environment, endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
         let place = open("s3://bucket/name", &options).unwrap();
         let kept = manager(Settings { no_clobber: true, ..settings() });
         let result = run(kept.put_file(&source, &place)).unwrap();
