@@ -46,10 +46,11 @@ fn a_late_part_is_sent_twice_only_if_its_token_stays_the_same() {
     for has_stable_tokens in [true, false] {
         let small = ascertain_transfer::Limits { max_part_bytes: 50_000, ..ANY };
         let store = Memory { has_stable_tokens, path: Some(link), ..Memory::new(small) };
-        store.script(|call, times| (call == Call::Part(55) && times == 0).then_some(Fault::Hangs));
+        store.script(|call, times| (call == Call::Part(59) && times == 0).then_some(Fault::Hangs));
         let took = simulate(async {
             let began = tokio::time::Instant::now();
-            manager(settings()).put_file(&path, &store.place("a")).await.unwrap();
+            let few = Settings { max_concurrency: 4, ..settings() };
+            manager(few).put_file(&path, &store.place("a")).await.unwrap();
             began.elapsed()
         });
         assert_eq!(store.bytes("a").unwrap(), content);
