@@ -212,7 +212,8 @@ impl RangeWriter {
     }
 }
 
-/// Reads a range of a file, and returns a writer with its checksums. Needs no more memory than [`STEP_BYTES`].
+/// Reads a range of a file, and returns a writer with the checksums of the bytes. Needs no more memory than
+/// [`STEP_BYTES`].
 pub(crate) fn read_sums(file: &File, range: Range<u64>, needs_crc32c: bool) -> io::Result<RangeWriter> {
     let mut sums = RangeWriter::nowhere(range.clone()).with_crc32c(needs_crc32c);
     let mut step = vec![0; STEP_BYTES.min(length(&range))];

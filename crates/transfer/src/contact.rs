@@ -1,4 +1,4 @@
-//! The times of requests that retries depend on: the latest contact with a server, and the start of each attempt.
+//! The times that decide about retries: the latest contact with a server, and the start of each attempt.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,8 +42,8 @@ impl Contact {
     }
 }
 
-/// The start of an attempt to send a request. It is `None` while the attempt waits for a connection. This wait depends
-/// on other requests, so it does not count towards the time limit of the attempt.
+/// The start of an attempt to send a request. It is `None` while the attempt waits for a connection. The time limit of
+/// the attempt does not include this wait, because the wait depends on other requests.
 #[derive(Debug)]
 pub(crate) struct AttemptClock(Mutex<Option<Instant>>);
 
@@ -62,13 +62,14 @@ impl AttemptClock {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Returns the time since the start of the attempt; zero if it waits or has ended.
+    /// Returns the time since the start of the attempt; zero if the attempt has ended or waits for a connection.
     pub fn elapsed(&self) -> Duration {
         let start = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         start.map_or(Duration::ZERO, |start| start.elapsed())
     }
 
-    /// Waits for `work`, which is the attempt. Returns `None` if the attempt takes longer than `limit`.
+    /// Runs the attempt `work`. Returns `None` if the attempt takes longer than `limit`, not counting the wait for a
+    /// connection.
     pub async fn limit<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         loop {

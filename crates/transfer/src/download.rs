@@ -97,7 +97,7 @@ impl TransferManager {
         let name = path.file_name().unwrap_or_default().to_os_string();
         let (target, is_listed) = (TargetPath { folder, name, path }, download.is_listed);
         match download.write_file(&target).await {
-            // The object was replaced after it was listed, which may be long ago.
+            // The object was replaced after it was listed. The list may be old by now.
             Err(Error::Store(Failure { kind: Kind::Changed, .. })) if is_listed => {
                 ObjectDownload::new(self, from, &target.path).await?.write_file(&target).await
             }
@@ -156,8 +156,9 @@ impl TransferManager {
     }
 
     /// Returns whether a list describes an object well enough to download it. If not, the store must be asked for the
-    /// object's checksum, which decides whether the file at `path` has the same content. No request fetches the bytes of
-    /// an empty object, so the store must be asked for the time of its original file.
+    /// object's checksum, which decides whether the file at `path` has the same content. The answer to a download also
+    /// contains the modification time of the original file. An empty object is not downloaded, so the store must be
+    /// asked for this time.
     fn is_listed_enough(&self, listed: &ObjectMeta, path: &Path) -> bool {
         if self.settings.preserve && listed.bytes == 0 {
             return false;
@@ -252,15 +253,15 @@ impl<'a> ObjectDownload<'a> {
         Ok(self.result)
     }
 
-    /// Records the complete file in the journal of the command. `draft` is the file if it has no name yet.
+    /// Records the complete file in the journal of the command. `draft` is the file if it still has its temporary name.
     fn record(&self, draft: Option<&Draft>) {
         let (manager, name) = (self.manager, &self.from.name);
         let (attributes, modified) = (manager.attributes_fingerprint(name), manager.settings.file_time(&self.meta));
         manager.folder_journal.record_download(name, &self.result, attributes, modified, draft);
     }
 
-    /// Returns the error of giving the file its name. If another process has created a file of this name, and
-    /// [`Settings::no_clobber`] is set, the download was skipped instead.
+    /// Checks the result of giving the file its name. If another process has created a file with this name, and
+    /// [`Settings::no_clobber`] is set, marks the download as skipped instead of returning the error.
     fn check_published(&mut self, published: Result<()>) -> Result<()> {
         match published {
             Err(Error::File { source, .. })
@@ -274,8 +275,8 @@ impl<'a> ObjectDownload<'a> {
     }
 
     /// Returns the file that an earlier attempt has fetched completely, but that still has its temporary name. Returns
-    /// `None` if there is no such file. Also returns `None` if the file is incomplete, because the machine lost power.
-    /// Removes a file that can't be used.
+    /// `None` if there is no such file. Also returns `None` if a loss of power has left the file incomplete. Removes a
+    /// file that can't be used.
     async fn reopen_fetched(&mut self, target: &TargetPath) -> Result<Option<Draft>> {
         let (manager, bytes) = (self.manager, self.meta.bytes);
         let temporary = manager.folder_journal.temporary(&self.meta.name);
@@ -283,7 +284,7 @@ impl<'a> ObjectDownload<'a> {
         let (Some(draft), Some(fetched)) = (reopened, manager.folder_journal.fetched(&self.meta)) else {
             return Ok(None);
         };
-        // The bytes do not come over the network, so the rate limit does not apply.
+        // The bytes are read from the disk, so the rate limit does not apply.
         let _memory = manager.or_stopped(manager.gate.allocate(bytes)).await??;
         let is_long = draft.file().metadata().is_ok_and(|there| there.len() != bytes);
         let read = manager.gate.buffers.read(draft.file(), 0, bytes);
@@ -310,7 +311,7 @@ impl<'a> ObjectDownload<'a> {
                     let (draft, difference) = self.fetch_once(target, permission.as_ref(), &mut requests).await?;
                     if let Some(difference) = difference {
                         let bytes = if self.result.crc64 == first { "the same bytes" } else { "different bytes" };
-                        let message = format!("{}: {difference}; it arrived twice, with {bytes}", self.from.address);
+                        let message = format!("{}: {difference}; the object arrived twice, with {bytes}", self.from.address);
                         return Err(Error::Corrupted(message));
                     }
                     self.result.repaired.push(RepairedRange { offset: 0, bytes });
@@ -468,7 +469,7 @@ impl<'a> ObjectDownload<'a> {
         let published = publish(draft, path, &self.meta, &manager.settings);
         self.check_published(published)?;
         if !self.result.is_transferred() {
-            // Another file has the name now, so the download is of no use. Dropping the draft removes the file.
+            // Another file has the name now, so the download is useless. Dropping the reopened draft removes its file.
             drop(target.reopen_temporary(&Temporary { name, device, inode }));
         }
         journal.remove()
@@ -496,7 +497,7 @@ impl<'a> ObjectDownload<'a> {
         let expected = ExpectedSums::stored(&self.meta);
         if let Some(difference) = expected.difference(parts.crc64(), parts.crc32c(), stored, came) {
             let message = format!("{}: {difference}", from.address);
-            // Bytes that are in a stream can't be taken back.
+            // Bytes that were written to a stream can't be replaced.
             let Some(target) = &target else { return Err(Error::Corrupted(message)) };
             let repair = self.repair(target, scheduler, expected).await?;
             if !repair.is_right {
@@ -511,7 +512,7 @@ impl<'a> ObjectDownload<'a> {
         let expected = manager.read_again(from, &self.meta, self.result.bytes, DOWNLOAD_WORDS).await?;
         if let Some(difference) = expected.difference(scheduler.parts.crc64(), None, again, came) {
             let repair = self.repair(&target, scheduler, expected).await?;
-            // If the ranges arrive a third time as they arrived first, the second download was damaged.
+            // If the third download of the ranges has the same bytes as the first one, the second one was damaged.
             if !repair.is_right && !repair.replaced.is_empty() {
                 return Err(Error::Corrupted(format!("{}: {difference}; {}", from.address, repair.finding())));
             }

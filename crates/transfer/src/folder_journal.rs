@@ -68,10 +68,11 @@ pub(crate) struct CompleteFile {
     verified: bool,
     /// The version of the source: that of a local file, or the ETag of an object.
     source: String,
-    /// The ETag of the object that was stored. `None` for a download, whose file has the size of the object.
+    /// The ETag of the object that an upload has stored. `None` for a download.
     #[serde(skip_serializing_if = "Option::is_none")]
     destination: Option<String>,
-    /// The modification time of the file of a download. `None` in an older journal, if it is that of the object.
+    /// The modification time of a downloaded file. `None` in the journal of an older version, in which the file has the
+    /// time of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     modified: Option<String>,
     /// The fingerprint of the attributes that the object or the file got. `None` in an older journal.
@@ -80,7 +81,7 @@ pub(crate) struct CompleteFile {
     /// The file of a download that was recorded before it got its name. `None` if it already had its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temporary: Option<Temporary>,
-    /// The tag of the file that has the name until the download gets it; `None` if there is no such file.
+    /// The tag ([`file_tag`]) of the earlier file that the download replaces; `None` if there is no such file.
     #[serde(skip_serializing_if = "Option::is_none")]
     replaced: Option<String>,
 }
@@ -142,7 +143,7 @@ pub(crate) struct FolderJournal {
     unwritten: Mutex<Option<FolderHeader>>,
     direction: Direction,
     earlier: FolderContents,
-    /// `true` if the earlier attempt is not resumed. Only its temporary files matter then, because they are removed.
+    /// `true` if the earlier attempt is not resumed. Its records are then only used to remove its temporary files.
     is_discarded: bool,
     /// The reason why the earlier attempt can't be resumed: the journal is damaged.
     pub restart_reason: Option<String>,
@@ -202,8 +203,8 @@ impl FolderJournal {
     /// the file would get now.
     ///
     /// # Errors
-    /// Returns [`Error::CantResume`] if the journal names the file, but one of the sides has changed since, or got other
-    /// attributes.
+    /// Returns [`Error::CantResume`] if the journal names the file, but one of the sides has changed since, or the
+    /// attributes were different.
     pub fn earlier_result(
         &self,
         file: &PlannedFile,
@@ -229,8 +230,8 @@ impl FolderJournal {
             Direction::Put => object.bytes == complete.bytes && object.etag == complete.destination,
             Direction::Get => match fs::symlink_metadata(&file.path) {
                 Err(_) => return Ok(None),
-                // The process was killed before it gave the file its name. Another file has the name. The temporary file
-                // may be gone.
+                // The process was killed before it gave the download its name. An earlier file may have this name, and
+                // the temporary file may be gone.
                 Ok(there) if complete.has_no_name(&file.path) || complete.replaced == Some(file_tag(&there)) => {
                     return Ok(None);
                 }
@@ -249,7 +250,7 @@ impl FolderJournal {
             return changed(target);
         }
         if complete.attributes.is_some_and(|then| then != attributes) {
-            return Err(Error::CantResume(format!("{target} was to get other metadata in an earlier attempt")));
+            return Err(Error::CantResume(format!("an earlier attempt had other metadata for {target}")));
         }
         if verify && !complete.verified {
             return Ok(None);
@@ -272,8 +273,8 @@ impl FolderJournal {
         self.earlier(&object.name).filter(|complete| Some(&complete.source) == object.etag.as_ref())
     }
 
-    /// Returns the temporary file of a download that an earlier attempt has recorded, whether this attempt is resumed or
-    /// not.
+    /// Returns the temporary file of a download that an earlier attempt has recorded, even if that attempt is not
+    /// resumed.
     pub fn temporary(&self, object: &str) -> Option<&Temporary> {
         self.earlier.complete.get(object)?.temporary.as_ref()
     }
@@ -349,13 +350,13 @@ impl Drop for FolderJournal {
     }
 }
 
-/// Returns a text that is the same for the same file, while its contents are unchanged.
+/// Returns a text that stays the same until the file is modified or replaced.
 fn file_tag(there: &Metadata) -> String {
     let files::Identity { device, inode } = files::Identity::from_metadata(there);
     format!("{device}-{inode}-{:?}", there.modified().ok())
 }
 
-/// Returns a text that differs if two times differ.
+/// Converts a time to a text. Different times have different texts.
 fn time_tag(time: SystemTime) -> String {
     format!("{time:?}")
 }

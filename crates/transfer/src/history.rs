@@ -29,16 +29,16 @@ const MAX_COMMANDS: usize = 32;
 const MAX_BYTES: u64 = 64 << 10;
 /// Smallest number of earlier commands on which a forecast is based.
 const MIN_COMMANDS: usize = 3;
-/// Smallest size in bytes of a command that is recorded, and smallest number of files. One of the two is enough.
+/// Smallest number of bytes or files of a command that is recorded. A command needs to reach only one of the two.
 const MIN_BYTES: u64 = 1_000_000;
 const MIN_FILES: u64 = 100;
 /// Smallest standard deviation of the logarithm of a duration.
 const LEAST_SPREAD: f64 = 0.1;
-/// Growth of this standard deviation if a command is larger or smaller than all earlier ones: for each unit of the
-/// logarithm of the ratio.
+/// Standard deviation that is added if no earlier command has a similar size. It is multiplied by the natural logarithm
+/// of the ratio of the sizes.
 const UNLIKE: f64 = 0.2;
 
-/// The record of a command that was successful.
+/// The record of a successful command.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct CommandRecord {
     /// Number of transferred bytes.
@@ -69,8 +69,8 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Opens the history of a store, in the folder of the settings. Returns `None` if there is no such folder, or if the
-    /// files are on this machine. Also returns `None` if the settings make commands slower than usual.
+    /// Opens the history of a store, in the folder of the settings. Returns `None` if there is no such folder, or if
+    /// the store is a folder on this machine. Also returns `None` if the settings make commands slower than usual.
     pub fn open(settings: &Settings, direction: Direction, location: &Location) -> Option<Self> {
         let is_usual = settings.limit_bytes_per_s.is_none() && settings.gentle.is_none() && !settings.verify;
         let folder = settings.journals.as_deref().filter(|_| is_usual && !settings.dry_run)?;
@@ -115,11 +115,11 @@ impl History {
         draft.publish(Lasting::WhileRunning).ok().map(drop)
     }
 
-    /// Predicts the duration of a command for `files` files with `bytes` bytes. `None` if there are too few earlier
-    /// commands with the same number of connections.
+    /// Predicts the duration of a command for `files` files with `bytes` bytes. Returns `None` if there are too few
+    /// earlier commands with the same number of connections.
     ///
-    /// The expected duration consists of a time for each byte and a time for each file. The spread of the earlier
-    /// commands around such times gives the interval.
+    /// The expected duration is the sum of a time for each byte and a time for each file. The interval comes from the
+    /// differences between the actual and the expected durations of earlier commands.
     pub fn forecast(&self, bytes: u64, files: u64) -> Option<Forecast> {
         let alike: Vec<_> = self.commands.iter().filter(|one| one.connections == self.connections).collect();
         if alike.len() < MIN_COMMANDS {
@@ -137,7 +137,8 @@ impl History {
         let unlike = alike.iter().map(|one| apart(one.bytes, bytes).max(apart(one.files, files)));
         let unlike = UNLIKE * unlike.min_by(f64::total_cmp)?;
         let spread = (variance * (1.0 + 1.0 / count) + LEAST_SPREAD.powi(2) + unlike.powi(2)).sqrt();
-        // The upper tenth of Student's distribution, approximately. One of the commands is used up by each of the times.
+        // Approximates the 90 % quantile of Student's t-distribution. The two estimated times reduce the degrees of
+        // freedom by two.
         let free = (count - 2.0).max(1.0);
         let wider = ((1.28 + 0.9 / free + 0.9 / free.powi(2)) * spread).exp();
         let expected_s = predicted_s(bytes, files) * mean.exp();
@@ -147,8 +148,8 @@ impl History {
     }
 }
 
-/// Returns the time of a byte and of a file in seconds, both at least 0, with the smallest squares of relative errors.
-/// `rates` are the bytes and files per second of the commands.
+/// Returns the time for a byte and the time for a file, in seconds. Both are at least 0, and minimize the sum of the
+/// squared relative errors. `rates` are the bytes and files per second of the commands.
 fn times(rates: impl Iterator<Item = (f64, f64)> + Clone) -> (f64, f64) {
     let sum = |of: fn((f64, f64)) -> f64| rates.clone().map(of).sum::<f64>();
     let (bytes, files) = (sum(|(bytes, _)| bytes), sum(|(_, files)| files));
@@ -169,7 +170,7 @@ fn times(rates: impl Iterator<Item = (f64, f64)> + Clone) -> (f64, f64) {
     (bytes / squared_bytes.max(f64::MIN_POSITIVE), 0.0)
 }
 
-/// Reads the commands of a history. Returns none if the file is missing, or was not written for this store.
+/// Reads the commands of a history. Returns an empty list if the file is missing, or was not written for this store.
 fn read(path: &Path, store: &str) -> Vec<CommandRecord> {
     let text = files::read_regular(path, MAX_BYTES).unwrap_or_default();
     let contents = serde_json::from_slice::<Contents>(&text).ok();

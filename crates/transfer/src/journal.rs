@@ -393,9 +393,9 @@ pub(crate) fn parse(text: &[u8]) -> (JournalContents, usize, Option<String>) {
     (contents, whole_bytes, invalid.map(|(number, line)| describe_damage(number, line, VERSION)))
 }
 
-/// Calls `accept` with each line. `accept` returns `false` for an invalid line. Ends before the first invalid line, and
-/// before a last line that is incomplete. Returns the length of the valid lines in bytes. Also returns the number and
-/// the text of the invalid line, if any.
+/// Calls `accept` with each line. `accept` returns `false` for an invalid line. Stops before the first invalid line,
+/// and before an incomplete last line. Returns the length of the valid lines in bytes. Also returns the number and the
+/// text of the invalid line, if any.
 pub(crate) fn split_lines(text: &[u8], mut accept: impl FnMut(&[u8]) -> bool) -> (usize, Option<(usize, &[u8])>) {
     let mut whole_bytes = 0;
     for (index, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {

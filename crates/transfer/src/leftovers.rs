@@ -184,7 +184,7 @@ pub fn abort_all(transfers: Vec<InterruptedTransfer>, options: &Options) -> Resu
         (transfer, aborted)
     });
     let aborted = aborted.collect();
-    // A program that prints credentials may still run. The runtime does not wait for its output.
+    // A program that prints credentials may still run. Its output is not needed any more.
     runtime.shutdown_background();
     Ok(aborted)
 }
@@ -390,7 +390,7 @@ mod tests {
         assert!(found.is_empty() && unread[0].0 == root.join("none"), "{unread:?}");
     }
 
-    /// The download of a folder's file may be complete, and wait for its name.
+    /// A downloaded file of a folder may be complete, and still have its temporary name.
     #[test]
     fn a_file_that_the_journal_of_a_folder_records_is_kept() {
         let folder = tempfile::tempdir().unwrap();

@@ -66,8 +66,8 @@ impl TransferManager {
         Ok(listed.map(|meta| ListedObject { address: from.named(&meta.name).address, meta }).collect())
     }
 
-    /// Describes an object. Returns `None` if it does not exist, or if the credentials do not permit reading it. Without
-    /// the right to list, S3 answers in this way even if there is no such object.
+    /// Describes an object. Returns `None` if it does not exist, or if the credentials do not permit reading it.
+    /// Without the permission to list, S3 refuses access even if the object does not exist.
     async fn head_if_permitted(&self, from: &Location) -> Result<Option<ObjectMeta>> {
         match self.head_strict(from).await {
             Err(Error::Store(Failure { kind: Kind::Denied, concerns_whole_store: false, .. })) => Ok(None),

@@ -156,8 +156,8 @@ const ABORT_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum duration of a part in seconds under a bandwidth limit. It does not apply to a store that accepts only larger
 /// parts.
 const LIMITED_PART_S: f64 = 0.25;
-/// Maximum number of parts in flight under a bandwidth limit. If fewer connections are permitted, one of them is left
-/// free. A limited part may occupy its connection for long, and requests without a part would have to wait.
+/// Maximum number of parts in flight under a bandwidth limit. If the command has at least two connections, one of them
+/// is left free for requests without a part. A limited part may occupy its connection for long.
 const LIMITED_CONCURRENCY: usize = 4;
 /// Interval between two checks whether a stop was requested.
 const STOP_CHECK: Duration = Duration::from_millis(20);
@@ -321,8 +321,8 @@ impl TransferManager {
         PutOptions { attributes, no_clobber: self.settings.no_clobber }
     }
 
-    /// Returns a number that differs if a command with other settings gives the object, or its file, other attributes.
-    /// It includes whether the modification time is kept, but not the time.
+    /// Returns a fingerprint of the attributes that the settings give to an object or its file. The fingerprint depends
+    /// on whether the modification time is kept, but not on the time itself.
     pub(crate) fn attributes_fingerprint(&self, object: &str) -> u64 {
         self.put_options(object, Some(SystemTime::UNIX_EPOCH)).attributes.fingerprint()
     }

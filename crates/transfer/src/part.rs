@@ -18,17 +18,17 @@ use crate::retry::{RetryPolicy, request};
 use crate::source::Source;
 use crate::store::{Attempt, Kind, ObjectMeta, PartBody, Store, Upload};
 
-/// The outcome of transferring a part: its receipt, the statistics of its request, and its bytes. The bytes are missing or
-/// empty if they are not in memory.
+/// The outcome of transferring a part: its receipt, the statistics of its request, and its bytes. The bytes are missing
+/// or empty if they were not kept in memory.
 pub(crate) type PartOutput = (PartReceipt, RequestStats, Option<HeldPart>);
 
 /// Transfers the parts of one file.
 pub(crate) trait PartWork: Send {
-    /// Returns a future that transfers the part. `is_second` is `true` if it is sent because another request for the same
-    /// part is late. The two requests must not disturb each other.
+    /// Returns a future that transfers the part. `is_second` is `true` for a second request, which is sent because the
+    /// first request for the part is late. The two requests must not disturb each other.
     fn start(&self, part: Part, is_second: bool) -> BoxFuture<'static, Result<PartOutput>>;
 
-    /// Returns whether a part may be transferred twice at the same time.
+    /// Returns a function that decides whether a part may be transferred twice at the same time.
     fn may_repeat(&self) -> Box<dyn Fn() -> bool + Send + Sync> {
         Box::new(|| true)
     }
@@ -38,7 +38,7 @@ pub(crate) trait PartWork: Send {
         Ok(())
     }
 
-    /// Returns whether the rest of the parts need not be transferred.
+    /// Returns `true` if the remaining parts need not be transferred.
     fn is_complete(&self) -> bool {
         false
     }
@@ -90,7 +90,7 @@ impl PartGate {
         permit
     }
 
-    /// Waits until there is memory for `bytes` bytes, which is free again when the returned permit is dropped.
+    /// Waits until there is memory for `bytes` bytes. Dropping the returned permit frees the memory.
     pub async fn allocate(&self, bytes: u64) -> Result<OwnedSemaphorePermit> {
         let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).clamp(1, self.units);
         let permit = Arc::clone(&self.memory).acquire_many_owned(units).await;
@@ -186,8 +186,8 @@ impl<'a> Fetcher<'a> {
 impl PartWork for Fetcher<'_> {
     fn start(&self, part: Part, is_second: bool) -> BoxFuture<'static, Result<PartOutput>> {
         let (store, meta, gate) = (Arc::clone(&self.store), Arc::clone(&self.meta), self.gate.clone());
-        // Only the first request writes to the file while its bytes arrive. The bytes of a second one are written after
-        // the first one was dropped, so the file has the bytes of one request.
+        // Only the first request writes to the file while its bytes arrive. The bytes of a second request are written
+        // after the first request was dropped. So the file never mixes the bytes of both.
         let is_held = is_second || matches!(self.sink, Sink::InOrder { .. } | Sink::Memory);
         let target = if let Sink::File(target) = &self.sink { Some(Arc::clone(target)) } else { None };
         Box::pin(async move {

@@ -280,8 +280,8 @@ impl fmt::Debug for Pattern {
 }
 
 /// Splits the name of an object that contains special characters into a folder, which is empty or ends with a slash,
-/// and a pattern for the rest of the name. A backslash is a special character too, because the pattern matches a name
-/// without it. Returns `None` if the name has no special characters.
+/// and a pattern for the rest of the name. A backslash is a special character too, because it is not part of the names
+/// that the pattern matches. Returns `None` if the name has no special characters.
 pub(crate) fn split_name(name: &str) -> Result<Option<(String, Pattern)>, Error> {
     let (mut folder, mut part, mut part_start, mut characters) = (String::new(), String::new(), 0, name.char_indices());
     while let Some((at, character)) = characters.next() {

@@ -36,7 +36,7 @@ pub(crate) enum Listing {
     Unknown,
     /// The store has no such object.
     Missing,
-    /// The store has this object. If a list describes it, the checksums are missing.
+    /// The store has this object. A description from a list has no checksums.
     There(ObjectMeta),
 }
 
@@ -155,9 +155,9 @@ impl TransferManager {
         Ok(files)
     }
 
-    /// Lists the objects of the store, so that no request for each single file is needed. Does so only if an earlier
-    /// attempt is resumed (`is_resumed`), or if existing files are skipped and there are many files. Without a list,
-    /// the files keep [`Listing::Unknown`].
+    /// Lists the objects of the store, which saves a request for each file. Does so only if an earlier attempt is
+    /// resumed (`is_resumed`), or if existing files are skipped and there are many files. Without a list, the files
+    /// keep [`Listing::Unknown`].
     pub(crate) async fn list_targets(&self, files: &mut [PlannedFile], to: &Location, is_resumed: bool) -> Result<()> {
         let skips = (self.settings.no_clobber || self.settings.skip_unchanged) && files.len() >= LISTED_FILES;
         if !(skips || is_resumed) || to.store.local_path(&to.name).is_some() {

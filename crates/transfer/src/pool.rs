@@ -198,7 +198,7 @@ impl Permission {
         }
     }
 
-    /// Waits until the planner and `may_repeat` permit a second request, because this one is late.
+    /// Waits until the planner and `may_repeat` permit a second request, because the first one is late.
     async fn late(&self, may_repeat: impl Fn() -> bool) -> Self {
         loop {
             let usual_s = self.pool.planner().usual_s(self.ticket.bytes);

@@ -26,7 +26,7 @@ pub(crate) struct Publisher {
     turn: tokio::sync::Mutex<()>,
     /// An open file on each file system with published files, by the number of the file system.
     written: Mutex<BTreeMap<u64, File>>,
-    /// The time and the error of the latest attempt to write files to the disk that failed.
+    /// The time and the error of the latest failed attempt to write files to the disk.
     failed: Arc<Mutex<Option<(Instant, io::Error)>>>,
 }
 
@@ -76,8 +76,8 @@ impl Publisher {
     }
 }
 
-/// Publishes a batch of files. Returns an open file on each of their file systems. If a sync fails, no file is published
-/// that was opened before: the kernel reports an error only once for each open file that it syncs, and a later sync
+/// Publishes a batch of files. Returns an open file on each of their file systems. If a sync fails, no file that was
+/// opened before the failure is published. The kernel reports an error only once for each open file, so a later sync
 /// through another file may succeed.
 fn publish_batch(
     batch: Vec<CompleteFile>,

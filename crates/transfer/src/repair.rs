@@ -1,8 +1,8 @@
 //! Repairs a download whose checksum is wrong.
 //!
-//! The parts of the file are read from the disk, and compared with the bytes that the store sends when it is asked
-//! again. A part that differs is replaced. If the store keeps checksums of the parts of the upload, only the parts in
-//! which one of these is wrong are fetched again. Otherwise, all are, until the checksum of the whole file is right.
+//! Parts are fetched a second time, and compared with the file on the disk. A part that differs is replaced. If the
+//! store keeps checksums of the parts of the upload, only the ranges with a wrong checksum are fetched again. If not,
+//! parts are fetched again until the checksum of the whole file is right.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ impl ExpectedSums {
         Self { crc64: meta.crc64, crc32c: meta.crc32c }
     }
 
-    /// Compares these checksums with those of some bytes. Returns a description of the first one that differs; `None` if
-    /// they are equal as far as both are known. `theirs` and `ours` are the terms for the two sides.
+    /// Compares these checksums with those of some bytes. Returns a description of the first one that differs; `None`
+    /// if no known checksum differs. `theirs` and `ours` are the names of the two sides in the description.
     pub fn difference(self, crc64: u64, crc32c: Option<u32>, theirs: &str, ours: &str) -> Option<String> {
         if let Some(expected) = self.crc64.filter(|expected| *expected != crc64) {
             return Some(format!("{theirs} has the CRC-64 {expected:016x}, but {ours} has {crc64:016x}"));
@@ -53,9 +53,9 @@ impl ExpectedSums {
 pub(crate) struct Repair {
     /// `true` if the file has the expected checksums now.
     pub is_right: bool,
-    /// The ranges that were fetched again with other bytes, in the order of their offsets.
+    /// The ranges whose bytes were replaced, in the order of their offsets.
     pub replaced: Vec<RepairedRange>,
-    /// The ranges that the store's checksums show to be wrong. Empty if the store has no checksums of ranges.
+    /// The ranges that differ from the store's checksums of ranges. Empty if the store has no such checksums.
     wrong: Vec<Range<u64>>,
 }
 
@@ -111,8 +111,8 @@ impl PartWork for Repairer<'_> {
 }
 
 impl ObjectDownload<'_> {
-    /// Repairs a complete file that does not have the expected checksums. Each part is fetched at most once. Afterwards,
-    /// the receipts in `scheduler` describe the bytes in the file.
+    /// Repairs a complete file that does not have the expected checksums. Each part is fetched again at most once.
+    /// Afterwards, the receipts in `scheduler` describe the bytes in the file.
     pub(crate) async fn repair(
         &mut self,
         target: &Arc<TargetFile>,
@@ -157,12 +157,12 @@ impl ObjectDownload<'_> {
         Ok(on_disk)
     }
 
-    /// Returns the ranges of the file that differ from the store's checksums of these ranges. Returns none if the store
-    /// does not have such checksums, or if they do not fit the checksum of the whole object.
+    /// Returns the ranges of the file that differ from the store's checksums of these ranges. Returns no ranges if the
+    /// store has no such checksums, or if these contradict the checksum of the whole object.
     async fn wrong_ranges(&self, target: &Arc<TargetFile>) -> Result<Vec<Range<u64>>> {
         let (manager, meta) = (self.manager, &self.meta);
         let mut attempt = manager.gate.with_rate_limit(manager.gate.retry.attempt());
-        // A failure is no reason to give up. All parts are then fetched again.
+        // If this request fails, all parts count as suspect.
         let sums = manager.or_stopped(self.from.store.part_sums(meta, &mut attempt)).await?.unwrap_or_default();
         let bytes = sums.iter().fold(0, |sum: u64, (bytes, _)| sum.saturating_add(*bytes));
         if sums.len() < 2 || bytes != meta.bytes || meta.crc64 != Some(crc64_of_blocks(sums.iter().copied())) {

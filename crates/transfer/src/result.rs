@@ -75,8 +75,8 @@ impl TransferResult {
         matches!(self.status, TransferStatus::Transferred)
     }
 
-    /// Returns the note about damaged ranges; `None` if there were none: "bytes 8388608-16777215 arrived damaged, and
-    /// were fetched again".
+    /// Returns a note about the damaged ranges: "bytes 8388608-16777215 arrived damaged, and were fetched again".
+    /// Returns `None` if no range was damaged.
     #[must_use]
     pub fn repair_note(&self) -> Option<String> {
         let is_needed = !self.repaired.is_empty();

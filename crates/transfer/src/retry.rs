@@ -32,8 +32,8 @@ const FINAL: u32 = 5;
 /// Lowest rate of a connection in bytes per second that does not count as a failure. Time limits are long enough for
 /// it.
 const MIN_BYTES_PER_S: u64 = 16 << 10;
-/// Number of attempts of a request after which corrupted bytes are an error. The object is then probably damaged in the
-/// store, and other requests may succeed for a long time.
+/// Maximum number of attempts of a request whose bytes arrive corrupted. After this number, the object is probably
+/// damaged in the store. The time limit does not end these retries as long as other requests succeed.
 const MAX_CORRUPTED: u64 = 3;
 /// Interval between two reports of an outage.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ pub(crate) struct RetryPolicy {
     /// The latest time until which the store has asked for a wait, by a status or a requested duration.
     refused_until: Mutex<Option<Instant>>,
     state: Mutex<State>,
-    /// The attempts that are in flight. Attempts that were dropped are removed later.
+    /// The clocks of the attempts in flight. The clocks of dropped attempts are removed later.
     in_flight: Mutex<Vec<Weak<AttemptClock>>>,
     random: Mutex<Xoshiro256PlusPlus>,
     contact: Arc<Contact>,
@@ -139,8 +139,8 @@ impl RetryPolicy {
         clock
     }
 
-    /// Returns whether bytes of an attempt move. It must have been in flight for longer than the timeout for silence:
-    /// the bytes of a shorter one may be refused in the end.
+    /// Returns whether bytes move, and an attempt has been in flight for longer than the timeout. A shorter attempt
+    /// does not count, because the store may still refuse its bytes.
     fn is_moving(&self) -> bool {
         let in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
         let is_long = |clock: &Weak<AttemptClock>| clock.upgrade().is_some_and(|clock| clock.elapsed() > self.timeout);
@@ -421,7 +421,7 @@ mod tests {
         assert!(one.is_err() && other.is_err() && policy.has_given_up());
     }
 
-    /// The wait for a connection is no silence of the store, even if it is longer than the time limit.
+    /// A request may wait for a connection for longer than the time limit. The store is not silent during this wait.
     #[tokio::test(start_paused = true)]
     async fn the_wait_for_a_connection_does_not_count() {
         for is_waiting in [true, false] {

@@ -381,7 +381,7 @@ impl TransferManager {
             let (manager, object) = (self.clone(), location.named(&file.object));
             measured.spawn(async move { manager.gently(&object, pending::<()>()).await });
         }
-        // The result of each running task in case that it panics.
+        // The result of each running task if it panics.
         let mut if_panics = HashMap::new();
         let take = |if_panics: &mut HashMap<task::Id, TransferResult>, joined| match joined {
             Ok((id, result)) => if_panics.remove(&id).map(|_| result),

@@ -93,7 +93,7 @@ impl Source {
         Ok(sum.finalize() as u32)
     }
 
-    /// Reads the whole file in steps.
+    /// Reads the whole file in steps, and passes each step to `add`.
     async fn read_all(&self, mut add: impl FnMut(PartBody)) -> Result<()> {
         const STEP_BYTES: u64 = 4 << 20;
         let buffers = Buffers::default();

@@ -72,7 +72,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         attributes.check(address, "this store", &["content_type"])
     }
 
-    /// Returns whether the store surely refuses a `put` with [`PutOptions::no_clobber`] if the object exists. If it
+    /// Returns whether the store reliably refuses a `put` with [`PutOptions::no_clobber`] if the object exists. If it
     /// returns `false`, the caller first checks whether the object exists.
     fn refuses_to_replace(&self) -> bool {
         true
@@ -282,7 +282,7 @@ pub struct Attempt {
     pub(crate) rate_limit: Option<Arc<RateLimit>>,
     /// The record of the latest contact with a server, which this attempt updates.
     pub(crate) contact: Option<Arc<Contact>>,
-    /// The start of the attempt's time limit, which this attempt delays while it waits for a connection.
+    /// The clock of the attempt's time limit. The clock is stopped while the attempt waits for a connection.
     pub(crate) clock: Option<Arc<AttemptClock>>,
     /// The time when bytes of the request or its answer last moved, if the attempt failed.
     pub(crate) moved: Option<tokio::time::Instant>,

@@ -126,15 +126,15 @@ impl TransferManager {
         } else {
             SINGLE_BYTES.max(limits.min_part_bytes)
         };
-        // A larger file would need more memory, or more bandwidth at once, than the limits permit, unless the store
-        // accepts no smaller parts.
+        // A single request must not exceed the limits on memory and bandwidth. It may only do so if the store accepts
+        // no smaller parts.
         let limited_bytes = self.max_limited_bytes().filter(|_| !self.gate_to(&*to.store).in_slices);
         let most = self.settings.memory_bytes.min(limited_bytes.unwrap_or(u64::MAX)).max(limits.min_part_bytes);
         bytes.min(most).min(limits.max_put_bytes)
     }
 
-    /// Returns `listing`, the knowledge about the object that a file replaces, if it is enough for the upload. Returns
-    /// `None` if the store must be asked.
+    /// Returns `listing`, which describes the object that a file replaces, if the upload needs no more information.
+    /// Returns `None` if the store must be asked.
     fn known_target(&self, source: &Source, to: &Location, listing: &Listing, is_single: bool) -> Option<Listing> {
         let Settings { no_clobber, skip_unchanged, .. } = self.settings;
         let is_enough = match listing {
@@ -201,8 +201,8 @@ impl TransferManager {
             head => head?,
         };
         let Some(there) = there.filter(|there| there.bytes == content.bytes) else { return Ok(None) };
-        // The object may have had the same bytes before the upload. It then does not show whether the request was
-        // carried out, which also sets attributes. The caller sends the request again, unless the upload no longer
+        // If the object may have had the same bytes before the upload, its checksum does not show whether the request
+        // was carried out. A request also sets attributes, so the caller repeats it, unless the upload no longer
         // exists.
         let may_be_as_before = match before {
             Listing::Unknown => true,
@@ -307,7 +307,7 @@ impl<'a> ObjectUpload<'a> {
         if is_fresh {
             if let Some(header) = header.take() {
                 if manager.abort(to, &named(header.upload.clone())).await.is_err() {
-                    // A later command can abort the upload.
+                    // With the note, a later command can abort the upload.
                     let Settings { notes, journals, .. } = &manager.settings;
                     drop(Journal::note(notes.as_deref().or(journals.as_deref()), header));
                 }
@@ -356,7 +356,7 @@ impl<'a> ObjectUpload<'a> {
         scheduler.report(&mut self.result);
         let journal = scheduler.journal;
         match committed {
-            // A note is for an upload that still exists.
+            // A note is only needed while the upload exists.
             Ok(meta) if !journal.is_resumable() => journal.remove().map(|()| (meta, Journal::default())),
             Ok(meta) => Ok((meta, journal)),
             Err(Error::Store(Failure { kind: Kind::Missing, message, .. })) if is_resumed => {
@@ -416,8 +416,8 @@ impl<'a> ObjectUpload<'a> {
             // lost answer, and not with the latest success.
             let failing_since = *failing_since.get_or_insert_with(Instant::now);
             let before = match &self.before {
-                // After a second request, the object is almost certainly the new one. Without permission to replace an
-                // object, it can only be the new one.
+                // After a second request, the object is almost certainly the new one. A request that must not replace
+                // an object can only have created a new one. Without retries, the object is assumed to be the new one.
                 Listing::Unknown if number > 1 || settings.no_clobber || settings.retries == 0 => &Listing::Missing,
                 before => before,
             };
@@ -459,14 +459,14 @@ impl<'a> ObjectUpload<'a> {
         Ok(upload)
     }
 
-    /// Aborts an upload that can't be resumed, and removes its journal or note. If the store does not abort it, the
-    /// journal or note is kept, with which a later command can do so.
+    /// Aborts an upload that can't be resumed, and removes its journal or note. If the abort fails, keeps the journal
+    /// or note, so that a later command can abort the upload.
     pub async fn discard(&self, upload: &Upload, journal: Journal) -> Result<()> {
         if self.manager.abort(self.to, upload).await.is_ok() { journal.remove() } else { Ok(()) }
     }
 }
 
-/// Converts the store's description of an object, which comes with the latency of the store.
+/// Converts the description of an object to a [`Listing`]. Does not change the latency that comes with it.
 pub(crate) fn described((meta, latency_s): (Option<ObjectMeta>, f64)) -> (Listing, f64) {
     (meta.map_or(Listing::Missing, Listing::There), latency_s)
 }

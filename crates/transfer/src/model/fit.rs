@@ -36,8 +36,8 @@ const BUSY: f64 = 0.75;
 /// A part's time per byte counts as at most this multiple of the median. Otherwise, the few parts that are slow because
 /// of packet losses would determine the average.
 const LONGEST: f64 = 8.0;
-/// The value of [`LONGEST`] for a low-latency store. The path to such a store loses no packets, so a slow part says
-/// nothing about the link. The value is lower, so that slow parts affect the average less.
+/// The value of [`LONGEST`] for a low-latency store. The path to such a store loses no packets, so the link is not the
+/// cause of a slow part. The value is lower, so that slow parts affect the average less.
 const LONGEST_NEAR: f64 = 2.0;
 
 /// A link whose properties were estimated from measured parts.

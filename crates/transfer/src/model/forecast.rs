@@ -7,8 +7,8 @@ use super::Observation;
 /// A forecast of the duration of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Forecast {
-    /// Expected duration of the whole command in seconds, from the first request to the last answer. JSON has no times
-    /// if the transfer ended before the first forecast.
+    /// Expected duration of the whole command in seconds, from the first request to the last answer. JSON omits the
+    /// times if the transfer ended before the first forecast.
     pub expected_s: f64,
     /// Lower bound of an 80 % interval for the duration, in seconds. The interval assumes that the link does not change
     /// much, for example by throttling.
@@ -25,30 +25,32 @@ const LEAST_PARTS: usize = 12;
 const MOST_PARTS: usize = 128;
 /// Number of groups of the latest parts whose average times are compared.
 const GROUPS: usize = 8;
-/// The sizes of parts differ if their standard deviation is at least this share of the average size. The time of a
-/// request can then be separated from that of its bytes.
+/// Parts count as different in size if the standard deviation of their sizes is at least this share of the average
+/// size. Only then can the time of a request be separated from the time of its bytes.
 const DIFFERENT: f64 = 0.3;
 /// Size in bytes of the first TCP window, which slow start doubles with each round trip.
 const FIRST_WINDOW_BYTES: f64 = 14_600.0;
-/// Standard deviation of the logarithm of the remaining time, for effects that do not show in the latest parts.
+/// Standard deviation of the logarithm of the remaining time that is due to effects not yet visible in the latest
+/// parts.
 const UNKNOWN: f64 = 0.09;
-/// One of two models fits clearly better if its deviations are at most this share of those of the other one.
+/// A model fits clearly better than another one if its deviation is less than this share of the other deviation.
 const CLEARLY: f64 = 0.7;
-/// Weight of the parts' deviation before the first round is complete. The parts that are complete first are the fastest.
+/// Weight of the parts' deviation before any round is complete. Each complete round reduces the weight. The first parts
+/// that are complete are the fastest, so they show too little of the deviation.
 const FIRST: f64 = 2.0;
 /// Width of an 80 % interval on each side, in standard deviations.
 const DEVIATIONS: f64 = 1.28;
-/// The interval of a forecast that is of use is at most this wide: its upper bound divided by its lower one.
+/// Maximum ratio of the upper to the lower bound of an interval. A forecast with a wider interval is not useful.
 const MOST_WIDE: f64 = 4.0;
 
 /// The durations of the latest parts.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
-    /// Guesses for the duration of a part: the time of the request, and the time of each byte, in seconds.
+    /// Guesses for the duration of a part. Each is the time for the request and the time for one byte, in seconds.
     pub guesses: Vec<(f64, f64)>,
     /// Average number of bytes per second that all parts in flight transferred together.
     pub bytes_per_s: f64,
-    /// Average duration of a byte of a part.
+    /// Average duration of the parts divided by their average size, in seconds per byte.
     pub byte_s: f64,
     /// Standard deviation of the parts' durations, as a share of the expected duration.
     pub deviation: f64,
@@ -57,8 +59,8 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Estimates the durations of parts from those in `seen`, if there are `concurrency` parts in flight from now on.
-    /// `rest_bytes` is the average size of the parts that remain.
+    /// Estimates the durations of the remaining parts from those in `seen`. `concurrency` is the number of parts in
+    /// flight from now on, and `rest_bytes` is the average size of the remaining parts.
     pub fn new(seen: &[Observation], concurrency: usize, latency_s: Option<f64>, rest_bytes: u64) -> Option<Self> {
         let most = (2 * concurrency).clamp(LEAST_PARTS, MOST_PARTS);
         let warm: Vec<Observation> = seen.iter().filter(|one| !one.is_fresh).copied().collect();
@@ -96,7 +98,7 @@ impl Pace {
                 guesses.push((request_s * crowd, byte_s * crowd));
             }
             if !is_warm {
-                // Later parts need no slow start.
+                // Later parts use open connections, so they need no slow start.
                 let slow_start_s = latency_s * (1.0 + bytes / FIRST_WINDOW_BYTES).log2();
                 guesses.push((request_s, byte_s - slow_start_s.min(seconds / 2.0) / bytes));
             }

@@ -49,10 +49,10 @@ const ENOUGH_SHARE: f64 = 0.1;
 /// The forecast is renewed when the number of complete parts has grown by this factor.
 const RENEWED: f64 = 1.02;
 
-/// Share of the parts' deviation by which the last round takes longer, for each of the standard deviations by which the
-/// longest of its parts differs.
+/// Weight of the longest part in the forecast of the last round. The longest of `n` parts usually exceeds the average
+/// by `sqrt(2 ln n)` standard deviations; the forecast includes this share of the excess.
 const TAIL: f64 = 0.5;
-/// Shortest and longest time that the end of an only round takes, as multiples of the expected time.
+/// Shortest and longest remaining time of a single round, as multiples of the expected remaining time.
 const LAST: [f64; 2] = [0.7, 2.5];
 
 /// A part that the planner has handed out. The caller passes it to [`Planner::complete`] when the part is transferred.
@@ -73,8 +73,7 @@ pub struct Planner {
     constraints: Constraints,
     /// The maximum number of parts in flight without refusals.
     most_concurrency: usize,
-    /// Number of parts that were transferred since the latest refusal, or since the number of parts in flight was
-    /// raised.
+    /// Number of parts transferred since the latest refusal, or since the latest increase of the maximum.
     unrefused: usize,
     /// Total size of all files in bytes.
     bytes: u64,
@@ -315,9 +314,9 @@ impl Planner {
         self.under_way.iter().position(is_this).map(|index| self.under_way.swap_remove(index));
     }
 
-    /// Records that a part was transferred, and renews the forecast. `first_try` is `None` if the part's first attempt failed; its duration is
-    /// then ignored. Otherwise, the inner value is the time in seconds to open a new connection for the part, or `None`
-    /// if it used an open one.
+    /// Records that a part was transferred, and renews the forecast. `first_try` is `None` if the part's first attempt
+    /// failed; the duration of the part is then ignored. Otherwise, the inner value is the time in seconds to open a
+    /// new connection for the part, or `None` if it used an open one.
     pub fn complete(&mut self, ticket: &Ticket, now_s: f64, first_try: Option<Option<f64>>) {
         self.pass(now_s);
         self.remove_under_way(ticket);
@@ -393,7 +392,7 @@ impl Planner {
             return;
         }
         self.slowed_s = self.at_s;
-        // Fewer parts may be in flight than are planned, because the command has just started.
+        // If the command has just started, fewer parts may be in flight than planned.
         let in_flight = (self.under_way.len() + 1).max(self.shape.concurrency);
         self.constraints.max_concurrency = (in_flight * 3 / 4).clamp(1, self.constraints.max_concurrency);
         self.shape.concurrency = self.shape.concurrency.min(self.constraints.max_concurrency);
@@ -524,7 +523,7 @@ impl Planner {
             true => part_bytes.min(self.left / self.files_left.max(1) as u64),
             false => part_bytes.min(self.left),
         };
-        // The parts that are complete first are fast ones, so those that are late must count too.
+        // The first parts that are complete are the fastest, so late parts must count too.
         let late = (self.count < 2 * concurrency).then(|| self.seen_or_late(now_s));
         let seen = late.as_ref().unwrap_or(&self.seen);
         let pace = Pace::new(seen, concurrency, self.latency_s, part_bytes)?;
@@ -562,8 +561,8 @@ impl Planner {
         pace.forecast(now_s, &rests_s)
     }
 
-    /// Predicts how long the last part of an only round still takes, in seconds. Assumes that the ends of the parts
-    /// have a logistic distribution, and knows the first and the latest of them.
+    /// Predicts how long the last part of a single round still takes, in seconds. Assumes that the times when parts end
+    /// have a logistic distribution. Its width is estimated from the first end and the share of parts that have ended.
     fn last_s(&self, now_s: f64) -> f64 {
         let (back, under_way) = (self.seen.len() as f64, self.under_way.len() as f64);
         let large_bytes = self.seen.iter().map(|one| one.bytes).max().unwrap_or(0);
@@ -657,7 +656,7 @@ mod tests {
         assert_eq!([burst(&mut planner, 0.0), burst(&mut planner, 1.0), burst(&mut planner, 2.0)], [64, 48, 36]);
     }
 
-    /// A store refuses the first of few requests at the start of a folder. This must not slow down the rest.
+    /// At the start of a folder, the store refuses the first of a few requests. This must not slow down the rest.
     #[test]
     fn a_refusal_is_forgotten_after_a_time() {
         let limits = Limits { min_part_bytes: 1, max_part_bytes: 1 << 40, max_parts: 10_000, max_put_bytes: 1 << 40 };

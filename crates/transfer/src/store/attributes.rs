@@ -176,7 +176,7 @@ mod tests {
         for wrong in ["", "-", "x", "1.", "1.-5", "--1", "1e9", "99999999999999999999", "é.5"] {
             assert_eq!(parse_modified(wrong), None, "{wrong}");
         }
-        // No date exists for a time that is too late for the calendar. The header is then left out.
+        // The calendar has no date for such a late time, so the header is left out.
         let late = time(1 << 50, 0);
         assert_eq!((rfc_3339(late), whole_seconds(late)), (None, None));
         assert!(parse_modified(&u64::MAX.to_string()).is_none(), "the time is too late for this machine");

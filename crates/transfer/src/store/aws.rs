@@ -152,7 +152,7 @@ impl Finder<'_> {
             let name = profile.name();
             let way = format!("eval \"$(aws configure export-credentials --profile {name} --format env)\"");
             return Err(Failure::denied(format!(
-                "{place} in ~/.aws contains mfa_serial, which is not supported because it needs the input of a code; run \
+                "{place} in ~/.aws contains mfa_serial, which is not supported because a user must enter a code; run \
                  {way}, and then name no profile"
             )));
         }

@@ -68,8 +68,8 @@ impl Container {
         }
         let with_sum = vec![("x-ms-range-get-content-crc64", "true".into())];
         let (response, now) = match self.client.get_range(of, range, with_sum, attempt).await {
-            // Azurite answers the header `x-ms-range-get-content-crc64` with status 500, because it does not support it.
-            // The request is then repeated without this header.
+            // Azurite does not support the header `x-ms-range-get-content-crc64`, and answers with status 500. The
+            // request is then repeated without this header.
             Err(_) if known == UNKNOWN && attempt.status == Some(500) => {
                 (self.client.get_range(of, range, Headers::new(), attempt).await?, REFUSED)
             }

@@ -87,8 +87,7 @@ struct Moved {
 
 impl Client {
     /// Creates a client for the bucket or container at the address `base`. `shown` is the form of this address in
-    /// messages, and `credentials` is the text in messages about the origin of the `keys`. Every request has the
-    /// `headers`.
+    /// messages, and `credentials` states in messages where the `keys` come from. Every request has the `headers`.
     pub fn new(
         transport: Transport,
         base: &str,
@@ -331,8 +330,8 @@ pub fn quoted(etag: String) -> String {
     if etag.ends_with('"') { etag } else { format!("\"{etag}\"") }
 }
 
-/// Returns the failure of a request that has stored other bytes than those that were sent. A repeated request replaces
-/// these bytes, unless it must not replace an object. The failure is then fatal.
+/// Converts the failure of a request after which the stored bytes differ from the sent ones. Usually, a repeated
+/// request replaces the stored bytes. If it must not replace an object, the failure is fatal.
 pub fn refused_again(failure: Failure, options: &PutOptions) -> Failure {
     if options.no_clobber { Failure { kind: Kind::Fatal, ..failure } } else { failure }
 }

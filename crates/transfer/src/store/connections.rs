@@ -40,8 +40,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 const PROXY_HEAD_BYTES: usize = 16 << 10;
 /// Time until we close an unused connection. It is shorter than the time after which most servers close it.
 const KEPT: Duration = Duration::from_secs(4);
-/// Maximum number of bytes that one read takes from a connection. The number is small enough for the bytes to be still
-/// in the processor's cache when they are copied.
+/// Maximum number of bytes that one read takes from a connection. The number is so small that the bytes are still in
+/// the processor's cache when they are copied.
 const READ_BYTES: usize = 256 << 10;
 
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -179,8 +179,9 @@ impl Connections {
         Ok((self.connect(endpoint, proxy, attempt).await?, permit))
     }
 
-    /// Closes unused connections until there are no more than free permits. The caller has a permit and has found no
-    /// unused connection to its server. So most of these lead to other servers, such as the one before a redirect.
+    /// Closes unused connections until their number is at most the number of free permits. The caller has a permit and
+    /// has found no unused connection to its server. So most unused connections lead to other servers, such as the one
+    /// before a redirect.
     fn make_room(&self) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let mut excess = count(&idle).saturating_sub(self.permits.available_permits());

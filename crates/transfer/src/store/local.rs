@@ -461,8 +461,7 @@ mod tests {
         assert_eq!(fs::read(folder.path().join("a")).unwrap(), b"right");
     }
 
-    /// A late request for a part is sent a second time. The earlier one must not see the bytes of the later one in its
-    /// own file, nor the other way round.
+    /// A late request for a part is sent a second time. The two requests must not write to the same file.
     #[tokio::test]
     async fn two_requests_for_a_part_do_not_share_a_file() {
         let folder = tempfile::tempdir().unwrap();

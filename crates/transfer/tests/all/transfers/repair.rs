@@ -242,7 +242,7 @@ fn a_small_object_is_fetched_twice_at_most() {
         }
         for result in results {
             let TransferStatus::Failed(error) = result.status else { panic!("{result:?}") };
-            assert!(error.to_string().contains("it arrived twice, with the same bytes"), "{error}");
+            assert!(error.to_string().contains("the object arrived twice, with the same bytes"), "{error}");
         }
         assert_eq!((offsets(&store).len(), names(&target).len()), (8, 0));
     }
