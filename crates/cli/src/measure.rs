@@ -84,8 +84,8 @@ pub fn measure(start: Start, options: &RenderOptions, exports: &Exports) -> anyh
     unexported.map_or_else(|| Ok(result.ending()), |unexported| Err(anyhow!(unexported)))
 }
 
-/// Prints the result, and how to continue the run if it is undecided or missed its precision. Writes the HTML report if the run measured
-/// experiments or judged claims, or if its folder already has a report.
+/// Prints the result, and how to continue the run if it is undecided or missed its precision. Writes the HTML report if
+/// the run measured experiments or judged claims, or if its folder already has a report.
 fn print(result: &RunResult, options: &RenderOptions) -> anyhow::Result<()> {
     let use_case = result.plan.use_case;
     render::notes(result, options).iter().for_each(|note| output::note(note));

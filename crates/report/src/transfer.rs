@@ -103,11 +103,11 @@ fn parts(number: u64, shape: Shape) -> String {
     format!("{} of {}, {at_once} at once", counted(number, "part"), size(shape.part_bytes))
 }
 
-/// Returns the time that is left according to a forecast: "12 s left".
+/// Returns the remaining time according to a forecast: "12 s left".
 fn left(forecast: &Forecast, elapsed_s: f64) -> String {
     let left = match forecast.expected_s - elapsed_s {
         left_s if left_s > 0.0 => format!("{} left", time(left_s)),
-        _ => "longer than estimated".into(),
+        _ => "taking longer than estimated".into(),
     };
     match forecast.earlier {
         0 => left,
@@ -449,7 +449,7 @@ mod tests {
         let with = |bytes, elapsed_s| sentence(&Progress { done_bytes: bytes, elapsed_s, ..progress.clone() });
         let rest = "n: 500.0 MB of 1.000 GB, 125.0 MB/s; 125 parts of 4.000 MB, 64 at once, 4.000 s left";
         assert_eq!(sentence(&progress), rest);
-        assert!(with(500_000_000, 9.0).ends_with("; 125 parts of 4.000 MB, 64 at once, longer than estimated"));
+        assert!(with(500_000_000, 9.0).ends_with("; 125 parts of 4.000 MB, 64 at once, taking longer than estimated"));
         assert_eq!(with(1_000_000_000, 8.0), "n: 1.000 GB of 1.000 GB, 125.0 MB/s; waiting for completion");
         let unknown = Progress { bytes: None, shape: None, forecast: None, ..progress.clone() };
         assert_eq!((&*sentence(&unknown), share(&unknown)), ("n: 500.0 MB, 125.0 MB/s", 0.0));

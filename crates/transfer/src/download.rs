@@ -311,7 +311,8 @@ impl<'a> ObjectDownload<'a> {
                     let (draft, difference) = self.fetch_once(target, permission.as_ref(), &mut requests).await?;
                     if let Some(difference) = difference {
                         let bytes = if self.result.crc64 == first { "the same bytes" } else { "different bytes" };
-                        let message = format!("{}: {difference}; the object arrived twice, with {bytes}", self.from.address);
+                        let message =
+                            format!("{}: {difference}; the object arrived twice, with {bytes}", self.from.address);
                         return Err(Error::Corrupted(message));
                     }
                     self.result.repaired.push(RepairedRange { offset: 0, bytes });

@@ -104,8 +104,8 @@ pub enum Error {
     /// The request contradicts itself, or does not fit the files and folders of this machine. The text is the message.
     #[error("{0}")]
     Request(String),
-    /// The transfer was cancelled, because the transfer of another file failed for a reason that concerns the whole store
-    /// ([`Error::concerns_whole_store`]).
+    /// The transfer was cancelled, because the transfer of another file failed for a reason that concerns the whole
+    /// store ([`Error::concerns_whole_store`]).
     #[error("not transferred, because the store refused another file or did not answer")]
     Halted,
     /// A stop was requested before the transfer was complete.

@@ -9,8 +9,8 @@
 //! [`Publisher`](crate::publisher::Publisher)). The next command compares such a file with the recorded checksum. If
 //! the file is missing or incomplete, the command fetches it again.
 //!
-//! A small download is recorded when its bytes are complete, before it waits for the disk and gets its name. Otherwise a
-//! kill would lose all the files that wait.
+//! A small download is recorded when its bytes are complete, before it waits for the disk and gets its name. Otherwise
+//! a kill would lose all the files that wait.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -199,8 +199,8 @@ impl FolderJournal {
 
     /// Returns the result of a file that an earlier attempt has transferred. Returns `None` if the file must be
     /// transferred, because the journal does not name it, or because the target is gone or was not listed. Also returns
-    /// `None` if `verify` is set, but the file was not read back. `attributes` is the fingerprint of the attributes that
-    /// the file would get now.
+    /// `None` if `verify` is set, but the file was not read back. `attributes` is the fingerprint of the attributes
+    /// that the file would get now.
     ///
     /// # Errors
     /// Returns [`Error::CantResume`] if the journal names the file, but one of the sides has changed since, or the
@@ -289,9 +289,9 @@ impl FolderJournal {
         }
     }
 
-    /// Records a file that was fetched, with the fingerprint of its attributes and its modification time. `draft` is the
-    /// file if it still has its temporary name, which it keeps until its batch of files is on the disk. Does nothing if
-    /// the object has no version.
+    /// Records a file that was fetched, with the fingerprint of its attributes and its modification time. `draft` is
+    /// the file if it still has its temporary name, which it keeps until its batch of files is on the disk. Does
+    /// nothing if the object has no version.
     pub fn record_download(
         &self,
         object: &str,

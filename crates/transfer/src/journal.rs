@@ -283,8 +283,8 @@ impl Journal {
         if self.is_note { Ok(()) } else { self.write(&Line::Completed { index, part: receipt.clone() }) }
     }
 
-    /// Removes the record's file, because there is nothing to resume. Fails if a journal can't be removed; a note that
-    /// can't be removed is no error.
+    /// Removes the record's file, because there is nothing to resume. Fails if a journal can't be removed. Ignores the
+    /// error if a note can't be removed.
     pub fn remove(mut self) -> Result<()> {
         // The destructor must not remove the file a second time.
         self.is_started = true;

@@ -48,8 +48,8 @@ pub struct Settings {
     /// The attributes of stored objects. By default, the extension of the name determines the media type.
     pub attributes: Attributes,
     /// `true` to keep the modification times of files: `put` records them with the objects, in
-    /// [`Attributes::modified`], and `get` restores them. Otherwise, a downloaded file gets the time when the object was
-    /// stored.
+    /// [`Attributes::modified`], and `get` restores them. Otherwise, a downloaded file gets the time when the object
+    /// was stored.
     pub preserve: bool,
     /// Folder of the journals. If it is `None`, an interrupted transfer starts again from the beginning.
     pub journals: Option<PathBuf>,
@@ -75,8 +75,8 @@ pub struct Settings {
     pub seed: u64,
 }
 
-/// Default of [`Settings::retry_for`]. Restarts of a store, a gateway or a network connection usually take less than two
-/// minutes. A wrong address is reported after this time, so it must not be much longer.
+/// Default of [`Settings::retry_for`]. Restarts of a store, a gateway or a network connection usually take less than
+/// two minutes. A wrong address is reported after this time, so it must not be much longer.
 const RETRY_FOR: Duration = Duration::from_secs(120);
 
 impl Default for Settings {

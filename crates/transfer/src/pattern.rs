@@ -178,7 +178,7 @@ fn expand(text: &str, expanded: &mut Vec<String>) -> Result<(), Reason> {
     while let Some((at, character)) = characters.next() {
         match character {
             '\\' => _ = characters.next(),
-            // A bracket directly after the opening one is a character of the class.
+            // A closing bracket directly after the opening one is a character of the class.
             '[' if !is_class => {
                 is_class = true;
                 let class = text[at + 1..].trim_start_matches(['!', '^']);
@@ -253,7 +253,7 @@ fn class(rest: &mut Chars<'_>) -> Result<Token, Reason> {
     let mut ranges = Vec::new();
     loop {
         let first = match rest.next().ok_or(UNCLOSED)? {
-            // A bracket directly after the opening one is a character of the class.
+            // A closing bracket directly after the opening one is a character of the class.
             ']' if !ranges.is_empty() => return Ok(Token::Class { is_negated, ranges }),
             '\\' => rest.next().ok_or(UNCLOSED)?,
             first => first,

@@ -168,8 +168,8 @@ impl Drop for FileRequests {
 }
 
 impl Permission {
-    /// Sends a request, and sends it a second time if it is late. Returns the first answer, and drops the other request.
-    /// Fails if both fail.
+    /// Sends a request, and sends it a second time if it is late. Returns the first answer, and drops the other
+    /// request. Fails if both fail.
     ///
     /// A single slow connection or disk of the store would otherwise delay the end of the whole command. The second
     /// request is sent only while `may_repeat` returns `true`, for example while the store is not too busy.

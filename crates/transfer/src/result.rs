@@ -150,7 +150,7 @@ pub struct Outage<'a> {
     /// The HTTP status with which the server refused the latest failed request; `None` if it did not answer.
     pub status: Option<u16>,
     /// Time in seconds for which requests will still be retried. `None` for a request that is not simply repeated, such
-    /// as a commit. A commit may take long.
+    /// as a commit.
     pub left_s: Option<f64>,
 }
 

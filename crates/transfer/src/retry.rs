@@ -75,7 +75,8 @@ struct State {
 /// A request that is being sent or repeated.
 #[derive(Clone, Copy)]
 struct Ongoing {
-    /// The time from which the request has been without progress: its start, without the times in which its bytes moved.
+    /// The time from which the request has been without progress: its start, without the times in which its bytes
+    /// moved.
     since: Instant,
     /// `true` if the request has failed before.
     has_failed: bool,
@@ -84,8 +85,8 @@ struct Ongoing {
 }
 
 /// Creates a closure that sends a request to a store. The closure evaluates the expression `$request`, in which
-/// `$attempt` is the record of the attempt, with the rate limit of the gate `$gate`. Its future returns the result of the
-/// request and this record.
+/// `$attempt` is the record of the attempt, with the rate limit of the gate `$gate`. Its future returns the result of
+/// the request and this record.
 macro_rules! request {
     ($attempt:ident = $gate:expr, $request:expr) => {
         |attempt| async {
@@ -195,7 +196,7 @@ impl RetryPolicy {
                 _ => return Err(failure),
             };
             retries.add(&failure, attempt.as_ref());
-            // The time in which bytes of the request moved is no outage.
+            // The time in which bytes of the request moved does not count as an outage.
             let moved = attempt.as_ref().and_then(|attempt| attempt.moved);
             ongoing.since += moved.map_or(Duration::ZERO, |moved| moved.saturating_duration_since(began));
             ongoing.since = self.outage_start(ongoing.since);
@@ -442,7 +443,8 @@ mod tests {
         }
     }
 
-    /// Each attempt breaks off after ten minutes in which its bytes moved. Without this exception, none would be retried.
+    /// Each attempt breaks off after ten minutes in which its bytes moved. If this time counted as an outage, no
+    /// attempt would be repeated.
     #[tokio::test(start_paused = true)]
     async fn time_in_which_bytes_moved_is_no_outage() {
         for is_moving in [true, false] {

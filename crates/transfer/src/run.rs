@@ -374,8 +374,8 @@ impl TransferManager {
         // Becomes `true` when a file fails for a reason that concerns the whole store.
         let (halt, halted) = watch::channel(false);
         let halt = Arc::new(halt);
-        // The latency is measured for all files together. If each file measured it, small files would need twice as many
-        // requests.
+        // The latency is measured for all files together. If each file measured it, small files would need twice as
+        // many requests.
         let mut measured = JoinSet::new();
         if let Some(file) = files.first().filter(|_| self.gentle.is_some() && !self.settings.dry_run) {
             let (manager, object) = (self.clone(), location.named(&file.object));

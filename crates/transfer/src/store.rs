@@ -113,7 +113,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     }
 
     /// Returns the size and the CRC-64/NVME of each part of the upload that created an object, in the order of the
-    /// object. The list is empty if the store does not keep them. They show which bytes of a damaged download are wrong.
+    /// object. The list is empty if the store does not keep them. They show which bytes of a damaged download are
+    /// wrong.
     async fn part_sums(&self, _of: &ObjectMeta, _attempt: &mut Attempt) -> Result<Vec<(u64, u64)>> {
         Ok(Vec::new())
     }

@@ -106,7 +106,7 @@ impl TransferManager {
                 false => upload.put_parts(&source).await,
             };
             match put {
-                // The object is created only on the condition that there is no such object.
+                // The store creates the object only if it does not exist.
                 Err(Error::Store(Failure { kind: Kind::Changed, .. })) if self.settings.no_clobber => {
                     Ok(upload.skip(TransferStatus::Exists))
                 }
@@ -412,8 +412,8 @@ impl<'a> ObjectUpload<'a> {
             if failure.kind != Kind::Unanswered && !is_echo {
                 return Err(failure.into());
             }
-            // The store may answer other requests, which show that nothing was stored. So the time begins with the first
-            // lost answer, and not with the latest success.
+            // The store may answer other requests, which show that nothing was stored. So the time begins with the
+            // first lost answer, and not with the latest success.
             let failing_since = *failing_since.get_or_insert_with(Instant::now);
             let before = match &self.before {
                 // After a second request, the object is almost certainly the new one. A request that must not replace

@@ -30,7 +30,7 @@ const GROUPS: usize = 8;
 const DIFFERENT: f64 = 0.3;
 /// Size in bytes of the first TCP window, which slow start doubles with each round trip.
 const FIRST_WINDOW_BYTES: f64 = 14_600.0;
-/// Standard deviation of the logarithm of the remaining time that is due to effects not yet visible in the latest
+/// Standard deviation of the logarithm of the remaining time, from effects that are not yet visible in the latest
 /// parts.
 const UNKNOWN: f64 = 0.09;
 /// A model fits clearly better than another one if its deviation is less than this share of the other deviation.

@@ -123,8 +123,8 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// Returns the credentials of a profile; `None` if it configures none. `users` are the profiles that use this one as
-    /// their `source_profile`.
+    /// Returns the credentials of a profile; `None` if it configures none. `users` are the profiles that use this one
+    /// as their `source_profile`.
     fn of_profile(&self, profile: &Profile, users: &[&str]) -> Result<Option<AwsCredentialProvider>> {
         let place = format!("the profile {}", profile.name());
         let key = in_profile(profile);

@@ -47,8 +47,8 @@ pub struct Reply {
 
 impl Service {
     /// Opens a service of AWS that has one endpoint for all regions, such as Route 53. `name` is the name of the
-    /// service in signatures and addresses, for example `route53`. `id` is its identifier in profiles and, in upper case,
-    /// in the environment variable that can set the endpoint, for example `route_53`.
+    /// service in signatures and addresses, for example `route53`. `id` is its identifier in profiles and, in upper
+    /// case, in the environment variable that can set the endpoint, for example `route_53`.
     ///
     /// # Errors
     /// Returns [`Kind::Denied`](crate::Kind::Denied) if credentials are missing or can't be used.

@@ -249,7 +249,7 @@ fn changed_bytes_are_noticed_by_whom_it_says() {
             let sum = if dialect == Dialect::S3 { "CRC-64" } else { "CRC-32C" };
             let is_said =
                 |said: &str| ["the stored object", sum, "the download"].iter().all(|word| said.contains(word));
-            // The bytes of a stream can't be taken back.
+            // Bytes that were written to a stream can't be replaced.
             fault();
             let got = run(manager(settings()).get_stream(&place(&running), &mut std::io::sink()));
             let said = got.unwrap_err().to_string();

@@ -29,8 +29,8 @@ fn transfer(direction: Direction, from: &str, to: &str, store: Options, settings
     results
 }
 
-/// Puts a folder with files of these sizes into a store, and gets it again. Returns the number of requests that were
-/// sent a second time because the first one was late.
+/// Puts a folder with files of these sizes into a store, and gets it again. Returns the number of downloads that were
+/// requested a second time because the first request was late.
 fn there_and_back(store: &RunningStore, options: &Options, sizes: &[usize]) -> usize {
     let (folder, back, prefix) = (folder(sizes), tempfile::tempdir().unwrap(), address(store, "p/"));
     let (from, to) = (folder.path().to_str().unwrap(), back.path().to_str().unwrap());
@@ -43,7 +43,7 @@ fn there_and_back(store: &RunningStore, options: &Options, sizes: &[usize]) -> u
     got.iter().map(|result| result.requests.hedged as usize).sum()
 }
 
-/// The latency is so long that connections are opened in advance, and several files do so at the same time.
+/// The latency is so high that connections are opened in advance, for several files at the same time.
 #[test]
 fn connections_never_exceed_their_limit() {
     const MIB: usize = 1 << 20;
@@ -62,7 +62,7 @@ fn connections_never_exceed_their_limit() {
     }
 }
 
-/// Each object has at most 8 MiB, up to which a file is not split.
+/// An object of at most 8 MiB is not split, and no object is larger.
 #[test]
 fn an_object_of_a_folder_needs_one_request() {
     let sizes: Vec<usize> = (0..60).map(|index| index * index * 2400).chain([8 << 20; 2]).collect();

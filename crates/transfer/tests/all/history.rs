@@ -69,7 +69,8 @@ fn after_three_commands_a_forecast_comes_before_the_first_byte() {
         assert!(done_bytes == 0 && earlier >= 3, "{command:?}: {forecast:?}");
         assert!(0.0 < low_s && low_s < expected_s && expected_s < high_s, "{command:?}: {forecast:?}");
     }
-    // Without a journal, nothing is known of earlier commands. Reading back takes additional time.
+    // Without a folder for journals, earlier commands are not known. A command that reads the object back takes longer
+    // than they did.
     let changes: [fn(&mut Settings); 2] = [|settings| settings.journals = None, |settings| settings.verify = true];
     for change in changes {
         let reports = put([&file, &object], change);

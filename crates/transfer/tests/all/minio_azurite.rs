@@ -77,8 +77,8 @@ async fn keeps_metadata(found: &Location) {
     }
 }
 
-/// Tests that the store keeps the checksums of the parts that [`suite`] has uploaded. They show which bytes of a damaged
-/// download are wrong.
+/// Tests that the store keeps the checksums of the parts that [`suite`] has uploaded. They show which bytes of a
+/// damaged download are wrong.
 async fn keeps_part_sums(found: &Location) {
     let mut seen = Attempt::default();
     let head = found.store.head("whole", &mut seen).await.unwrap().unwrap();

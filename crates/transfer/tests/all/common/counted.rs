@@ -16,7 +16,8 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Starts a proxy to the server at `to`. At most `permitted` connections should be open at the same time.
+    /// Starts a proxy to the server at `to`. If more than `permitted` connections are open, first waits for up to
+    /// [`GRACE`] until the client has closed one.
     pub fn start(to: SocketAddr, permitted: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, most) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
@@ -47,7 +48,7 @@ impl Counted {
     }
 }
 
-/// Connects a client to the server at `to`, until the client closes the connection.
+/// Copies bytes between a client and the server at `to` until the client closes the connection.
 fn connect_through(mut client: TcpStream, to: SocketAddr) -> io::Result<()> {
     let mut server = TcpStream::connect(to)?;
     let (mut answers, mut answered) = (server.try_clone()?, client.try_clone()?);

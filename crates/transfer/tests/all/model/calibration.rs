@@ -1,4 +1,4 @@
-//! Calibration of the forecasts: of several hundred simulated transfers, how many end within the interval.
+//! Calibration of the forecasts: counts how many of several hundred simulated transfers end within the interval.
 
 use std::collections::VecDeque;
 
@@ -32,7 +32,7 @@ struct Command {
     limits: Limits,
     bytes: u64,
     done_bytes: u64,
-    /// The bytes of each file that were not handed out yet.
+    /// The number of bytes of each file that are not handed out yet.
     files: VecDeque<u64>,
     is_single: bool,
     /// The first forecasts after [`SHARES`] of the bytes.
@@ -110,7 +110,7 @@ fn commands() -> Vec<(&'static str, Link, Files)> {
     commands
 }
 
-/// Returns a similar link and the sizes of the files of one of the commands.
+/// Varies a link and the sizes of files at random.
 fn vary(link: Link, files: Files, random: &mut Xoshiro256PlusPlus) -> (Link, Vec<u64>) {
     let mut factor = |deviation: f64| (deviation * normal(random)).exp();
     let rate = factor(0.5);
@@ -130,8 +130,8 @@ fn vary(link: Link, files: Files, random: &mut Xoshiro256PlusPlus) -> (Link, Vec
     (link, files)
 }
 
-/// Of a forecast: whether the transfer ended within its interval, the interval's width (its upper bound divided by its
-/// lower one), and the actual duration divided by the expected one.
+/// The outcome of a forecast: whether the transfer ended within its interval, the interval's width (its upper bound
+/// divided by its lower one), and the actual duration divided by the expected one.
 type Outcome = (bool, f64, f64);
 
 /// Returns the number of intervals that contain the actual duration, the median width of the intervals, and a sentence.
@@ -145,8 +145,8 @@ fn summary(mut all: Vec<Outcome>) -> (usize, f64, String) {
     (within, width, format!("{within:3} of {:3} within an interval of {width:.2}, {times}", all.len()))
 }
 
-/// Some of the links throttle, change their rate at random, or lose packets. What they will do is not known after a
-/// tenth of the bytes, so fewer of their transfers end within the interval.
+/// Some of the links throttle, change their rate at random, or lose packets. After a tenth of the bytes, their later
+/// behavior is not known, so fewer of their transfers end within the interval.
 #[test]
 fn four_of_five_transfers_end_within_an_interval_of_twice_the_time() {
     let large_parts = Limits { min_part_bytes: 5 << 20, max_parts: 10_000, ..room().limits };

@@ -175,7 +175,7 @@ fn a_file_that_is_not_large_takes_a_tenth_longer_than_the_best_of_a_sweep_at_mos
     }
 }
 
-/// The parts that are complete first were the fastest, so the forecast must expect the others to take longer.
+/// The first parts that are complete are the fastest, so the forecast must expect the others to take longer.
 #[test]
 fn the_last_of_an_only_round_is_foretold_later_than_the_first_came() {
     let link = Link { apart: 0.04, ..NEARER };
@@ -229,8 +229,8 @@ fn of_two_gigabytes_a_tenth_foretells_the_end_and_a_quarter_does_better() {
     }
 }
 
-/// A tenth of the file is 25.6 MB, or 400 KB for each of 64 connections. On the lossy link, few losses occur until then,
-/// so the forecast is too short. The throttle starts when 2 MB are transferred.
+/// A tenth of the file is 25.6 MB, or 400 KB for each of 64 connections. On the lossy link, few losses occur until
+/// then, so the forecast is too short. The throttle starts when 2 MB are transferred.
 #[test]
 fn of_a_quarter_of_a_gigabyte_a_tenth_foretells_the_end() {
     for link in LINKS {

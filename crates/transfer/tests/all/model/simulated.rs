@@ -5,7 +5,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use ascertain_transfer::model::{Shape, Ticket};
 
-/// Returns a random value with a mean of 0 and a standard deviation of 1: the sum of twelve uniformly distributed values.
+/// Returns a random value with a mean of 0 and a standard deviation of 1: the sum of twelve uniformly distributed
+/// values.
 pub fn normal(random: &mut impl Rng) -> f64 {
     (0..12).map(|_| random.random_range(-0.5..0.5)).sum()
 }
@@ -74,7 +75,7 @@ pub struct World {
     free_s: f64,
     begun: usize,
     completed: usize,
-    /// The factor by which all rates differ at the moment, and the time when it changes.
+    /// The factor that currently applies to all rates, and the time of its next change.
     factor: f64,
     changes_s: f64,
     random: Xoshiro256PlusPlus,

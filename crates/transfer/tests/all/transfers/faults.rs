@@ -37,8 +37,8 @@ fn what_hangs_is_given_up_and_tried_again() {
     assert_eq!(store.count(|call| *call == Call::Commit), 2);
 }
 
-/// Otherwise, the earlier request could change the token after the later one was answered. So the part is sent again
-/// only after the timeout of a minute.
+/// If each request creates a new token, a late request could still replace the token of a second one. Such a part is
+/// therefore sent again only after the timeout of a minute.
 #[test]
 fn a_late_part_is_sent_twice_only_if_its_token_stays_the_same() {
     let (_folder, path, content) = file(3_000_000);
@@ -139,7 +139,8 @@ fn an_answer_that_was_lost_is_looked_up_and_never_blindly_repeated() {
             store.script(move |call, _| is_final(call).then_some(Fault::Loses(Kind::Unanswered)));
             run(manager(settings()).put_file(&path, &store.place("a"))).unwrap();
             assert_eq!(store.bytes("a").unwrap(), content);
-            // An upload in parts knows the object that was there before. A single request does not, so it is repeated once.
+            // Before an upload in parts, the earlier object is looked up. Before a single request it is not, so the
+            // request is repeated once.
             let requests = if bytes == 1000 { 2 } else { 1 };
             assert_eq!(store.count(|call| is_final(*call)), requests, "looked up, not repeated");
             // Second case: the first request fails without being carried out, so it must be repeated.

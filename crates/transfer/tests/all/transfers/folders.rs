@@ -62,8 +62,8 @@ fn a_lost_answer_does_not_block_a_folder_over_one_connection() {
     assert_eq!(store.count(|call| *call == Call::Put), sizes.len(), "no file is sent twice");
 }
 
-/// A file of up to 8 MiB is usually transferred with one request. Under a limit, such a request would carry its bytes at
-/// full speed.
+/// A file of up to 8 MiB is usually transferred with one request. Under a limit, such a request would carry its bytes
+/// at full speed.
 #[test]
 fn a_limit_on_bandwidth_keeps_the_requests_of_a_folder_small() {
     const SIZES: [usize; 4] = [6_000_000; 4];

@@ -133,7 +133,8 @@ fn a_server_that_accepts_and_never_answers_is_given_up_and_shown() {
     }
 }
 
-/// A request waits for the only connection for longer than its time limit. The limit begins when it has the connection.
+/// A request waits for the only connection for longer than its time limit. The time limit begins when the request gets
+/// the connection.
 #[test]
 fn the_wait_for_a_connection_is_no_silence() {
     let options = Options { max_connections: Some(1), timeout: Some(10 * MINUTE), ..Options::default() };

@@ -14,7 +14,7 @@ use super::memory::{ANY, Call, Fault, Memory, Path};
 use super::whole::S3;
 use super::{file, manager, settings, simulate};
 
-/// The last part starts when the bandwidth limit permits it, so the interval must not begin earlier.
+/// The last part starts when the bandwidth limit permits it, so the interval must not begin before this time.
 #[test]
 fn a_forecast_under_a_limit_is_not_below_the_time_that_the_limit_requires() {
     let (_folder, path, content) = file(8_000_000);

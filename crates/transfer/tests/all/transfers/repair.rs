@@ -20,7 +20,7 @@ fn one_by_one() -> Settings {
     Settings { max_concurrency: 1, ..settings() }
 }
 
-/// Returns a store with an object, and the object's content. The store keeps checksums of `summed_bytes` bytes each.
+/// Returns a store with an object, and the object's content. The store keeps a checksum for every `summed_bytes` bytes.
 fn store(summed_bytes: Option<usize>) -> (Memory, Vec<u8>) {
     let content = noise(BYTES);
     let sums = |bytes| content.chunks(bytes).map(|part| (part.len() as u64, crc64(part))).collect();
@@ -39,7 +39,8 @@ fn offsets(store: &Memory) -> Vec<u64> {
     calls.iter().filter_map(|call| if let Call::Get(offset) = call { Some(*offset) } else { None }).collect()
 }
 
-/// Makes the store damage the answer number `damaged` to a request for a range.
+/// Makes the store damage one answer to a request for a range: the one with the index `damaged`. The returned offset is
+/// that of the damaged range; `None` before it was requested.
 fn damage(store: &Memory, damaged: usize) -> Arc<Mutex<Option<u64>>> {
     let (mut number, offset) = (0, Arc::new(Mutex::new(None)));
     let found = Arc::clone(&offset);
@@ -64,7 +65,7 @@ fn a_damaged_range_is_fetched_again() {
             assert!(fs::read(folder.path().join("target")).unwrap() == content, "{damaged}");
             assert_eq!(names(folder.path()), ["target"]);
             let mut offsets = offsets(&store);
-            // The requests that are in flight when the file is right are cancelled.
+            // Requests that are still in flight when the file is right are cancelled.
             assert!(result.parts <= offsets.len() as u64 && (at_once > 1 || result.parts == offsets.len() as u64));
             let Some(offset) = *offset.lock().unwrap() else {
                 assert!(result.repaired.is_empty() && damaged > 2 && offsets.len() == damaged);
@@ -98,7 +99,7 @@ fn checksums_of_ranges_show_which_one_is_damaged() {
     // Other parts are fetched again only if they share the range of a wrong checksum.
     let all: BTreeSet<_> = fetched.iter().collect();
     assert!(fetched.len() <= all.len() + 3 && all.len() > 9 && result.repaired.len() == 1, "{fetched:?}");
-    // Checksums that do not fit that of the object are not used, nor is that of the whole object alone.
+    // Checksums of ranges are ignored if they contradict the checksum of the object, or if there is only one.
     for sums in [store.part_sums.iter().map(|(bytes, sum)| (*bytes, sum ^ 1)).collect(), vec![(BYTES as u64, 7)]] {
         let store = Memory { part_sums: sums, ..store.clone() };
         damage(&store, 2);
@@ -124,7 +125,7 @@ fn bytes_that_are_damaged_each_time_are_no_file() {
         assert!(message.ends_with(words), "{message}");
         assert!(names(folder.path()).is_empty());
     }
-    // The first time, all ranges but one are damaged, and the second time only this one.
+    // The first time, all ranges but one are damaged. The second time, only the remaining range is.
     let (folder, (store, _)) = (tempfile::tempdir().unwrap(), store(None));
     store.script(|call, times| {
         let is_damaged = matches!((call, times), (Call::Get(1..), 0) | (Call::Get(0), 1));
@@ -180,7 +181,7 @@ fn a_repair_that_is_interrupted_is_resumed() {
     assert!(names(&folder.path().join("journals")).is_empty());
 }
 
-/// Without a checksum of the store, a third download decides which of two is right.
+/// If the store has no checksum, a third download decides which of the first two is right.
 #[test]
 fn of_two_downloads_that_differ_the_damaged_one_is_found() {
     for damaged in [0, 1] {
@@ -212,8 +213,8 @@ fn of_two_downloads_that_differ_the_damaged_one_is_found() {
     }
 }
 
-/// A small object of a folder is fetched with one request, and a second time if it is damaged. A damaged object does not
-/// concern the others.
+/// A small object of a folder is fetched with one request, and a second time if it is damaged. A damaged object does
+/// not affect the others.
 #[test]
 fn a_small_object_is_fetched_twice_at_most() {
     for damaged in [1, usize::MAX] {

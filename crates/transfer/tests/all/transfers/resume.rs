@@ -321,7 +321,7 @@ fn two_do_not_transfer_the_same_at_once() {
     });
 }
 
-/// Another process may create the object or the file during the transfer. What was transferred is then of no use.
+/// Another process may create the object or the file during the transfer. The transferred bytes are then useless.
 #[test]
 fn if_another_process_was_first_nothing_is_kept() {
     let (folder, path, content) = file(3_000_000);

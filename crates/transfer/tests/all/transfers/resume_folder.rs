@@ -96,7 +96,7 @@ impl Interrupted {
         self.folder.path().join(folder).join(index.to_string())
     }
 
-    /// Returns the path under which a download waited for its name, according to the journal.
+    /// Returns the temporary path of a download, according to the journal.
     fn temporary(&self, index: usize) -> PathBuf {
         let text = fs::read_to_string(self.journal()).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["done"].take());
@@ -368,7 +368,8 @@ fn a_journal_is_not_used_if_the_settings_do_not_permit_it() {
     }
 }
 
-/// A file that was stored with other attributes, or fetched without the time of the original file, is not complete.
+/// A file that was stored with other attributes, or fetched without the time of the original file, does not count as
+/// complete.
 #[test]
 fn a_file_with_other_attributes_is_transferred_again() {
     for (way, content_type, preserve) in
@@ -392,8 +393,8 @@ fn a_file_with_other_attributes_is_transferred_again() {
     }
 }
 
-/// The process was killed while downloads waited for their names. The command is not resumed, or its journal is damaged,
-/// or an object has changed.
+/// The process was killed while downloads waited for their names. The command is not resumed, or its journal is
+/// damaged, or an object has changed.
 #[test]
 fn a_temporary_file_of_no_use_is_removed() {
     for case in ["fresh", "damaged", "changed"] {
