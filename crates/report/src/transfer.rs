@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_of_it_and_how_right_the_plan_was() {
+    fn a_result_shows_the_rate_the_plan_and_the_error_of_the_estimate() {
         let expected = [
             "1.000 GB in 8.400 s (119.0 MB/s)",
             "estimated 8.000 s (7.500 s to 8.500 s), took 5 % longer; 250 parts of 4.000 MB, 64 at once",
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn one_is_said_whole_and_several_with_their_sum() {
+    fn a_single_file_is_shown_in_full_and_several_with_their_total() {
         let failed = || TransferStatus::Failed(Error::Stopped);
         let one = text(Direction::Put, &[transferred()], false);
         assert!(one.starts_with("a b → n: 1.000 GB in 8.400 s (119.0 MB/s)\n  estimated 8.000 s"), "{one}");
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_there_is_the_sum_unless_all_are_wanted() {
+    fn many_files_are_shown_as_a_total_unless_all_are_requested() {
         let many = [(); 21].map(|()| transferred());
         assert_eq!(
             text(Direction::Put, &many, false),
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn how_far_it_is_has_the_plan_in_it() {
+    fn the_progress_sentence_contains_the_plan_and_the_remaining_time() {
         let progress = Progress {
             name: "n",
             done_bytes: 500_000_000,

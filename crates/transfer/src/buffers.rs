@@ -296,7 +296,7 @@ mod tests {
     use crate::crc64::{crc32c, crc64};
 
     #[test]
-    fn a_block_has_what_came_and_nothing_of_the_one_before() {
+    fn a_reused_buffer_contains_only_the_new_bytes() {
         let buffers = Buffers::default();
         for (bytes, fill) in [(10, b'a'), (8, b'b'), (1_000_000, b'c'), (999_999, b'd'), (0, b'e')] {
             let mut writer = RangeWriter::in_memory(&buffers, 0..bytes);
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_used_again_while_it_fits_and_no_more_is_kept_than_that() {
+    fn memory_of_the_right_size_is_reused_and_the_amount_kept_is_limited() {
         let buffers = Buffers::default();
         let kept = || buffers.0.lock().unwrap().iter().map(Vec::len).collect::<Vec<_>>();
         let mut one = RangeWriter::in_memory(&buffers, 0..1000);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_to_a_file_is_summed_and_written_in_its_place() {
+    fn bytes_for_a_file_are_checksummed_and_written_at_their_offset() {
         let target = Arc::new(TargetFile::new(tempfile::tempfile().unwrap(), "a".into()));
         let mut ends = RangeWriter::in_file(&target, 3..7).with_crc32c(true);
         for part in ["de", "fg"] {
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_all_there_is_not_whole() {
+    fn a_range_with_missing_bytes_is_not_complete() {
         let mut ends = RangeWriter::nowhere(3..7);
         ends.add(b"def").unwrap();
         let failure = ends.whole().unwrap_err();
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_makes_wait_leaves_a_thread_for_others() {
+    fn a_slow_disk_does_not_block_other_tasks() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
         let (ends, waits) = std::sync::mpsc::channel::<()>();
         let waits = Arc::new(Mutex::new(waits));
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_can_t_be_written_is_told_apart_from_a_store() {
+    fn a_write_error_of_a_file_is_not_an_error_of_the_store() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let target = Arc::new(TargetFile::new(File::open(file.path()).unwrap(), file.path().into()));
         let store = || Failure::fatal("the store");

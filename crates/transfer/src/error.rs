@@ -138,8 +138,8 @@ pub enum Omission {
 }
 
 impl Error {
-    /// Returns whether the same error would occur for every object of the store, for example because the credentials
-    /// are wrong, the bucket does not exist or the account is disabled. A command then need not try its other files.
+    /// Returns whether the same error would occur for every object of the store. Examples are wrong credentials, a
+    /// missing bucket and a disabled account. A command then need not try its other files.
     #[must_use]
     pub fn concerns_whole_store(&self) -> bool {
         match self {

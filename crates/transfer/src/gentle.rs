@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_stays_short_and_the_path_is_made_use_of() {
+    fn the_queue_stays_short_and_the_path_is_used() {
         for (bytes_per_s, round_trip_s, most_added_s) in [
             (2.5e6, 0.01, 0.06),
             (10e6, 0.02, 0.02),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_has_become_longer_is_made_use_of_again() {
+    fn a_path_that_has_become_longer_is_used_again() {
         for part_bytes in [0, 65_536] {
             let path = Path { bytes_per_s: 2.5e6, round_trip_s: 0.01, most_added_s: 0.06, part_bytes };
             let [(_, before), (late, used)] = path.play(60.0, 0.1, 0.0);
@@ -326,7 +326,7 @@ mod tests {
     /// If another sender keeps a queue, we add at most the permitted latency to it, even if answers take longer than a
     /// second.
     #[test]
-    fn to_the_queue_of_somebody_else_no_more_is_added_than_may_be() {
+    fn only_the_permitted_latency_is_added_to_the_queue_of_another_sender() {
         for (bytes_per_s, round_trip_s, most_added_s) in [(2.5e6, 0.01, 0.06), (1e6, 0.2, 0.1)] {
             for (part_bytes, others_s) in [(0, 0.1), (0, 0.4), (0, 1.0), (65_536, 0.1), (65_536, 0.4), (65_536, 1.0)] {
                 let path = Path { bytes_per_s, round_trip_s, most_added_s, part_bytes };
@@ -339,7 +339,7 @@ mod tests {
 
     /// The rate does not grow while nothing is sent, and never exceeds the bandwidth limit.
     #[test]
-    fn a_path_that_nothing_is_sent_over_says_nothing() {
+    fn without_traffic_the_rate_does_not_grow() {
         let mut gentle = CongestionControl::new(0.02, Some(400e3));
         for step in 0..100 {
             gentle.observe(f64::from(step) * 0.06, 0.0, 0.01);

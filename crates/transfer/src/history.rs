@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_spread_of_earlier_commands_is_in_the_interval() {
+    fn the_spread_of_earlier_commands_widens_the_interval() {
         let folder = tempfile::tempdir().unwrap();
         let history = open(folder.path());
         let width = |spread: f64| {

@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_by_its_owner_alone() {
+    fn only_the_owner_can_read_a_journal() {
         let folder = tempfile::tempdir().unwrap();
         let path = filled(folder.path());
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -466,7 +466,7 @@ mod tests {
 
     /// A journal that is truncated after any byte still contains all complete lines, and can be continued.
     #[test]
-    fn a_torn_tail_is_left_out() {
+    fn a_truncated_last_line_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let path = filled(folder.path());
         let text = fs::read(&path).unwrap();
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_makes_no_sense_is_refused_until_it_is_begun_anew() {
+    fn an_invalid_line_is_refused_until_the_journal_is_started_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = filled(folder.path());
         let text = fs::read_to_string(&path).unwrap();
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_nothing_was_begun_in_leaves_no_file() {
+    fn a_journal_without_a_started_transfer_leaves_no_file() {
         let folder = tempfile::tempdir().unwrap();
         drop(open(folder.path()).unwrap());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -332,7 +332,7 @@ mod tests {
     use crate::store::StoreLocation;
 
     #[test]
-    fn an_upload_is_given_up_as_it_was_put() {
+    fn an_upload_is_aborted_with_the_options_that_started_it() {
         let here = Options { endpoint_url: Some("http://127.0.0.1:1".into()), ..Options::default() };
         let options = Options { anonymous: true, requester_pays: true, ..here.clone() };
         let location = open("s3://bucket/a", &options).unwrap().store.location();
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_names_are_ours() {
+    fn only_temporary_names_of_this_program_are_recognized() {
         let made = |name| TemporaryName::parse(name).map(|made| (made.id, made.process));
         assert_eq!(made(".a.b.18f-2a-0.upload"), Some(("18f-2a-0", 42)));
         assert_eq!(made(".a.0123456789abcdef-42.part"), Some(("0123456789abcdef-42", 42)));
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cant_be_read_is_told_and_the_rest_is_found() {
+    fn unreadable_folders_are_reported_and_the_rest_is_searched() {
         let folder = tempfile::tempdir().unwrap();
         let (root, left) = (folder.path(), folder.path().join("z/.a.18f-2a-0.upload"));
         fs::create_dir_all(&left).unwrap();
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_says_nothing_may_go_on_with_any_upload() {
+    fn an_unreadable_journal_protects_all_incomplete_uploads() {
         let folder = tempfile::tempdir().unwrap();
         let (root, journals) = (folder.path(), folder.path().join("journals"));
         let parts = [root.join(".a.0123456789abcdef-42.part"), root.join(".a.18f-2a-0.upload")];

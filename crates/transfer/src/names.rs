@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_name_has_room_beside_it() {
+    fn the_longest_name_leaves_room_for_the_temporary_suffix() {
         assert_eq!(beside(Path::new("/data/a.txt"), ".7.part"), Path::new("/data/.a.txt.7.part"));
         let folder = tempfile::tempdir().unwrap();
         for name in ["x".repeat(255), format!("{}é", "x".repeat(253)), format!("x{}", "é".repeat(127))] {

@@ -279,9 +279,9 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// Splits the name of an object that contains special characters into a folder, which is empty or ends with a slash,
-/// and a pattern for the rest of the name. A backslash is a special character too, because it is not part of the names
-/// that the pattern matches. Returns `None` if the name has no special characters.
+/// Splits the name of an object that contains special characters into a folder and a pattern for the rest of the name.
+/// The folder is empty or ends with a slash. A backslash is a special character too, because it is not part of the
+/// names that the pattern matches. Returns `None` if the name has no special characters.
 pub(crate) fn split_name(name: &str) -> Result<Option<(String, Pattern)>, Error> {
     let (mut folder, mut part, mut part_start, mut characters) = (String::new(), String::new(), 0, name.char_indices());
     while let Some((at, character)) = characters.next() {
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excluded_folder_is_excluded_with_all_below() {
+    fn an_excluded_folder_is_excluded_with_all_its_contents() {
         for (text, name, is_match) in [
             (".git", ".git/config", true),
             (".git", "a/.git/objects/00/1", true),
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused() {
+    fn an_invalid_pattern_is_refused() {
         for (text, reason) in [
             ("", "names no file"),
             ("/", "names no file"),

@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phases_are_between_what_was_seen() {
+    fn phases_lie_between_the_recorded_times() {
         let began = Instant::now();
         let at = |ms| Some(began + Duration::from_millis(ms));
         let fresh = Attempt { began: at(0), connected: at(10), secured: at(30), header: at(80), ..Attempt::default() };

@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_grow_so_that_ten_thousand_hold_five_terabytes() {
+    fn parts_grow_so_that_ten_thousand_hold_five_terabytes() {
         let s3 = Limits { min_part_bytes: 5 << 20, max_part_bytes: 5 << 30, max_parts: 10_000, max_put_bytes: 5 << 30 };
         let sizes: Vec<u64> = (0..10_000).map(|index| part_bytes(index, &s3, 256 << 20)).collect();
         assert_eq!(sizes[0], 5 << 20);

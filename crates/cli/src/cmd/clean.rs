@@ -109,8 +109,8 @@ fn interrupted(args: &Args) -> anyhow::Result<Vec<Result<String, String>>> {
         let ways = "run the same command again to resume it, or `clean --give-up TIME` to abort it";
         Ok(format!("{to}: incomplete, {}, last progress {age} ago; {ways}", source(transfer)))
     });
-    // A path that can't be read is reported only once. If the user named folders, the search of these folders reports
-    // journals of single files, so only notes of uploads and journals of folders are reported here.
+    // A path that can't be read is reported only once. If the user named folders, the search of these folders already
+    // reports the journals of single files. Only notes of uploads and journals of folders are then reported here.
     let is_said_here = |path: &Path| args.folders.is_empty() || path.extension().is_none_or(|end| end != "journal");
     let unread = unread.into_iter().filter(|(path, _)| is_said_here(path)).map(|(_, error)| Err(error.to_string()));
     Ok(aborted.chain(named).chain(unread).collect())
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_folders_of_ours_have_a_maker() {
+    fn only_folders_of_this_program_have_a_maker() {
         assert_eq!(maker("ascertain-netlab-42-0"), Some(42));
         assert_eq!(maker("ascertain-cache-42-00ff00ff00ff00ff"), Some(42));
         for theirs in ["ascertain-netlab-42", "ascertain-netlab-x-0", "ascertain-other-42-0", "ascertain-cache-42-x"] {

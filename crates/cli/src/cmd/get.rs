@@ -30,7 +30,7 @@ pub struct Args {
     /// Source: s3://BUCKET/NAME, gs://BUCKET/NAME, az://CONTAINER/NAME, https://… or a path
     ///
     /// A source that ends with a slash stands for all objects whose names begin with it. If no object has exactly the
-    /// given name, `*`, `**`, `?`, `[ab]` and `{a,b}` in the name are a pattern, and `\` before a character removes its
+    /// given name, `*`, `**`, `?`, `[ab]` and `{a,b}` in the name are a pattern. `\` before a character removes its
     /// special meaning.
     #[arg(value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
     from: OsString,

@@ -374,7 +374,7 @@ mod tests {
     /// An arm is real if its variant or one of its levels selects a real system instead of the emulated one. If an
     /// experiment emulates nothing, `is_real` returns `false` for all of its arms.
     #[test]
-    fn what_is_real_is_told_from_what_is_emulated() {
+    fn real_systems_are_distinguished_from_emulated_ones() {
         let arm =
             |variant: &str, trace: &str| Arm { variant: variant.into(), point: Point::default().with("trace", trace) };
         let is_real = |id: &str, arm: &Arm| {

@@ -28,7 +28,7 @@ fn slo_holds_is_refuted_or_undecided() {
 
 /// If only the memory is above its limit, the message names the condition on memory, but not the one on time.
 #[test]
-fn slo_says_which_part_of_it_failed() {
+fn slo_names_the_condition_that_failed() {
     let state = tempfile::tempdir().unwrap();
     let require = ["--require", "memory_peak <= 1 B", "--within", "1h"];
     let slo = |more: &[&str]| {
@@ -63,7 +63,7 @@ fn slo_says_which_part_of_it_failed() {
 }
 
 #[test]
-fn slo_says_how_long_it_took_mostly() {
+fn slo_reports_the_median_time() {
     let state = tempfile::tempdir().unwrap();
     let slo = ["slo", "--no-evidence", "--max-time", "10min", "--at-least", "80%", "--within", "1h", "--format"];
     let ran = ascertain(state.path(), &[&slo[..], &["json", "--", "true"]].concat()).json();
@@ -203,7 +203,7 @@ fn the_guide_has_the_keys_of_each_schema() {
 }
 
 #[test]
-fn list_and_explain_say_what_there_is() {
+fn list_and_explain_show_the_experiments() {
     let state = tempfile::tempdir().unwrap();
     let list = ascertain(state.path(), &["list"]);
     assert!(
@@ -266,7 +266,7 @@ fn list_and_explain_say_what_there_is() {
 }
 
 #[test]
-fn only_the_variants_that_are_asked_for_are_measured() {
+fn only_requested_variants_are_measured() {
     let state = tempfile::tempdir().unwrap();
     let arguments = ["run", "sum", "cbrt", "--variants", "naive,pairwise", "--trials", "2"];
     let levels = ["--at", "elements=10", "--at", "elements=93750", "--format", "json"];
@@ -287,7 +287,7 @@ fn only_the_variants_that_are_asked_for_are_measured() {
 /// With `--at`, no arms at other levels are measured, as they would take extra time. So claims about other levels are
 /// not judged.
 #[test]
-fn levels_that_are_asked_for_are_all_that_is_measured() {
+fn only_requested_levels_are_measured() {
     let state = tempfile::tempdir().unwrap();
     let arguments = ["run", "fill-rate", "--trials", "1", "--max-time", "1s", "--format", "json"];
     let at = |levels: &[&str]| ascertain(state.path(), &[&arguments[..], levels].concat());
@@ -306,7 +306,7 @@ fn levels_that_are_asked_for_are_all_that_is_measured() {
 }
 
 #[test]
-fn judge_says_what_the_source_says() {
+fn judge_gives_the_published_results() {
     let state = tempfile::tempdir().unwrap();
     let arguments =
         ["judge", "3972/4000", "--at-least", "0.98", "--error", "0.001", "--method", "csm", "--format", "json"];

@@ -60,7 +60,7 @@ fn gates_have_their_exit_codes() {
 
 /// The default margin lets a change without effect pass the gate, but `--margin 0` does not.
 #[test]
-fn a_gate_has_a_margin_of_its_own() {
+fn a_gate_has_its_own_margin() {
     let state = tempfile::tempdir().unwrap();
     let common = ["compare", "--no-evidence", "--metric", "memory_peak", "--max-trials", "100", "--fail-if", "slower"];
     let gate = |arguments: &[&str]| ascertain(state.path(), &[&common, arguments, &["true", "true"]].concat());
@@ -103,7 +103,7 @@ fn levels_of_one_command_tell_its_rows_apart() {
 }
 
 #[test]
-fn what_hyperfines_users_look_for() {
+fn options_of_hyperfine_work_as_its_users_expect() {
     let state = tempfile::tempdir().unwrap();
     let compare = |arguments: &[&str]| {
         let ran = ascertain(state.path(), &[&["compare", "--no-evidence"], arguments].concat());
@@ -142,7 +142,7 @@ fn what_hyperfines_users_look_for() {
 }
 
 #[test]
-fn what_failed_says_so_in_its_own_row() {
+fn a_failure_is_shown_in_the_row_of_its_command() {
     let state = tempfile::tempdir().unwrap();
     let ran = ascertain(state.path(), &["compare", "-r", "3", "false", "true"]);
     let row = |name: &str| ran.stdout.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_string();
@@ -156,7 +156,7 @@ fn what_failed_says_so_in_its_own_row() {
 }
 
 #[test]
-fn failures_that_were_ignored_are_said() {
+fn ignored_failures_are_reported() {
     let state = tempfile::tempdir().unwrap();
     let careful = "`sh -c 'exit 2; : x'` ended with exit code 2 in 6 of 6 trials";
     let ran = ascertain(state.path(), &["compare", "-i", "-r", "6", "sh -c 'exit 2; : x'", "true"]);
@@ -180,7 +180,7 @@ fn a_signal_that_ended_a_command_is_named() {
 
 /// If both commands of every pair are stopped, more pairs would not help, so the message must not suggest more.
 #[test]
-fn pairs_that_all_met_their_limit_are_not_called_too_few() {
+fn more_pairs_are_not_suggested_if_every_pair_reached_its_limit() {
     let state = tempfile::tempdir().unwrap();
     let arguments = ["compare", "-r", "20", "--time-limit", "20ms", "sleep 600", "sleep 500"];
     let ran = ascertain(state.path(), &arguments);
@@ -190,7 +190,7 @@ fn pairs_that_all_met_their_limit_are_not_called_too_few() {
 }
 
 #[test]
-fn times_that_met_their_limit_are_said() {
+fn times_at_their_limit_are_reported() {
     let state = tempfile::tempdir().unwrap();
     let ran = ascertain(state.path(), &["compare", "-r", "6", "--time-limit", "60ms", "sleep 600", "sleep 500"]);
     let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -209,7 +209,7 @@ fn times_that_met_their_limit_are_said() {
 }
 
 #[test]
-fn plots_that_have_no_place_are_said() {
+fn plots_that_can_not_be_shown_are_reported() {
     let state = tempfile::tempdir().unwrap();
     let compare =
         |format| ascertain(state.path(), &["compare", "-r", "2", "--plot", "--format", format, "true"]).stderr;
@@ -331,7 +331,7 @@ fn exports_are_hyperfines() {
 
 /// If both commands were stopped, nothing is known about which is faster. Each may take any time above its limit.
 #[test]
-fn what_met_its_time_limit_is_known_to_be_above_it_and_no_more() {
+fn a_stopped_command_is_only_known_to_be_above_its_limit() {
     let state = tempfile::tempdir().unwrap();
     let limited = ["compare", "--margin", "5%", "--time-limit", "20ms", "--max-trials", "40", "sleep 600", "sleep 500"];
     let ran = ascertain(state.path(), &[&limited[..], &["--format", "json"]].concat());
@@ -365,7 +365,7 @@ fn an_answer_that_later_pairs_contradict_is_withdrawn() {
 
 /// The recorded plan contains the margin and the gate, so that a continuation judges in the same way.
 #[test]
-fn commands_are_compared_by_whatever_is_asked_for() {
+fn commands_are_compared_by_the_requested_metric() {
     let state = tempfile::tempdir().unwrap();
     let (few, many) = ("true", MANY_FAULTS);
     let by = ["compare", "--metric", "page_faults", "--fail-if", "slower", "--max-time", "10min"];
@@ -393,7 +393,7 @@ fn commands_are_compared_by_whatever_is_asked_for() {
 
 /// Counters do not affect the verdict. If the machine lacks a counter, the output gives the reason.
 #[test]
-fn counters_are_beside_the_answer() {
+fn counters_do_not_affect_the_answer() {
     let state = tempfile::tempdir().unwrap();
     let arguments = ["compare", "--counters", "--format", "json", "-r", "40", "true", MANY_FAULTS];
     let json = ascertain(state.path(), &arguments).json();
@@ -470,7 +470,7 @@ fn printed_figures_are_compared() {
 }
 
 #[test]
-fn a_run_with_a_printed_metric_goes_on() {
+fn a_run_with_a_printed_metric_is_continued() {
     let state = tempfile::tempdir().unwrap();
     let metric = ["--metric", "json:.[0].items", "--unit", "k/s", "--max-trials", "3"];
     let begun = ascertain(

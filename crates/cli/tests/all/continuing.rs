@@ -43,7 +43,7 @@ fn values_of_environment_variables_are_recorded_only_on_request() {
 /// The measured command hangs when it is called for the third time. (SIGINT would be ignored below `nohup` and `&`.)
 #[cfg(target_os = "linux")]
 #[test]
-fn interrupted_runs_keep_their_evidence_and_go_on() {
+fn interrupted_runs_keep_their_evidence_and_can_be_continued() {
     let state = tempfile::tempdir().unwrap();
     let hangs_once = "echo x >> calls; [ $(wc -l < calls) != 3 ] || { touch hangs; exec sleep 3600; }";
     let arguments = ["compare", "--max-time", "1h", "--shell", hangs_once, "true", "--output", "inherit"];
@@ -71,7 +71,7 @@ fn interrupted_runs_keep_their_evidence_and_go_on() {
 
 /// A continued run keeps the gate of the original run. Runs of other programs are skipped.
 #[test]
-fn what_is_continued_fails_as_it_would_have() {
+fn a_continued_run_keeps_its_gate() {
     let state = tempfile::tempdir().unwrap();
     let arguments = ["compare", "--metric", "page_faults", "--fail-if", "slower", "--max-trials", "3"];
     assert_eq!(ascertain(state.path(), &[&arguments[..], &["true", MANY_FAULTS]].concat()).code, Some(3));
@@ -91,7 +91,7 @@ fn what_is_continued_fails_as_it_would_have() {
 
 /// If 8 of 8 pairs are not enough, the run prints the command that measures more pairs.
 #[test]
-fn what_is_undecided_says_how_to_go_on() {
+fn an_undecided_run_prints_how_to_continue() {
     let state = tempfile::tempdir().unwrap();
     let ran = ascertain(state.path(), &["compare", "--metric", "page_faults", "-r", "8", "true", MANY_FAULTS]);
     let run = runs(state.path()).pop().unwrap();
@@ -146,7 +146,7 @@ fn a_comparison_is_continued_until_its_precision_is_reached() {
 /// A time limit that the user sets is kept, even if an answer takes longer. The note about the time that is needed uses
 /// only the new trials, because recorded trials have no times.
 #[test]
-fn what_goes_on_keeps_to_the_time_that_it_is_given() {
+fn a_continued_run_keeps_the_time_limit_of_the_user() {
     let state = tempfile::tempdir().unwrap();
     assert_eq!(ascertain(state.path(), &["compare", "--max-trials", "1", "sleep 0.5", "sleep 0.55"]).code, Some(0));
     let go_on = ["continue", "--max-time", "12s", "--max-trials", "1000"];
@@ -162,7 +162,7 @@ fn what_goes_on_keeps_to_the_time_that_it_is_given() {
 
 /// If the folder has a report, it is written again after the continuation.
 #[test]
-fn a_report_is_made_anew_when_its_run_goes_on() {
+fn a_report_is_written_again_when_its_run_is_continued() {
     let state = tempfile::tempdir().unwrap();
     let text = "[[claim]]\nid = \"x\"\ncommand = \"true\"\npredicate = \"wall <= 1 h\"\nrate = 0.6\n";
     std::fs::write(state.path().join("claims.toml"), text).unwrap();
@@ -187,7 +187,7 @@ fn a_run_is_found_in_another_folder() {
 }
 
 #[test]
-fn a_run_that_lost_rows_is_not_decided_anew() {
+fn a_run_that_lost_rows_is_not_judged_again() {
     let state = tempfile::tempdir().unwrap();
     assert_eq!(ascertain(state.path(), &["compare", "-r", "10", "true", "sleep 0.002"]).code, Some(0));
     let run = runs(state.path()).pop().unwrap();
@@ -232,7 +232,7 @@ fn until_it_hangs(state: &std::path::Path, arguments: &[&str], signal: &str) -> 
 /// On a busy machine, other calls may exceed the limit too, and the run ends sooner.
 #[cfg(target_os = "linux")]
 #[test]
-fn interrupting_the_slow_ones_does_not_drop_them() {
+fn interrupted_slow_calls_still_count() {
     let state = tempfile::tempdir().unwrap();
     fs::write(state.path().join("calls"), "0\n").unwrap();
     let start = ["slo", "--at-least", "95%", "--within", "100ms", "--time-limit", "1h", "--max-time", "1h", "--shell"];
@@ -255,7 +255,7 @@ fn interrupting_the_slow_ones_does_not_drop_them() {
 /// against *holds* and also as evidence against *refuted*.
 #[cfg(target_os = "linux")]
 #[test]
-fn killing_the_slow_ones_does_not_drop_them() {
+fn killed_slow_calls_still_count() {
     let state = tempfile::tempdir().unwrap();
     fs::write(state.path().join("calls"), "0\n").unwrap();
     let start = ["slo", "--at-least", "60%", "--within", "1h", "--time-limit", "1h", "--max-time", "1h", "--shell"];
@@ -276,7 +276,7 @@ fn killing_the_slow_ones_does_not_drop_them() {
 /// before it ends.
 #[cfg(target_os = "linux")]
 #[test]
-fn killed_runs_go_on() {
+fn killed_runs_can_be_continued() {
     let state = tempfile::tempdir().unwrap();
     let mut endless = command(state.path(), &["compare", "-r", "1000000", "true", "true"]);
     let child = endless.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -310,7 +310,7 @@ fn two_runs_at_once_into_one_folder_are_refused() {
 /// A run from another machine may contain any command lines. They are shown first, and executed only after
 /// confirmation.
 #[test]
-fn command_lines_of_somebody_elses_run_are_shown_first() {
+fn command_lines_of_a_foreign_run_are_shown_first() {
     let (state, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let compare =
         ["compare", "--max-trials", "1", "--prepare", "touch prepared", "--shell", "sh", "touch done", "true"];

@@ -124,7 +124,7 @@ fn a_terminal_shows_the_curve_and_a_sentence() {
 /// One server never gets the record, and the other one never answers. The time limit is one second. If the machine
 /// stalls for that long, the first server may seem not to answer either.
 #[test]
-fn what_does_not_come_in_time_is_said() {
+fn a_missing_record_is_reported_after_the_time_limit() {
     let state = tempfile::tempdir().unwrap();
     let zone = served(&[1]);
     let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -142,7 +142,7 @@ fn what_does_not_come_in_time_is_said() {
 
 /// Wrong usage is reported before anything is queried or recorded.
 #[test]
-fn what_can_not_be_asked_is_wrong_usage() {
+fn invalid_levels_and_keys_are_wrong_usage() {
     let state = tempfile::tempdir().unwrap();
     let key = |run: &mut Command| _ = run.env("TSIG_KEY", "mine:no base64").env("XDG_STATE_HOME", state.path());
     for (arguments, says) in [
@@ -212,7 +212,7 @@ fn the_readmes_hook_waits_for_what_it_adds() {
 }
 
 #[test]
-fn servers_that_are_installed_are_asked() {
+fn installed_servers_are_queried() {
     let state = tempfile::tempdir().unwrap();
     let mut running = Vec::new();
     for program in [knot, bind, nsd] {

@@ -226,7 +226,7 @@ fn is_left_out(subcommand: &str) -> bool {
 }
 
 #[test]
-fn every_option_with_a_path_takes_whatever_the_path_leads_to() {
+fn every_option_with_a_path_handles_every_kind_of_file() {
     let options = path_options();
     let names: BTreeSet<&str> = options.iter().map(|(_, option)| option.as_str()).collect();
     assert!(["--evidence", "--export-junit", "--recorded"].iter().all(|name| names.contains(name)), "{names:?}");
@@ -242,7 +242,7 @@ fn every_option_with_a_path_takes_whatever_the_path_leads_to() {
 }
 
 #[test]
-fn every_argument_that_is_a_path_takes_whatever_the_path_leads_to() {
+fn every_argument_that_is_a_path_handles_every_kind_of_file() {
     let arguments = ARGUMENTS.iter().map(|(_, arguments)| arguments.iter().map(ToString::to_string).collect());
     let tries = arguments.flat_map(|arguments: Vec<String>| KINDS.map(|kind| (arguments.clone(), kind)));
     try_all(&tries.collect::<Vec<_>>());

@@ -64,7 +64,7 @@ fn change(run: &Path, with: impl FnOnce(&mut Value)) {
 }
 
 #[test]
-fn the_list_has_every_run_whatever_became_of_it() {
+fn the_list_has_every_run_whatever_its_outcome() {
     let runs = Runs::new();
     assert_eq!(runs.json(&["list", "-n", "1"]), runs.json(&["-n", "1"]));
     let folders = runs.folders();
@@ -352,7 +352,7 @@ fn mistakes_are_named() {
 }
 
 #[test]
-fn where_no_run_can_be_read_one_is_named() {
+fn if_no_run_can_be_read_one_is_named() {
     let state = tempfile::tempdir().unwrap();
     let run = state.path().join("ascertain/runs/20200101T000000000Z-old0");
     fs::create_dir_all(&run).unwrap();
@@ -366,7 +366,7 @@ fn where_no_run_can_be_read_one_is_named() {
 }
 
 #[test]
-fn where_there_is_no_run_it_says_so() {
+fn a_missing_run_is_reported() {
     let state = tempfile::tempdir().unwrap();
     for arguments in [&["history"][..], &["history", "trend", "sum"], &["history", "prune", "--keep", "1"]] {
         let ran = ascertain(state.path(), arguments);

@@ -187,7 +187,7 @@ fn a_clean_up_that_fails_fails() {
 }
 
 #[test]
-fn runs_that_were_asked_for_are_taken_or_missed_aloud() {
+fn requested_runs_are_measured_or_reported_as_missing() {
     let state = tempfile::tempdir().unwrap();
     // The first trial takes three seconds, and no trial starts after that.
     let missed = compared(state.path(), &["--min-runs", "50", "--max-time", "3s", "sleep 3"]);
@@ -212,7 +212,7 @@ fn styles_are_colours_and_silence() {
 
 /// If one command fails, the export still contains the trials of the other command.
 #[test]
-fn a_failure_leaves_what_was_measured_of_the_others() {
+fn a_failure_keeps_the_trials_of_the_other_commands() {
     let state = tempfile::tempdir().unwrap();
     for commands in [["true", "false"], ["false", "true"]] {
         let failed = compare(state.path(), &[&["-r", "1", "--export-json", "out.json"], &commands[..]].concat());

@@ -53,7 +53,7 @@ fn limits_of_retries_are_options() {
 
 /// The failure of a single file must have the same form in JSON as the failures of several files.
 #[test]
-fn a_single_failure_is_json_too() {
+fn a_single_failure_has_the_json_of_several() {
     let state = tempfile::tempdir().unwrap();
     fs::write(state.path().join("a"), "a").unwrap();
     fs::create_dir(state.path().join("folder")).unwrap();
@@ -93,7 +93,7 @@ fn stopped(state: &Path, arguments: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_stop_says_whether_the_same_command_resumes() {
+fn a_stop_reports_whether_the_same_command_resumes() {
     let state = tempfile::tempdir().unwrap();
     fs::write(state.path().join("a"), vec![7; 10_000_000]).unwrap();
     for arguments in [["put", "a", "store/b"], ["get", "a", "c"]] {
@@ -112,18 +112,18 @@ fn a_stop_says_whether_the_same_command_resumes() {
     assert_eq!((stopped.code, stopped.stderr.trim_end()), (Some(130), "interrupted"));
 }
 
-/// Name of the environment variable that has the path of the small file system. [`a_full_disk_says_how_to_resume`] sets
-/// the variable for the process that it starts.
+/// Name of the environment variable that has the path of the small file system. The test
+/// [`a_full_disk_shows_how_to_resume`] sets the variable for the process that it starts.
 const SMALL: &str = "ASCERTAIN_TEST_SMALL";
 
 #[test]
-fn a_full_disk_says_how_to_resume() {
+fn a_full_disk_shows_how_to_resume() {
     if let Some(folder) = std::env::var_os(SMALL) {
         return fill_and_resume(Path::new(&folder));
     }
     let folder = tempfile::tempdir().unwrap();
     let script = format!(
-        "mount -t tmpfs -o size=12m none \"${SMALL}\" && exec \"$0\" --exact outages::a_full_disk_says_how_to_resume"
+        "mount -t tmpfs -o size=12m none \"${SMALL}\" && exec \"$0\" --exact outages::a_full_disk_shows_how_to_resume"
     );
     let mut unshare = Command::new("unshare");
     unshare.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]);

@@ -42,7 +42,7 @@ fn two_files_that_differ_and_two_that_do_not() {
 }
 
 #[test]
-fn csm_gives_the_p_value_and_where_it_lies() {
+fn csm_gives_the_p_value_and_its_interval() {
     let folder = tempfile::tempdir().unwrap();
     numbers(folder.path(), "a.txt", 0..100);
     numbers(folder.path(), "b.txt", 50..130);
@@ -53,7 +53,7 @@ fn csm_gives_the_p_value_and_where_it_lies() {
 }
 
 #[test]
-fn shifts_scales_sides_and_ratios_are_heeded() {
+fn shifts_scales_sides_and_ratios_are_applied() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     numbers(folder, "a.txt", 100..200);
@@ -105,7 +105,7 @@ fn columns_are_named_once_or_for_each_file() {
 }
 
 #[test]
-fn a_first_line_that_is_no_number_is_said_to_be_a_heading() {
+fn a_first_line_that_is_not_a_number_is_reported_as_a_heading() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     numbers(folder, "a.txt", 0..60);
@@ -213,7 +213,7 @@ fn arms_of_runs_are_samples() {
 }
 
 #[test]
-fn mistakes_name_the_file_and_the_way_out() {
+fn mistakes_name_the_file_and_the_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     numbers(folder, "a.txt", 0..10);
@@ -254,7 +254,7 @@ fn mistakes_name_the_file_and_the_way_out() {
 /// If the JSON lines have lost rows, the rows are read from the Parquet file. Without this file, the run is refused as
 /// a sample.
 #[test]
-fn a_run_that_lost_rows_is_no_sample() {
+fn a_run_that_lost_rows_is_refused_as_a_sample() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     assert_eq!(ascertain(folder, &["compare", "-q", "-r", "20", "true", "sleep 0.002"]).code, Some(0));
@@ -333,7 +333,7 @@ fn more_than_memory_holds_is_refused() {
 
 /// After Ctrl-C, the test prints its result so far, and the exit code is 130.
 #[test]
-fn an_interrupted_test_says_what_was_reached() {
+fn an_interrupted_test_prints_its_result_so_far() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     numbers(folder, "a.txt", 0..2000);

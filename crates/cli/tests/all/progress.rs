@@ -110,7 +110,7 @@ fn drawn(seen: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_line_moves_while_one_observation_lasts_and_says_what_it_will_take() {
+fn the_line_moves_during_an_observation_and_shows_the_expected_time() {
     for columns in [80, 40] {
         let state = tempfile::tempdir().unwrap();
         // During a trial, the line shows the seconds so far, and how long the run must therefore take at least.
@@ -149,7 +149,7 @@ fn a_terminal_without_a_cursor_gets_plain_lines() {
 }
 
 #[test]
-fn where_only_ascii_can_be_shown_the_line_is_ascii() {
+fn the_line_is_ascii_in_an_ascii_locale() {
     let state = tempfile::tempdir().unwrap();
     let watched = begun(state.path(), 80, &[("LC_ALL", "C")]).until(EXPECTED, 1);
     let (seen, _) = watched.stopped_after_the_first_pair(state.path());
@@ -158,7 +158,7 @@ fn where_only_ascii_can_be_shown_the_line_is_ascii() {
 
 /// A pipe gets no redrawn progress lines, which its readers would have to skip.
 #[test]
-fn a_pipe_gets_what_it_takes_and_no_progress() {
+fn a_pipe_gets_the_required_time_and_no_progress() {
     let state = tempfile::tempdir().unwrap();
     // An answer needs 14 pairs, which take over 14 s. The run is stopped as soon as it prints this.
     let arguments = ["compare", "--no-evidence", "--max-time", "12s", "sleep 0.5", "sleep 0.55"];
@@ -183,7 +183,7 @@ fn a_pipe_gets_what_it_takes_and_no_progress() {
 /// If the first observation takes long, a note reports how long the run must take at least. The note comes before the
 /// observation ends.
 #[test]
-fn a_pipe_gets_what_it_takes_before_the_first_pair_has_ended() {
+fn a_pipe_gets_the_required_time_before_the_first_pair_has_ended() {
     let state = tempfile::tempdir().unwrap();
     let arguments = ["compare", "--no-evidence", "--max-time", "12s", WAITS, "true"];
     let mut child = command(state.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -204,7 +204,7 @@ fn a_pipe_gets_what_it_takes_before_the_first_pair_has_ended() {
 /// The client and the server in Go are built before the run. Here `go` is a script that waits for a file, and then
 /// fails.
 #[test]
-fn what_is_made_ready_before_a_run_is_said() {
+fn preparation_before_a_run_is_reported() {
     let state = tempfile::tempdir().unwrap();
     let programs = state.path().join("programs");
     std::fs::create_dir(&programs).unwrap();
@@ -222,7 +222,7 @@ fn what_is_made_ready_before_a_run_is_said() {
 
 /// The progress line must not overwrite the output that commands write to the terminal.
 #[test]
-fn nothing_is_drawn_where_commands_write() {
+fn no_progress_is_drawn_over_the_output_of_commands() {
     let state = tempfile::tempdir().unwrap();
     let arguments = ["compare", "--no-evidence", "-r", "1", "--show-output", "sh -c 'sleep 1.2; echo seen >&2'"];
     let (seen, _) = Watched::new(state.path(), 80, &[], &arguments).ended();
@@ -247,7 +247,7 @@ fn colours_are_for_terminals_that_have_them() {
 
 /// Tables, plots and sentences are limited to ASCII if the locale is, but formats for programs are not.
 #[test]
-fn where_only_ascii_can_be_shown_everything_is_ascii() {
+fn tables_plots_and_sentences_are_ascii_in_an_ascii_locale() {
     let state = tempfile::tempdir().unwrap();
     let in_c = |arguments: &[&str]| ran(command(state.path(), arguments).env("LC_ALL", "C").output().unwrap());
     for arguments in [
@@ -265,7 +265,7 @@ fn where_only_ascii_can_be_shown_everything_is_ascii() {
 
 /// Notes at the end of a run begin on a line of their own, after the progress line.
 #[test]
-fn the_line_is_gone_before_anything_else_is_said() {
+fn the_line_is_removed_before_other_notes() {
     let state = tempfile::tempdir().unwrap();
     let arguments = ["compare", "--metric", "page_faults", "-r", "9", "sleep 0.05", MANY_FAULTS];
     let (seen, _) = Watched::new(state.path(), 80, &[], &arguments).ended();

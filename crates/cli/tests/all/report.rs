@@ -210,7 +210,7 @@ fn claims_are_counted_by_their_answers() {
 }
 
 #[test]
-fn what_is_no_run_says_so() {
+fn a_folder_without_a_run_is_reported() {
     let state = tempfile::tempdir().unwrap();
     let says = |arguments: &[&str]| {
         let ran = ascertain(state.path(), &[&["report"], arguments].concat());

@@ -36,7 +36,7 @@ fn a_size_over_memory_is_refused_before_any_other_is_measured() {
 }
 
 #[test]
-fn what_makes_a_size_too_large_is_named() {
+fn the_reason_why_a_size_is_too_large_is_named() {
     let memory_bytes = machine::describe().memory_bytes;
     // So many elements fit in memory if they are floats, but not if they are doubles.
     let elements = memory_bytes / 2 / 12;
@@ -70,7 +70,7 @@ fn sizes_that_do_not_fit_together_are_refused() {
 }
 
 #[test]
-fn one_reason_is_one_line_in_every_form() {
+fn one_reason_takes_one_line_in_every_format() {
     let (first, second, reason) = FOREIGN;
     let said = format!("Unavailable here ({reason}): `{first}`, `{second}`.");
     let variants = format!("{first},naive,{second}");
@@ -117,7 +117,7 @@ fn one_reason_is_one_line_in_every_form() {
 
 /// If this machine can't measure anything, a single sentence is the result.
 #[test]
-fn nothing_to_measure_is_said_once() {
+fn nothing_to_measure_is_reported_once() {
     let (first, _, reason) = FOREIGN;
     let state = tempfile::tempdir().unwrap();
     for format in ["table", "csv"] {
@@ -130,7 +130,7 @@ fn nothing_to_measure_is_said_once() {
 }
 
 #[test]
-fn a_claim_that_can_not_be_measured_is_said_with_its_verdict() {
+fn a_claim_that_can_not_be_measured_is_reported_with_its_verdict() {
     let (first, _, reason) = FOREIGN;
     let state = tempfile::tempdir().unwrap();
     let claim = |id: &str, variant: &str| {
@@ -160,7 +160,7 @@ fn a_failure_is_not_called_unavailable() {
 /// Requests memory barriers that use interrupts, as a user who may not load programs into the kernel.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
-fn a_missing_privilege_is_called_one() {
+fn a_missing_privilege_is_reported_as_such() {
     use std::fs::{self, Permissions};
     use std::io::ErrorKind;
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -223,7 +223,7 @@ fn go_builds_before_the_run_begins() {
 /// If the user requests a server or a record, the experiment never replays a trace instead.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_asked_for_of_a_race_is_not_replayed_instead() {
+fn a_requested_server_or_record_is_never_replaced_by_a_replay() {
     let state = tempfile::tempdir().unwrap();
     let said = |levels: &[&str]| {
         let arguments = [&["run", "cache-race", "--no-claims"], levels].concat();

@@ -15,8 +15,8 @@ const ERROR: f64 = 0.05;
 
 /// The goal for the ratio of our wall time to that of the fastest peer.
 const WALL_GOAL: f64 = 0.9;
-/// The goal for the ratio of our CPU time to that of the fastest peer, if the server limits the speed and our wall time
-/// is not longer.
+/// The goal for the ratio of our CPU time to that of the fastest peer. It applies if the server limits the speed and
+/// our wall time is not longer.
 const CPU_GOAL: f64 = 0.6;
 /// A share of the free CPU time. If the client and the server together use this share or more, the server counts as the
 /// limit on the speed.

@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_first_answer_over_a_quick_connection_is_not_distance() {
+    fn a_late_first_answer_over_a_quick_connection_is_not_a_high_latency() {
         assert_eq!([latency_s(0.001, None), latency_s(0.001, Some(0.0001))], [0.001; 2]);
         assert_eq!(latency_s(0.009, Some(0.0001)), NEAR_S, "cold or busy, and near");
         assert_eq!(latency_s(0.009, None), 0.009, "the time to connect is unknown");

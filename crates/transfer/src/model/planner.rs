@@ -465,8 +465,8 @@ impl Planner {
         let mut tried =
             Constraints { max_concurrency: self.constraints.max_concurrency.min(more * so_many), ..self.constraints };
         if !self.is_probed() {
-            // The size of parts is limited, so that enough of them are complete after 3 % of the file, when the
-            // plan that counts as the first one is made.
+            // The size of parts is limited, so that enough of them are complete after 3 % of the file. The plan that is
+            // made at that time counts as the first one.
             let most = ((self.bytes as f64 * PROBED) as u64 / FORETELLING).max(LARGER_BYTES);
             tried.limits.max_part_bytes = tried.limits.max_part_bytes.min(most.max(tried.limits.min_part_bytes));
         }
@@ -658,7 +658,7 @@ mod tests {
 
     /// At the start of a folder, the store refuses the first of a few requests. This must not slow down the rest.
     #[test]
-    fn a_refusal_is_forgotten_after_a_time() {
+    fn a_refusal_does_not_slow_down_the_rest() {
         let limits = Limits { min_part_bytes: 1, max_part_bytes: 1 << 40, max_parts: 10_000, max_put_bytes: 1 << 40 };
         let constraints = Constraints { limits, memory_bytes: 1 << 30, max_concurrency: 8, limit_bytes_per_s: None };
         let mut planner = Planner::for_files(1 << 40, 1 << 20, constraints);

@@ -89,7 +89,7 @@ mod tests {
 
     /// The share of late requests is correct, whether or not they are dropped at once.
     #[test]
-    fn it_rests_where_the_share_is_late() {
+    fn the_delay_settles_where_the_given_share_is_late() {
         for quantile in [0.3, 0.5, 0.9, 0.95, 0.99] {
             for is_lost in [false, true] {
                 let (mut delay, mut late, count) = (Delay::new(quantile), 0, 40_000);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn at_first_it_is_the_longest_of_as_few_as_can_tell() {
+    fn the_first_delay_is_the_longest_of_the_fewest_sufficient_requests() {
         for (quantile, few) in [(0.95, 20), (0.9, 10), (0.5, 2), (0.999, 1_000)] {
             let mut delay = Delay::new(quantile);
             for ms in (1..=few).rev() {
@@ -124,7 +124,7 @@ mod tests {
     /// A request that is dropped before the delay has no effect. A request that is dropped after the delay counts as
     /// late.
     #[test]
-    fn what_is_dropped_counts_once_it_is_late() {
+    fn a_dropped_request_counts_only_if_it_was_late() {
         let mut delay = Delay::new(0.5);
         [2, 4].iter().for_each(|ms| delay.push(*ms * MS, false, None));
         let told = delay.current();
@@ -141,7 +141,7 @@ mod tests {
 
     /// Simulates a stall of one second. In the stall, 16 requests in flight are late together, or are dropped.
     #[test]
-    fn requests_that_are_late_together_shift_it_not_much_further_than_they_took() {
+    fn a_stall_lengthens_the_delay_to_at_most_three_times_its_duration() {
         for (time, is_cut) in [(1_000 * MS, false), (1_000 * MS, true), (2 * MS, true)] {
             let mut delay = Delay::new(0.95);
             (0..20).for_each(|_| delay.push(MS, false, None));
@@ -156,7 +156,7 @@ mod tests {
     /// A constant duration is the most difficult case. The delay is always close to this duration, so a small change of
     /// the delay makes all requests late, or none of them.
     #[test]
-    fn the_share_is_late_of_requests_under_way_at_once() {
+    fn the_given_share_of_simultaneous_requests_is_late() {
         for at_once in [1, 16] {
             let (mut delay, mut late, rounds) = (Delay::new(0.95), 0, 32_000 / at_once);
             for round in 0..rounds {
@@ -184,7 +184,7 @@ mod tests {
 
     /// After durations of zero or of the maximum, the delay can still change in either direction.
     #[test]
-    fn it_comes_back_from_either_end() {
+    fn the_delay_recovers_from_either_extreme() {
         let mut delay = Delay::new(0.5);
         let mut after = |time: Duration| {
             (0..20_000).for_each(|_| delay.push(time, false, delay.current()));

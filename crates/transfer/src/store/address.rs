@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_loses_what_is_secret_and_what_is_usual() {
+    fn an_address_is_normalized_and_its_user_is_separated() {
         let address = Address::parse("HTTPS://ann:s%3Acret@Example.COM:443/a b/ü%20?sig=s3cret#top").unwrap();
         assert_eq!(address.base, "https://example.com/a%20b/%C3%BC%20");
         assert_eq!(address.whole(), "https://example.com/a%20b/%C3%BC%20?sig=s3cret");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_has_neither_user_nor_query() {
+    fn a_shown_address_has_neither_user_nor_query() {
         assert_eq!(shown("https://ann:secret@host/a?sig=secret#x"), "https://host/a");
         assert_eq!(shown("ann:secret@host/a?sig=secret"), "host/a");
         assert_eq!(shown("s3://bucket/what?is#this"), "s3://bucket/what?is#this");
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_encoded_as_signatures_have_them() {
+    fn names_are_encoded_as_signatures_require() {
         assert_eq!(encoded_name("a b/ü+~.txt").unwrap(), "a%20b/%C3%BC%2B~.txt");
         assert!(encoded_name("a/../b").is_err());
         assert_eq!(encoded_query(&[("uploads", ""), ("prefix", "a/b c")]), "uploads=&prefix=a%2Fb%20c");

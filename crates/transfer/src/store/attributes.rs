@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_store_does_not_keep_is_refused() {
+    fn attributes_that_a_store_does_not_keep_are_refused() {
         let some = || Some("x".to_string());
         let with = |attributes: Attributes| attributes.check("az://box/a", "az://", &["metadata", "content_type"]);
         let metadata = |name: &str, value: &str| [(name.to_string(), value.to_string())].into();

@@ -409,7 +409,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_certificate_lacks_is_told_apart() {
+    fn each_certificate_error_names_its_remedy() {
         use rustls::CertificateError::{Expired, NotValidYet, UnknownIssuer};
         for (why, words) in [(Expired, "clock"), (NotValidYet, "clock"), (UnknownIssuer, "SSL_CERT_FILE")] {
             let error = io::Error::new(io::ErrorKind::InvalidData, rustls::Error::InvalidCertificate(why));

@@ -425,7 +425,7 @@ mod tests {
     /// An abandoned attempt to assemble the parts may still write to its file while the next attempt completes. That
     /// file must not get the final name.
     #[test]
-    fn what_an_earlier_attempt_still_writes_to_is_not_published() {
+    fn a_file_that_an_earlier_attempt_still_writes_is_not_published() {
         let folder = tempfile::tempdir().unwrap();
         let local = Local::new(folder.path());
         let (upload, blocks) = local.new_upload("a").unwrap();
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_are_not_what_was_sent_get_no_name() {
+    fn an_object_whose_parts_differ_from_the_sent_ones_is_not_published() {
         let folder = tempfile::tempdir().unwrap();
         let local = Local::new(folder.path());
         let (upload, blocks) = local.new_upload("a").unwrap();

@@ -61,7 +61,7 @@ fn failed(result: Result<TransferResult, Error>) -> Failure {
 
 /// Azure accepts parts of any size, so this test uses many small ones.
 #[test]
-fn whatever_happens_to_any_block_once_is_mended() {
+fn a_single_fault_of_any_part_is_repaired() {
     let (folder, source, content) = file(Dialect::Azure);
     let target = folder.path().join("target");
     let refused = |status, retry_after_s| Misdeed::Refused { status, retry_after_s };
@@ -111,7 +111,7 @@ fn whatever_happens_to_any_block_once_is_mended() {
 }
 
 #[test]
-fn a_commit_is_carried_out_once_whatever_is_heard_of_it() {
+fn a_commit_is_carried_out_once_whatever_its_answer() {
     for served in one_of_each() {
         let (_folder, source, content) = file(served.dialect);
         for (what, commits) in [
@@ -143,7 +143,7 @@ fn a_commit_is_carried_out_once_whatever_is_heard_of_it() {
 }
 
 #[test]
-fn a_store_that_asks_for_too_much_time_is_left() {
+fn a_store_that_requests_too_long_a_wait_is_given_up() {
     for served in one_of_each() {
         let (_folder, source, _) = file(served.dialect);
         for status in [429, 503] {
@@ -160,7 +160,7 @@ fn a_store_that_asks_for_too_much_time_is_left() {
 /// rest of the part, the next request on this connection would be late. With this bandwidth limit, the delay would be
 /// more than a minute.
 #[test]
-fn nobody_waits_for_the_rest_of_what_was_refused() {
+fn the_rest_of_a_refused_part_is_not_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let hears = |stream: &mut TcpStream, says: &[u8]| {
@@ -221,7 +221,7 @@ fn a_store_that_is_full_keeps_nothing() {
 
 /// Checks the table in README.md that shows which side detects corrupted bytes.
 #[test]
-fn changed_bytes_are_noticed_by_whom_it_says() {
+fn changed_bytes_are_detected_by_the_side_that_the_readme_names() {
     for served in one_of_each() {
         let dialect = served.dialect;
         let (folder, source, content) = file(dialect);
@@ -270,7 +270,7 @@ fn changed_bytes_are_noticed_by_whom_it_says() {
 /// A transfer sends a HEAD request first, whose answer has no body. The message must still describe the problem and the
 /// remedy.
 #[test]
-fn what_is_wrong_is_named_with_the_way_out() {
+fn an_error_names_the_problem_and_the_remedy() {
     for served in one_of_each() {
         let dialect = served.dialect;
         let (folder, source, _) = file(dialect);
@@ -337,7 +337,7 @@ fn no_store(place: &Location) {
 }
 
 #[test]
-fn a_store_that_sends_us_elsewhere_is_not_followed() {
+fn a_redirect_to_another_server_is_not_followed() {
     let other = Web::start(|_, _| answer("200 OK", "ETag: \"1\"\r\n", b""));
     let to = format!("Location: {}\r\n", other.url("/bucket/name"));
     for status in ["301 Moved Permanently", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
@@ -360,7 +360,7 @@ fn a_store_that_sends_us_elsewhere_is_not_followed() {
 /// Names with special characters must remain different, and must not lead out of the folder. Each file contains its own
 /// name.
 #[test]
-fn names_that_are_awkward_are_themselves() {
+fn names_with_special_characters_are_kept() {
     let names =
         ["a b", "100%", "a%2Fb", "a+b", "ünï/文", "~x", "-rf", "q?x=1#2", "a\\b", "*", "\u{1}\u{1b}[31m", "tab\there"];
     let folder = tempfile::tempdir().unwrap();

@@ -113,7 +113,7 @@ fn old(variables: [(&str, &str); 2]) -> Environment {
 }
 
 #[test]
-fn ours_do_it() {
+fn the_emulated_stores_pass_the_suite() {
     for served in one_of_each() {
         let running = start(Served { smallest_part_bytes: 5 << 20, ..served });
         let found = opened(&running);
@@ -134,7 +134,7 @@ fn ours_do_it() {
 }
 
 #[test]
-fn minio_does_it() {
+fn minio_passes_the_suite() {
     let Some(running) = or_left_out(minio) else { return };
     // MinIO treats each folder in its data folder as a bucket.
     for bucket in ["bucket", "old"] {
@@ -164,7 +164,7 @@ fn minio_does_it() {
 }
 
 #[test]
-fn azurite_does_it() {
+fn azurite_passes_the_suite() {
     let Some(running) = or_left_out(azurite) else { return };
     make_container(running.address(), "bucket").unwrap();
     let url = format!("http://{}/devstoreaccount1", running.address());

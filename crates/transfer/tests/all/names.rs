@@ -156,7 +156,7 @@ fn all_attributes() -> Attributes {
 }
 
 #[test]
-fn attributes_are_sent_however_an_object_is_stored() {
+fn attributes_are_sent_with_every_kind_of_upload() {
     let general = |meta: &'static str| [(meta, "Ann Example")];
     let s3: Vec<(&str, &str)> = [
         ("content-type", "text/x-test"),
@@ -357,7 +357,7 @@ fn modification_times_and_metadata_go_there_and_back() {
 
 /// Each file of a folder gets its time, even an empty one. The next command compares the file with this time.
 #[test]
-fn modification_times_of_a_folder_go_there_and_back_and_are_resumed() {
+fn modification_times_of_a_folder_are_kept_when_a_download_is_resumed() {
     let time = |index: u64| UNIX_EPOCH + Duration::new(1_000_000_000 + index, 123_456_789);
     for served in one_of_each() {
         let (running, folder) = (start(served), tempfile::tempdir().unwrap());

@@ -130,8 +130,8 @@ fn vary(link: Link, files: Files, random: &mut Xoshiro256PlusPlus) -> (Link, Vec
     (link, files)
 }
 
-/// The outcome of a forecast: whether the transfer ended within its interval, the interval's width (its upper bound
-/// divided by its lower one), and the actual duration divided by the expected one.
+/// The outcome of a forecast: whether the transfer ended within the interval, the ratio of the interval's bounds, and
+/// the ratio of the actual to the expected duration.
 type Outcome = (bool, f64, f64);
 
 /// Returns the number of intervals that contain the actual duration, the median width of the intervals, and a sentence.

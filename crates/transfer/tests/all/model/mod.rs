@@ -152,7 +152,7 @@ fn the_choice_is_within_a_tenth_of_the_best_of_a_sweep_and_costs_three_percent()
 /// connections and waited for a better plan, it would have to open more connections later. For these files, this costs
 /// more time than a better plan saves.
 #[test]
-fn a_file_that_is_not_large_takes_a_tenth_longer_than_the_best_of_a_sweep_at_most() {
+fn a_smaller_file_takes_at_most_a_tenth_longer_than_the_best_of_a_sweep() {
     for link in LINKS.into_iter().chain([FAR, NEARER]) {
         for bytes in [10_000_000, 40_000_000, 200_000_000] {
             // With losses, the end of the transfer waits for its slowest connection.
@@ -177,7 +177,7 @@ fn a_file_that_is_not_large_takes_a_tenth_longer_than_the_best_of_a_sweep_at_mos
 
 /// The first parts that are complete are the fastest, so the forecast must expect the others to take longer.
 #[test]
-fn the_last_of_an_only_round_is_foretold_later_than_the_first_came() {
+fn the_end_of_a_single_round_is_predicted_later_than_its_first_part() {
     let link = Link { apart: 0.04, ..NEARER };
     let bytes = 40_000_000;
     let foretold = (0..20).map(|seed| {
@@ -218,7 +218,7 @@ fn foretold(link: Link, bytes: u64, room: Constraints, seed: u64) -> Prediction 
 
 /// A tenth of the file is 200 MB. This is enough to open the congestion windows and to try all connections.
 #[test]
-fn of_two_gigabytes_a_tenth_foretells_the_end_and_a_quarter_does_better() {
+fn a_tenth_of_two_gigabytes_predicts_the_duration_and_a_quarter_does_better() {
     for link in LINKS {
         // Several seeds are only needed for links with losses. For the others, chance has almost no effect.
         for seed in 0..if link.loss > 0.0 { 4 } else { 1 } {
@@ -232,7 +232,7 @@ fn of_two_gigabytes_a_tenth_foretells_the_end_and_a_quarter_does_better() {
 /// A tenth of the file is 25.6 MB, or 400 KB for each of 64 connections. On the lossy link, few losses occur until
 /// then, so the forecast is too short. The throttle starts when 2 MB are transferred.
 #[test]
-fn of_a_quarter_of_a_gigabyte_a_tenth_foretells_the_end() {
+fn a_tenth_of_a_quarter_gigabyte_predicts_the_duration() {
     for link in LINKS {
         let near = if link.name == "lossy" { 0.4..1.3 } else { 0.8..1.2 };
         for seed in 0..20 {
@@ -245,7 +245,7 @@ fn of_a_quarter_of_a_gigabyte_a_tenth_foretells_the_end() {
 /// If only the common rate of all connections is limited, the model predicts the same duration for all sizes of parts.
 /// But each request costs both ends time, so parts must not be small.
 #[test]
-fn on_a_near_link_blocks_are_not_small() {
+fn parts_are_not_small_on_a_low_latency_link() {
     let near = model::Link {
         fixed_s: 0.01,
         fresh_s: 0.001,
@@ -260,7 +260,7 @@ fn on_a_near_link_blocks_are_not_small() {
 /// If one connection almost reaches the limit of both ends, additional connections and requests only cost time. If the
 /// rate of each connection is limited, all possible connections are used.
 #[test]
-fn what_is_near_goes_over_few_connections_if_each_is_fast() {
+fn a_low_latency_store_needs_few_connections_if_each_is_fast() {
     let near = Link { name: "near", bytes_per_s: BASE.bytes_per_s, sum_bytes_per_s: BASE.sum_bytes_per_s, ..ENDS };
     for (link, connections, least_bytes) in [(ENDS, 1..=8, 8 << 20), (near, 64..=64, 1)] {
         let bytes = 1_000_000_000;
@@ -277,7 +277,7 @@ fn what_is_near_goes_over_few_connections_if_each_is_fast() {
 
 /// If a large first part went over a single slow connection, it would take longer than all other parts together.
 #[test]
-fn what_is_near_and_takes_no_small_blocks_begins_over_few_connections() {
+fn a_low_latency_store_without_small_parts_starts_with_few_connections() {
     let limits = Limits { min_part_bytes: 5 << 20, max_parts: 10_000, ..room().limits };
     let near = Link { name: "near", bytes_per_s: BASE.bytes_per_s, sum_bytes_per_s: BASE.sum_bytes_per_s, ..ENDS };
     for (link, connections, longer) in [(ENDS, 2..=8, 1.1), (near, 48..=64, 2.0)] {
@@ -295,7 +295,7 @@ fn what_is_near_and_takes_no_small_blocks_begins_over_few_connections() {
 
 /// One late part must not spoil the forecast, whichever part it is.
 #[test]
-fn what_is_near_is_foretold_although_a_block_is_held_up() {
+fn a_late_part_of_a_low_latency_store_does_not_spoil_the_forecast() {
     let limits = Limits { min_part_bytes: 5 << 20, max_parts: 10_000, ..room().limits };
     let busy = Link { name: "busy", bytes_per_s: 300.0 * MB, sum_bytes_per_s: 400.0 * MB, serves_s: 0.001, ..ENDS };
     for (room, link) in
@@ -329,7 +329,7 @@ fn what_is_near_is_foretold_although_a_block_is_held_up() {
 /// If a store limits the number of requests per second, many small parts are slow. This looks like a limit on bytes per
 /// second, for which the size of parts would not matter.
 #[test]
-fn blocks_are_not_small_where_many_requests_wait() {
+fn parts_are_not_small_if_requests_wait_for_each_other() {
     let link = Link { name: "waits", thinks_s: 0.004, serves_s: 0.0025, ..ENDS };
     let bytes = 1_000_000_000;
     let mut watched = ObservedPlanner::new(link, bytes, room());
@@ -341,7 +341,7 @@ fn blocks_are_not_small_where_many_requests_wait() {
 
 /// A low latency does not mean that a connection is fast: some stores limit the rate of each connection.
 #[test]
-fn connections_of_a_near_store_that_are_slow_become_more() {
+fn a_low_latency_store_with_slow_connections_gets_more_of_them() {
     let link = Link { name: "near, slow connections", bytes_per_s: 3.0 * MB, ..ENDS };
     let limits = Limits { min_part_bytes: 5 << 20, max_parts: 10_000, ..room().limits };
     let bytes = 60_000_000;
@@ -356,7 +356,7 @@ fn connections_of_a_near_store_that_are_slow_become_more() {
 /// S3 does not accept parts that are small enough for a probe, so the planner cannot measure the link first. It
 /// therefore starts with as many parts in flight as possible.
 #[test]
-fn blocks_that_must_be_large_are_as_many_as_it_takes() {
+fn large_parts_start_over_as_many_connections_as_possible() {
     let limits = Limits { min_part_bytes: 5 << 20, max_parts: 10_000, ..room().limits };
     for link in LINKS {
         let bytes = 256_000_000;
@@ -373,7 +373,7 @@ fn blocks_that_must_be_large_are_as_many_as_it_takes() {
 /// round does not reach the ceiling, so the planner does not know it. The forecast is therefore the shortest possible
 /// time.
 #[test]
-fn blocks_that_must_be_large_foretell_the_end_too() {
+fn large_parts_predict_the_duration_too() {
     let limits = Limits { min_part_bytes: 5 << 20, max_parts: 10_000, ..room().limits };
     for link in LINKS {
         for seed in 0..2 {
@@ -389,7 +389,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn everything_is_handed_out_once_within_limits(
+    fn each_byte_is_handed_out_once_within_limits(
         bytes in prop_oneof![0..100_000_u64, 0..300_000_000_u64],
         min_part_bytes in prop_oneof![Just(1_u64), 1..8_000_000_u64],
         max_parts in 1..60_000_usize,

@@ -9,7 +9,7 @@ use super::memory::{ANY, Call, Fault, Memory, Path};
 use super::{file, manager, names, noise, run, settings, simulate};
 
 #[test]
-fn what_passes_is_tried_again() {
+fn transient_failures_are_retried() {
     let (folder, path, content) = file(3_000_000);
     let kinds = [Kind::Transient(None), Kind::Transient(Some(Duration::from_millis(2))), Kind::Corrupted];
     for kind in kinds {
@@ -28,7 +28,7 @@ fn what_passes_is_tried_again() {
 }
 
 #[test]
-fn what_hangs_is_given_up_and_tried_again() {
+fn a_hanging_request_is_aborted_and_retried() {
     let (_folder, path, content) = file(1_000_000);
     let store = Memory::new(ANY);
     store.script(|call, times| (times == 0 && call != Call::Head).then_some(Fault::Hangs));
@@ -84,7 +84,7 @@ fn a_store_that_asks_for_time_gets_it() {
 }
 
 #[test]
-fn patience_ends() {
+fn the_number_of_retries_is_limited() {
     let (_folder, path, _) = file(3_000_000);
     let store = Memory::new(ANY);
     store.script(|call, _| (call == Call::Part(3)).then_some(Fault::Fails(Kind::Transient(None))));
@@ -99,7 +99,7 @@ fn patience_ends() {
 }
 
 #[test]
-fn what_does_not_pass_is_said_at_once() {
+fn permanent_failures_are_reported_at_once() {
     let (folder, path, _) = file(3_000_000);
     for kind in [Kind::Denied, Kind::Missing, Kind::Full, Kind::Fatal, Kind::Changed] {
         let store = Memory::new(ANY);
@@ -117,7 +117,7 @@ fn what_does_not_pass_is_said_at_once() {
 
 /// The credentials permit writing objects but not reading them. This must be sufficient for an upload.
 #[test]
-fn a_head_that_is_denied_does_not_keep_from_writing() {
+fn a_denied_head_request_does_not_prevent_an_upload() {
     let (_folder, path, content) = file(1000);
     let store = Memory::new(ANY);
     store.script(|call, _| (call == Call::Head).then_some(Fault::Fails(Kind::Denied)));
@@ -189,7 +189,7 @@ fn an_object_that_was_there_before_is_not_taken_for_the_new_one() {
 
 /// If the credentials do not permit checking whether the request was carried out, the request must not be repeated.
 #[test]
-fn a_lost_answer_that_may_not_be_looked_up_is_said() {
+fn a_lost_answer_that_can_not_be_looked_up_is_an_error() {
     for bytes in [1000, 3_000_000] {
         let (_folder, path, _) = file(bytes);
         let store = Memory::new(ANY);
@@ -206,7 +206,7 @@ fn a_lost_answer_that_may_not_be_looked_up_is_said() {
 
 /// The store no longer answers. After a stop was requested, the transfer must not wait for the abort of its upload.
 #[test]
-fn an_upload_that_can_not_be_given_up_keeps_nobody() {
+fn a_stop_does_not_wait_for_an_upload_that_can_not_be_aborted() {
     let (_folder, path, _) = file(3_000_000);
     let (store, stop) = (Memory::new(ANY), ascertain_transfer::Stop::new().unwrap());
     let token = stop.clone();
@@ -224,7 +224,7 @@ fn an_upload_that_can_not_be_given_up_keeps_nobody() {
 
 /// If neither side knows a checksum, for example of a plain HTTP server, only a second download shows damaged bytes.
 #[test]
-fn what_nobody_has_a_sum_of_is_read_again() {
+fn a_second_download_verifies_an_object_without_a_checksum() {
     let store = Memory { knows_crc64: false, ..Memory::new(ANY) };
     let content = noise(100_000);
     store.insert("a", &content);
@@ -240,7 +240,7 @@ fn what_nobody_has_a_sum_of_is_read_again() {
 
 /// Reading back has memory of its own, because the transfer may hold all of the shared memory.
 #[test]
-fn what_is_read_back_has_room_of_its_own() {
+fn reading_back_has_its_own_memory() {
     async fn in_time<T>(work: impl Future<Output = Result<T, Error>>) -> T {
         tokio::time::timeout(Duration::from_secs(60), work).await.unwrap().unwrap()
     }
@@ -268,7 +268,7 @@ fn a_get_that_is_denied_says_so() {
 }
 
 #[test]
-fn a_store_that_lies_is_found() {
+fn wrong_bytes_of_a_store_are_detected() {
     for bytes in [1000, 3_000_000] {
         let (folder, path, _) = file(bytes);
         let (verified, target) = (Settings { verify: true, ..settings() }, folder.path().join("target"));
@@ -351,7 +351,7 @@ fn an_object_that_changes_meanwhile_is_refused() {
 
 /// A device must not be replaced by a regular file.
 #[test]
-fn what_is_no_file_is_not_written_over() {
+fn a_device_is_not_replaced_by_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let (pipe, store) = (folder.path().join("pipe"), Memory::new(ANY));
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -370,7 +370,7 @@ fn what_is_no_file_is_not_written_over() {
 }
 
 #[test]
-fn a_disk_without_room_is_said() {
+fn a_target_that_can_not_be_written_is_reported() {
     // No file can be created below `file`, because `file` is not a folder.
     let store = Memory::new(ANY);
     store.insert("a", &[1; 1000]);

@@ -48,8 +48,8 @@ fn is_complete(results: &[TransferResult]) -> bool {
     results.iter().all(TransferResult::is_transferred)
 }
 
-/// The list shows that the object is new. If the store keeps no checksum, the object is read back. The request of the
-/// file whose answer was lost still counts as one in flight, so reading back must not wait for another request to end.
+/// The list shows that the object is new. If the store keeps no checksum, the object is read back. The request whose
+/// answer was lost still counts as in flight, so reading back must not wait for a free one.
 #[test]
 fn a_lost_answer_does_not_block_a_folder_over_one_connection() {
     let sizes = [1000, 2000, 3000, 4000];

@@ -72,7 +72,7 @@ impl Observer for Recorder {
 
 /// The size of a pipe is known only at its end, and must then be added to the total.
 #[test]
-fn what_a_pipe_among_many_brings_is_counted() {
+fn the_bytes_of_a_pipe_are_added_to_the_total() {
     let (folder, store, hears) = (tempfile::tempdir().unwrap(), Memory::new(ANY), Recorder::default());
     let (pipe, other, content) = (folder.path().join("pipe"), folder.path().join("other"), noise(3_000_000));
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -88,7 +88,7 @@ fn what_a_pipe_among_many_brings_is_counted() {
 
 /// Progress is reported for all files together. At the end, the total equals the number of transferred bytes.
 #[test]
-fn many_are_told_as_one() {
+fn many_files_are_reported_as_one_transfer() {
     let (folder, files) = folder();
     let total: u64 = files.values().map(|content| content.len() as u64).sum();
     let (store, hears) = (Memory::new(ANY), Recorder::default());
@@ -108,7 +108,7 @@ fn many_are_told_as_one() {
 }
 
 #[test]
-fn what_would_be_left_alone_is_asked_and_nothing_transferred() {
+fn a_dry_run_finds_the_files_to_skip_and_transfers_nothing() {
     let (folder, files) = folder();
     let store = Memory::new(ANY);
     let (there, content) = files.iter().next().unwrap();
@@ -129,7 +129,7 @@ fn what_would_be_left_alone_is_asked_and_nothing_transferred() {
 }
 
 #[test]
-fn only_what_is_meant_is_transferred() {
+fn only_selected_files_are_transferred() {
     let (folder, _) = folder();
     let store = Memory::new(ANY);
     let dry = manager(Settings { dry_run: true, ..settings() });
@@ -148,7 +148,7 @@ fn only_what_is_meant_is_transferred() {
 }
 
 #[test]
-fn one_that_fails_leaves_the_others_alone() {
+fn a_failed_file_does_not_affect_the_others() {
     let (folder, files) = folder();
     let store = Memory::new(ANY);
     store.script(|call, n| (call == Call::Put && n < 2).then_some(Fault::Fails(ascertain_transfer::Kind::Denied)));

@@ -115,7 +115,7 @@ impl Observer for Recorder {
 }
 
 #[test]
-fn a_server_that_accepts_and_never_answers_is_given_up_and_shown() {
+fn a_server_that_accepts_and_never_answers_is_reported_and_given_up() {
     let (address, recorder) = (silent(), Recorder::default());
     let manager = TransferManager::new(settings(), Stop::default(), Box::new(recorder.clone()));
     // The limit is the sum of the time for retries and a timeout, and a little more for waits.
@@ -136,7 +136,7 @@ fn a_server_that_accepts_and_never_answers_is_given_up_and_shown() {
 /// A request waits for the only connection for longer than its time limit. The time limit begins when the request gets
 /// the connection.
 #[test]
-fn the_wait_for_a_connection_is_no_silence() {
+fn the_wait_for_a_connection_is_not_part_of_the_time_limit() {
     let options = Options { max_connections: Some(1), timeout: Some(10 * MINUTE), ..Options::default() };
     let location = at_with(silent(), options);
     let manager = manager(Settings { retries: 0, retry_for: 60 * MINUTE, ..settings() });

@@ -30,7 +30,7 @@ fn a_forecast_under_a_limit_is_not_below_the_time_that_the_limit_requires() {
 }
 
 #[test]
-fn blocks_under_way_fit_into_memory_and_a_plan_is_made() {
+fn parts_in_flight_fit_into_memory_and_a_plan_is_made() {
     let (_folder, path, _) = file(40_000_000);
     for memory_bytes in [1 << 20, 4 << 20] {
         let store = Memory::new(ANY);
@@ -44,7 +44,7 @@ fn blocks_under_way_fit_into_memory_and_a_plan_is_made() {
 
 /// The memory limit applies to uploads and downloads. Several parts must be in flight, or the test would show nothing.
 #[test]
-fn memory_caps_what_is_under_way_both_ways() {
+fn memory_limits_the_parts_in_flight_in_both_directions() {
     let (folder, path, content) = file(30_000_000);
     for memory_bytes in [3 << 20, 8 << 20] {
         let store = Memory::new(ANY);
@@ -67,7 +67,7 @@ fn memory_caps_what_is_under_way_both_ways() {
 /// During the first request, a connection is opened for each part that will be in flight, except for the one that this
 /// request already has.
 #[test]
-fn connections_are_made_while_a_store_that_is_far_away_is_asked() {
+fn connections_are_opened_during_the_first_request_to_a_distant_store() {
     for (bytes, limits, memory_bytes, no_clobber, connected) in [
         (2 << 20, ANY, 256 << 20, false, 31),
         (2 << 20, ANY, 256 << 20, true, 0),
@@ -88,7 +88,7 @@ fn connections_are_made_while_a_store_that_is_far_away_is_asked() {
 /// After an upload, the object is read back to verify it. The first answer is late, so the store counts as one with a
 /// high latency, and the object is read over many connections.
 #[test]
-fn what_is_read_back_from_far_away_comes_over_many_connections() {
+fn reading_back_from_a_distant_store_uses_many_connections() {
     let (_folder, path, _) = file(3_000_000);
     let store = Memory::new(ANY);
     store.script(|call, times| (call == Call::Head && times == 1).then_some(Fault::Hangs));
@@ -99,7 +99,7 @@ fn what_is_read_back_from_far_away_comes_over_many_connections() {
 }
 
 #[test]
-fn a_limit_on_bandwidth_keeps_blocks_small_and_few() {
+fn a_limit_on_bandwidth_keeps_parts_small_and_few() {
     let (folder, path, _) = file(3_000_000);
     let store = Memory::new(ANY);
     // Each simulation has its own clock, so it needs its own manager.
@@ -194,7 +194,7 @@ impl Observer for Plans {
 /// If parts must have at least 5 MiB, there is no probe. The plan is based on the first parts, and later parts correct
 /// it.
 #[test]
-fn what_s3_takes_is_planned_from_its_own_blocks() {
+fn an_upload_to_s3_is_planned_from_its_own_parts() {
     const LEAST_BYTES: u64 = 5 << 20;
     let (length, max_concurrency) = (80_000_000, 5);
     let folder = tempfile::tempdir().unwrap();

@@ -109,7 +109,7 @@ fn checksums_of_ranges_show_which_one_is_damaged() {
 }
 
 #[test]
-fn bytes_that_are_damaged_each_time_are_no_file() {
+fn bytes_that_are_damaged_each_time_leave_no_file() {
     for (summed_bytes, words) in [
         (None, "all ranges arrived twice with the same bytes, so the object differs from its own checksum"),
         (Some(BYTES), "all ranges arrived twice with the same bytes, so the object differs from its own checksum"),
@@ -183,7 +183,7 @@ fn a_repair_that_is_interrupted_is_resumed() {
 
 /// If the store has no checksum, a third download decides which of the first two is right.
 #[test]
-fn of_two_downloads_that_differ_the_damaged_one_is_found() {
+fn a_third_download_shows_which_of_two_is_damaged() {
     for damaged in [0, 1] {
         let (folder, store, content) = (tempfile::tempdir().unwrap(), Memory::new(ANY), noise(BYTES));
         let store = Memory { knows_crc64: false, ..store };

@@ -37,7 +37,7 @@ fn broken_put(store: &Memory, folder: &Path, path: &Path, at: usize) {
 }
 
 #[test]
-fn a_put_goes_on_and_sends_only_what_had_not_arrived() {
+fn a_resumed_put_sends_only_the_missing_parts() {
     let (folder, path, content) = file(6_000_000);
     let mut resumed_bytes = 0;
     for at in [0, 1, 30, 60] {
@@ -84,7 +84,7 @@ fn a_put_with_other_attributes_is_not_resumed() {
 }
 
 #[test]
-fn a_get_goes_on_and_asks_only_for_what_had_not_come() {
+fn a_resumed_get_requests_only_the_missing_parts() {
     let (folder, _, content) = file(6_000_000);
     let target = folder.path().join("target");
     let mut resumed_bytes = 0;
@@ -122,7 +122,7 @@ fn a_get_goes_on_and_asks_only_for_what_had_not_come() {
 
 /// Without a tag, nothing shows whether the object is still the same, so the download is not resumed.
 #[test]
-fn what_nothing_identifies_is_got_from_the_beginning() {
+fn an_object_without_a_tag_is_fetched_from_the_beginning() {
     let (folder, _, content) = file(6_000_000);
     let target = folder.path().join("target");
     let store = Memory { knows_crc64: false, identifies: false, ..Memory::new(ANY) };
@@ -142,7 +142,7 @@ fn what_nothing_identifies_is_got_from_the_beginning() {
 }
 
 #[test]
-fn a_side_that_changed_is_restart_reason_or_refused() {
+fn a_changed_side_is_a_reason_to_restart_or_refuse() {
     let (folder, path, _) = file(3_000_000);
     let again = |store: &Memory, resume| {
         run(manager(Settings { resume, ..journalled(folder.path()) }).put_file(&path, &store.place("a")))
@@ -166,7 +166,7 @@ fn a_side_that_changed_is_restart_reason_or_refused() {
 }
 
 #[test]
-fn a_commit_that_nobody_lived_to_hear_of_is_recognised() {
+fn a_commit_of_a_killed_process_is_recognized() {
     for knows_crc64 in [true, false] {
         let (folder, path, content) = file(3_000_000);
         let store = Memory { knows_crc64, ..Memory::new(ANY) };
@@ -202,7 +202,7 @@ fn a_commit_that_nobody_lived_to_hear_of_is_recognised() {
 /// The store completes the commit of a killed process just before the next process sends its own. If the object had the
 /// same bytes before, even its ETag is the same.
 #[test]
-fn a_commit_that_comes_late_is_recognised() {
+fn a_late_commit_is_recognized() {
     for (knows_crc64, is_there) in [(true, false), (false, false), (true, true), (false, true)] {
         let (folder, path, content) = file(3_000_000);
         let store = Memory { knows_crc64, ..Memory::new(ANY) };
@@ -229,7 +229,7 @@ fn a_commit_that_comes_late_is_recognised() {
 }
 
 #[test]
-fn a_failure_is_gone_on_with_like_a_stop() {
+fn a_failed_transfer_is_resumed_like_a_stopped_one() {
     let (folder, path, content) = file(3_000_000);
     let store = Memory::new(ANY);
     store.script(|call, _| (call == Call::Part(30)).then_some(Fault::Fails(Kind::Full)));
@@ -242,7 +242,7 @@ fn a_failure_is_gone_on_with_like_a_stop() {
 
 /// No part was transferred, and the store has removed the upload. The transfer starts again, or is refused.
 #[test]
-fn an_upload_that_is_gone_is_restart_reason_or_refused() {
+fn a_missing_upload_is_a_reason_to_restart_or_refuse() {
     let (folder, path, content) = file(3_000_000);
     let store = Memory::new(ANY);
     store.script(|call, _| matches!(call, Call::Part(_)).then_some(Fault::Fails(Kind::Full)));
@@ -259,7 +259,7 @@ fn an_upload_that_is_gone_is_restart_reason_or_refused() {
 
 /// If the parts can't be assembled and there is a journal, the parts are kept, but not the incomplete file.
 #[test]
-fn of_what_could_not_be_put_together_the_blocks_are_left() {
+fn parts_that_could_not_be_assembled_are_kept() {
     /// An observer that creates a folder with the object's name as soon as there is progress. The object can then not
     /// be created.
     struct TakesName(PathBuf);
@@ -286,7 +286,7 @@ fn of_what_could_not_be_put_together_the_blocks_are_left() {
 }
 
 #[test]
-fn a_journal_holds_nothing_that_is_secret() {
+fn a_journal_contains_no_secrets() {
     let (folder, path, _) = file(3_000_000);
     let store = Memory::new(ANY);
     broken_put(&store, folder.path(), &path, 20);
@@ -299,7 +299,7 @@ fn a_journal_holds_nothing_that_is_secret() {
 }
 
 #[test]
-fn two_do_not_transfer_the_same_at_once() {
+fn two_processes_do_not_transfer_the_same_file_at_once() {
     let (folder, path, _) = file(3_000_000);
     let store = Memory::new(ANY);
     store.script(|call, _| (call == Call::Part(3)).then_some(Fault::Hangs));

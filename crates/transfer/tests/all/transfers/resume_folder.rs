@@ -147,7 +147,7 @@ fn reasons(results: &[TransferResult]) -> Vec<&str> {
 }
 
 #[test]
-fn a_folder_goes_on_with_the_files_that_are_missing() {
+fn a_resumed_folder_transfers_only_the_missing_files() {
     for way in [Way::Put, Way::Get] {
         let interrupted = Interrupted::new(way);
         let results = interrupted.resume(interrupted.settings());
@@ -288,7 +288,7 @@ fn an_earlier_file_does_not_count_as_a_change() {
 
 /// The limit is for bytes that are transferred. A file that is only read on this machine does not wait for it.
 #[test]
-fn a_file_that_waited_for_the_disk_is_not_limited() {
+fn the_rate_limit_does_not_delay_a_file_that_waited_for_the_disk() {
     let interrupted = Interrupted::new(Way::Get);
     for index in 0..FILES {
         match interrupted.complete.contains(&index) {
@@ -310,7 +310,7 @@ fn a_file_that_waited_for_the_disk_is_not_limited() {
 }
 
 #[test]
-fn a_line_that_was_cut_off_is_left_out() {
+fn a_truncated_line_is_ignored() {
     for way in [Way::Put, Way::Get] {
         let interrupted = Interrupted::new(way);
         let text = fs::read(interrupted.journal()).unwrap();
@@ -396,7 +396,7 @@ fn a_file_with_other_attributes_is_transferred_again() {
 /// The process was killed while downloads waited for their names. The command is not resumed, or its journal is
 /// damaged, or an object has changed.
 #[test]
-fn a_temporary_file_of_no_use_is_removed() {
+fn a_useless_temporary_file_is_removed() {
     for case in ["fresh", "damaged", "changed"] {
         let interrupted = Interrupted::new(Way::Get);
         let [one, _] = interrupted.two();
@@ -419,7 +419,7 @@ fn a_temporary_file_of_no_use_is_removed() {
 
 /// A file that the interrupted command has stored does not count as one that existed before.
 #[test]
-fn own_files_are_not_in_the_way() {
+fn files_of_the_interrupted_command_do_not_count_as_existing() {
     for way in [Way::Put, Way::Get] {
         let interrupted = Interrupted::new(way);
         interrupted.resume(Settings { no_clobber: true, ..interrupted.settings() });
@@ -428,7 +428,7 @@ fn own_files_are_not_in_the_way() {
 }
 
 #[test]
-fn a_folder_is_listed_until_it_is_given_up() {
+fn a_folder_is_listed_until_it_is_aborted() {
     for way in [Way::Put, Way::Get] {
         let interrupted = Interrupted::new(way);
         let (found, unread) = interrupted_transfers(&interrupted.journals());
