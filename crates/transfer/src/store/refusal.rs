@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use hyper::header::{DATE, RETRY_AFTER};
 use hyper::{HeaderMap, Method, StatusCode};
 
-use super::client::Response;
+use super::transport::Response;
 use crate::{Failure, Kind};
 
 /// Threshold from which on messages mention the clock difference between this machine and the store. Stores tolerate
