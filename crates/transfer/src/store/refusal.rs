@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use hyper::header::{DATE, RETRY_AFTER};
 use hyper::{HeaderMap, Method, StatusCode};
 
-use super::client::Response;
+use super::transport::Response;
 use crate::{Failure, Kind};
 
 /// Smallest clock difference between this machine and the store that messages mention. Stores tolerate slightly more.

@@ -10,9 +10,10 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use super::Result;
-use super::client::{Call, Client, Headers, NO_STORE, Response, quoted, refused_again};
+use super::client::{Call, Client, Headers, NO_STORE, quoted, refused_again};
 use super::dialect::{CRC64, Dialect, Token, decoded, decoded_crc32c};
 use super::refusal;
+use super::transport::Response;
 use crate::{
     Attempt, Attributes, Error, Failure, Kind, Limits, ObjectMeta, PartBody, PutOptions, RangeWriter, Store,
     StoreLocation, Upload,

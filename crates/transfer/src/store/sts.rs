@@ -12,10 +12,10 @@ use serde::Deserialize;
 
 use super::Result;
 use super::address::encoded_query;
-use super::client::{RequestInfo, Transport};
 use super::keys::Keys;
 use super::refusal::{clock, code, local_time};
 use super::renewal::{Issued, Issuer};
+use super::transport::{RequestInfo, Transport};
 use crate::{Attempt, Failure};
 
 /// Error codes with which STS asks for another attempt, although the status is that of a permanent error.

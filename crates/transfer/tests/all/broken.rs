@@ -536,7 +536,9 @@ fn a_redirect_whose_answer_breaks_off_is_followed() {
 /// A path component that is a file is no reason to skip the transfer.
 #[test]
 fn a_folder_that_is_a_file_is_an_error() {
-    let (folder, source, _) = file(Dialect::Azure);
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("source");
+    fs::write(&source, "x").unwrap();
     let store = std::sync::Arc::new(ascertain_transfer::Local::new(folder.path()));
     let place = Location { store, name: "source/x".into(), address: "file:///source/x".into() };
     let kept = manager(Settings { no_clobber: true, ..settings() });
