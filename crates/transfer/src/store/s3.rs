@@ -143,6 +143,7 @@ impl Store for Bucket {
         // The answer to a request for a range contains no checksum, so this request names none.
         let mut response = self.client.get(of, self.with_checksums(), attempt).await?;
         let meta = self.add_checksums(&response, response.meta(&of.name, of.bytes));
+        let into = into.with_crc32c(meta.crc32c.is_some());
         Ok((response.fill(into, attempt).await?, meta))
     }
 
