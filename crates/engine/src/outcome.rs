@@ -243,7 +243,7 @@ pub struct ClaimResult {
     /// Number of ties, which are trials that were dropped because both arms did equally well.
     pub ties: u64,
     /// Number of trials with an unknown result, because a time limit or a signal cut off values that the claim's tests
-    /// need. Such a trial counts as evidence against *holds* and also as evidence against *refuted*.
+    /// need. Such a trial counts against the verdict `holds`, and also against the verdict `refuted`.
     pub unknown: u64,
     /// Counts of the trials that led to the verdict. `None` if the run measured no trials after the verdict.
     pub decided: Option<Decided>,

@@ -283,7 +283,7 @@ fn comparison(forecast: &Forecast, elapsed_s: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ascertain_transfer::model::{Link, Plan};
+    use ascertain_transfer::model::{Link, TransferPlan};
     use ascertain_transfer::{Error, RepairedRange};
 
     use super::*;
@@ -292,11 +292,11 @@ mod tests {
         Forecast { expected_s: 8.0, low_s: 7.5, high_s: 8.5, earlier: 0 }
     }
 
-    fn plan() -> Plan {
+    fn plan() -> TransferPlan {
         let shape = Shape { part_bytes: 4_000_000, concurrency: 64 };
         let (fixed_s, fresh_s, latency_s) = (0.1, 0.05, 0.05);
         let link = Link { fixed_s, fresh_s, latency_s, bytes_per_s: 2e6, ceiling_bytes_per_s: None };
-        Plan { shape, forecast: Some(forecast()), link }
+        TransferPlan { shape, forecast: Some(forecast()), link }
     }
 
     fn transferred() -> TransferResult {
@@ -347,7 +347,7 @@ mod tests {
         );
         let rest = lines(&TransferResult { resumed_bytes: 998_000_000, ..slower });
         assert!(rest[1].ends_with("; 1 part of 4.000 MB, 1 at once"), "{rest:?}");
-        let unforetold = TransferResult { plan: Some(Plan { forecast: None, ..plan() }), ..transferred() };
+        let unforetold = TransferResult { plan: Some(TransferPlan { forecast: None, ..plan() }), ..transferred() };
         assert_eq!(lines(&unforetold)[1], "250 parts of 4.000 MB, 64 at once");
         let empty = TransferResult { bytes: 0, plan: None, elapsed_s: 0.0026, ..transferred() };
         assert_eq!(lines(&empty)[0], "0 B in 2.600 ms", "without bytes there is no rate");

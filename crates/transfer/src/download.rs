@@ -346,7 +346,7 @@ impl<'a> ObjectDownload<'a> {
             let file = draft.file().try_clone().map_err(Error::file("can't write", &target.path))?;
             let file = Arc::new(TargetFile::new(file, target.path.clone()));
             let request = |mut attempt| async {
-                let into = RangeWriter::in_file(&file, 0..bytes).with_crc32c(true);
+                let into = RangeWriter::in_file(&file, 0..bytes);
                 let fetched = from.store.get_whole(&self.meta, into, &mut attempt).await;
                 (fetched.and_then(|(into, meta)| Ok((into.whole()?, meta))), attempt)
             };

@@ -82,7 +82,7 @@ pub use {
     list::{ListedObject, list},
     location::Location,
     manager::{Resume, Settings, TransferManager},
-    model::{Forecast, Plan},
+    model::{Forecast, TransferPlan},
     names::{Filter, content_type, shown},
     pattern::Pattern,
     plan::Selection,

@@ -30,7 +30,8 @@ pub struct Settings {
     /// Limit on the total size of the parts in flight. Each part may use up to an eighth more memory. In addition, up
     /// to 64 MiB of unused buffers are kept for reuse, and a store of local files keeps up to 64 MiB more.
     pub memory_bytes: u64,
-    /// Maximum number of requests in flight for one file; at least one.
+    /// Maximum number of requests in flight for all files of a command, or for one file that is transferred alone; at
+    /// least one.
     pub max_concurrency: usize,
     /// Limit on the bandwidth of all transfers together, in bytes per second.
     pub limit_bytes_per_s: Option<u64>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::model::{Forecast, Plan, Planner, RAMP_S, Ticket};
+use crate::model::{Forecast, Planner, RAMP_S, Ticket, TransferPlan};
 use crate::result::RequestStats;
 
 /// Bounds of the time between two checks whether a request is late.
@@ -86,7 +86,7 @@ impl Pool {
     }
 
     /// Returns the latest plan, and the latest forecast of the duration of the command.
-    pub fn outlook(&self) -> (Option<Plan>, Option<Forecast>) {
+    pub fn outlook(&self) -> (Option<TransferPlan>, Option<Forecast>) {
         let plan = self.planner().plan();
         (plan, plan.and_then(|plan| plan.forecast).or(self.earlier))
     }
@@ -147,7 +147,7 @@ impl FileRequests {
     }
 
     /// Returns the first plan, with the first forecast.
-    pub fn first_plan(&self) -> Option<Plan> {
+    pub fn first_plan(&self) -> Option<TransferPlan> {
         self.pool.planner().first_plan()
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::location::Location;
-use crate::model::{Forecast, Plan, Shape};
+use crate::model::{Forecast, Shape, TransferPlan};
 use crate::store::{Attempt, Failure, Kind};
 
 /// The result of the transfer of one file.
@@ -43,7 +43,7 @@ pub struct TransferResult {
     pub requests: RequestSummary,
     /// The first plan of the command, with its first forecast of the duration; `None` if the transfer ended before the
     /// first plan.
-    pub plan: Option<Plan>,
+    pub plan: Option<TransferPlan>,
     /// Number of bytes that had been transferred when the first plan was made.
     pub probed_bytes: u64,
 }

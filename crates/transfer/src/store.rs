@@ -23,6 +23,7 @@ mod s3;
 mod service;
 mod sso;
 mod sts;
+mod transport;
 
 use std::fmt;
 use std::ops::Range;

@@ -305,12 +305,12 @@ impl<'a> ObjectUpload<'a> {
             Journal::open(manager.settings.journals.as_deref(), &from.address, &to.address, is_fresh)?;
         let named = |id: String| Upload { name: to.name.clone(), id };
         if is_fresh {
-            if let Some(header) = header.take() {
-                if manager.abort(to, &named(header.upload.clone())).await.is_err() {
-                    // With the note, a later command can abort the upload.
-                    let Settings { notes, journals, .. } = &manager.settings;
-                    drop(Journal::note(notes.as_deref().or(journals.as_deref()), header));
-                }
+            if let Some(header) = header.take()
+                && manager.abort(to, &named(header.upload.clone())).await.is_err()
+            {
+                // With the note, a later command can abort the upload.
+                let Settings { notes, journals, .. } = &manager.settings;
+                drop(Journal::note(notes.as_deref().or(journals.as_deref()), header));
             }
             journal.clear()?;
             parts = Default::default();

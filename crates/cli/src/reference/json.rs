@@ -140,7 +140,7 @@ const SCHEMAS: &[Schema] = &[
             ("files[].crc64", "string or null", "The CRC-64/NVME of the file, in hexadecimal."),
             ("files[].verified", "boolean or null", "`true` if the stored file was read back and compared."),
             ("files[].requests", "RequestSummary", ""),
-            ("files[].plan", "Plan", ""),
+            ("files[].plan", "TransferPlan", ""),
         ],
     ),
     ("ascertain.ls/1", "`ls`", "ObjectList", &[]),

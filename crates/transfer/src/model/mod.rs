@@ -55,7 +55,7 @@ pub struct Shape {
 
 /// The plan of a transfer: the form of the parts that remain, and the forecast.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Plan {
+pub struct TransferPlan {
     /// The size of the parts that remain, and the number of parts in flight.
     #[serde(flatten)]
     pub shape: Shape,

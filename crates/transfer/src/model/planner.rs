@@ -3,7 +3,9 @@
 use super::fit::{CROWDED, fit, median};
 use super::forecast::Pace;
 use super::probe::{PROBED, Probe, ProbeStep};
-use super::{AS_GOOD, Constraints, FAST_BYTES_PER_S, Forecast, LEAST_BYTES, Link, Observation, Plan, Shape, is_near};
+use super::{
+    AS_GOOD, Constraints, FAST_BYTES_PER_S, Forecast, LEAST_BYTES, Link, Observation, Shape, TransferPlan, is_near,
+};
 
 /// The shape of the transfer (part size, parts in flight) is changed only if the new one reduces the remaining time to
 /// less than this share. For a low-latency store, [`AS_GOOD`] applies instead.
@@ -110,8 +112,8 @@ pub struct Planner {
     /// Time of the store's latest answer that it is too busy, in seconds since the start of the transfer.
     slowed_s: f64,
     count: usize,
-    first: Option<Plan>,
-    plan: Option<Plan>,
+    first: Option<TransferPlan>,
+    plan: Option<TransferPlan>,
     first_forecast: Option<Forecast>,
     forecast: Option<Forecast>,
     /// Number of parts that were complete when the latest forecast was made.
@@ -401,8 +403,8 @@ impl Planner {
     /// Returns the first plan, with the first forecast. For a low-latency store, the first plan is based on very few
     /// bytes. The plan after 3 % of the file therefore replaces it.
     #[must_use]
-    pub fn first_plan(&self) -> Option<Plan> {
-        self.first.or(self.plan).map(|plan| Plan { forecast: self.first_forecast, ..plan })
+    pub fn first_plan(&self) -> Option<TransferPlan> {
+        self.first.or(self.plan).map(|plan| TransferPlan { forecast: self.first_forecast, ..plan })
     }
 
     fn is_near(&self) -> bool {
@@ -424,8 +426,8 @@ impl Planner {
 
     /// Returns the latest plan, with the latest forecast.
     #[must_use]
-    pub fn plan(&self) -> Option<Plan> {
-        self.plan.map(|plan| Plan { forecast: self.forecast, ..plan })
+    pub fn plan(&self) -> Option<TransferPlan> {
+        self.plan.map(|plan| TransferPlan { forecast: self.forecast, ..plan })
     }
 
     /// Returns the number of bytes of the file that have not been handed out yet.
@@ -494,7 +496,7 @@ impl Planner {
         // The first correction of the plan comes early: about half as many new parts are enough as for later
         // corrections.
         self.fitted = if is_moving { self.count } else { self.count.saturating_sub(self.shape.concurrency / 2) };
-        let plan = Plan { shape: self.shape, forecast: None, link: fitted.link };
+        let plan = TransferPlan { shape: self.shape, forecast: None, link: fitted.link };
         self.plan = Some(plan);
         if self.is_probed() {
             self.first.get_or_insert(plan);
@@ -517,7 +519,7 @@ impl Planner {
 
     /// Predicts the duration of the transfer from the parts that were transferred last. `None` if they do not permit a
     /// useful forecast.
-    fn foretell(&self, plan: &Plan, now_s: f64) -> Option<Forecast> {
+    fn foretell(&self, plan: &TransferPlan, now_s: f64) -> Option<Forecast> {
         let Shape { part_bytes, concurrency } = self.shape;
         let part_bytes = match self.is_folder {
             true => part_bytes.min(self.left / self.files_left.max(1) as u64),

@@ -7,7 +7,6 @@ use object_store::StaticCredentialProvider;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential, AwsCredentialProvider};
 
 use super::Result;
-use super::client::Transport;
 use super::credential_process::CredentialProcess;
 use super::credentials::no_retries;
 use super::keys::{Keys, no_token};
@@ -16,6 +15,7 @@ use super::profile::Profile;
 use super::renewal::{Issuer, Renewing};
 use super::sso::{SsoRole, cache_name};
 use super::sts::{Proof, Role};
+use super::transport::Transport;
 use crate::Failure;
 
 /// The name of the session of a role, if none is configured. It appears in the logs of AWS.

@@ -14,8 +14,9 @@ use serde::Deserialize;
 
 use super::Result;
 use super::attributes::rfc_3339;
-use super::client::{Call, Client, Headers, NO_STORE, Response, quoted, refused_again};
+use super::client::{Call, Client, Headers, NO_STORE, quoted, refused_again};
 use super::refusal::parse_time;
+use super::transport::Response;
 use crate::{Attempt, Attributes, Error, Kind, Limits, ObjectMeta, PartBody, PutOptions, RangeWriter, Store, Upload};
 
 /// Name of the header with the checksum of a body. It is the same CRC-64/NVME as for S3, but its bytes are in reverse

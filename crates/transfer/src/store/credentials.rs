@@ -9,9 +9,9 @@ use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::{RetryConfig, StaticCredentialProvider};
 
 use super::Result;
-use super::client::Transport;
 use super::keys::{Keys, no_token};
 use super::open::{Environment, Options};
+use super::transport::Transport;
 use crate::Failure;
 
 /// Returns a configuration that disables retries in `object_store`, because our caller repeats failed requests.

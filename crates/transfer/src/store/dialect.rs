@@ -6,7 +6,8 @@ use base64::prelude::BASE64_STANDARD;
 use md5::{Digest, Md5};
 
 use super::attributes::{TimeFormat, decimal_seconds, rfc_3339, whole_seconds};
-use super::client::{Headers, Response};
+use super::client::Headers;
+use super::transport::Response;
 use crate::crc64::{crc32c, crc32c_of_blocks};
 use crate::{Attributes, PartBody, crc64};
 

@@ -21,10 +21,10 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 
 use super::Result;
 use super::address::encoded_query;
-use super::client::{RequestInfo, Transport};
 use super::credentials::{NO_GOOGLE, google_file};
 use super::open::Environment;
 use super::refusal::clock;
+use super::transport::{RequestInfo, Transport};
 use crate::{Attempt, Failure};
 
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";

@@ -12,8 +12,8 @@ use hyper::{Method, Request, Uri};
 
 use super::Result;
 use super::address::{Address, shown};
-use super::client::{RequestInfo, Response, Transport};
 use super::connections::Endpoint;
+use super::transport::{RequestInfo, Response, Transport};
 use crate::{Attempt, ByteStream, Failure, Kind, Limits, ObjectMeta, PartBody, PutOptions, RangeWriter, Store, Upload};
 
 /// Maximum number of redirects that one request follows.

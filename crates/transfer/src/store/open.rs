@@ -15,12 +15,13 @@ use super::Result;
 use super::address::{Address, shown};
 use super::aws;
 use super::azure::{Container, VERSION};
-use super::client::{Client, Transport};
+use super::client::Client;
 use super::credentials::{self, AzureHints};
 use super::dialect::Dialect;
 use super::http::WebFile;
 use super::profile::Profile;
 use super::s3::Bucket;
+use super::transport::Transport;
 use crate::{Error, Failure, Kind, Location, Store, StoreLocation};
 
 /// The environment variables that are read for credentials, certificates and proxies. The caller passes them, so that

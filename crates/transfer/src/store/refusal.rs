@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use hyper::header::{DATE, RETRY_AFTER};
 use hyper::{HeaderMap, Method, StatusCode};
 
-use super::client::Response;
+use super::transport::Response;
 use crate::{Failure, Kind};
 
 /// Smallest clock difference between this machine and the store that messages mention. Stores tolerate slightly more.
@@ -251,6 +251,18 @@ pub fn clock(headers: &HeaderMap, whose: &str) -> Option<String> {
     let (minutes, ours, theirs) = (off.as_secs() / 60, shown(ours), shown(theirs));
     (off >= SKEW)
         .then(|| format!("this machine's clock is {minutes} minutes {which} {whose} ({ours} here, {theirs} there)"))
+}
+
+/// Converts a time of the server's clock to a time of this machine's clock. Assumes that the answer with these headers
+/// has just been sent.
+pub fn local_time(headers: &HeaderMap, time: SystemTime) -> SystemTime {
+    let now = SystemTime::now();
+    let converted = match date(headers).map(|theirs| time.duration_since(theirs)) {
+        Some(Ok(left)) => now.checked_add(left),
+        Some(Err(passed)) => now.checked_sub(passed.duration()),
+        None => None,
+    };
+    converted.unwrap_or(time)
 }
 
 /// Returns the time according to the server's clock, from the header `Date`.

@@ -10,9 +10,10 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use super::Result;
-use super::client::{Call, Client, Headers, NO_STORE, Response, quoted, refused_again};
+use super::client::{Call, Client, Headers, NO_STORE, quoted, refused_again};
 use super::dialect::{CRC64, Dialect, Token, decoded, decoded_crc32c};
 use super::refusal;
+use super::transport::Response;
 use crate::{
     Attempt, Attributes, Error, Failure, Kind, Limits, ObjectMeta, PartBody, PutOptions, RangeWriter, Store,
     StoreLocation, Upload,
@@ -142,6 +143,7 @@ impl Store for Bucket {
         // The answer to a request for a range contains no checksum, so this request names none.
         let mut response = self.client.get(of, self.with_checksums(), attempt).await?;
         let meta = self.add_checksums(&response, response.meta(&of.name, of.bytes));
+        let into = into.with_crc32c(meta.crc32c.is_some());
         Ok((response.fill(into, attempt).await?, meta))
     }
 

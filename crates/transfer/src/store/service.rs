@@ -10,13 +10,13 @@ use hyper::{Method, Request, Uri};
 use super::Result;
 use super::address::{Address, encoded_query};
 use super::aws;
-use super::client::{RequestInfo, Transport};
 use super::credentials::google_token;
 use super::google_tokens::{CredentialsFile, Tokens};
 use super::keys::Keys;
 use super::open::Options;
 use super::profile::Profile;
 use super::refusal::{clock, retry_after};
+use super::transport::{RequestInfo, Transport};
 use crate::{Attempt, BoxFuture, Failure};
 
 /// A client for the HTTP interface of a cloud service. Failed requests are not retried, with one exception. If the

@@ -18,8 +18,8 @@ use serde_json::{Map, Value, json};
 
 use super::Result;
 use super::address::encoded_query;
-use super::client::{RequestInfo, Transport};
 use super::renewal::{Issued, Issuer, MARGIN};
+use super::transport::{RequestInfo, Transport};
 use crate::{Attempt, Failure};
 
 /// A role in IAM Identity Center, and the file with the login.

@@ -12,10 +12,10 @@ use serde::Deserialize;
 
 use super::Result;
 use super::address::encoded_query;
-use super::client::{RequestInfo, Transport};
 use super::keys::Keys;
-use super::refusal::{clock, code};
+use super::refusal::{clock, code, local_time};
 use super::renewal::{Issued, Issuer};
+use super::transport::{RequestInfo, Transport};
 use crate::{Attempt, Failure};
 
 /// Error codes with which STS asks for another attempt, although the status is that of a permanent error.
@@ -114,9 +114,12 @@ impl Issuer for Role {
         let host = &response.host;
         if response.status.is_success() {
             let answer: Option<Answer> = quick_xml::de::from_str(&text).ok();
-            return answer.and_then(|answer| answer.result.credentials.issued()).ok_or_else(|| {
+            let issued = answer.and_then(|answer| answer.result.credentials.issued()).ok_or_else(|| {
                 Failure::denied(format!("the answer of {host} contains no credentials; check the endpoint of STS"))
-            });
+            })?;
+            // With a clock that is slow, the credentials would be used after they have expired.
+            let expires_at = issued.expires_at.map(|expiry| local_time(&response.headers, expiry));
+            return Ok(Issued { expires_at, ..issued });
         }
         let (status, code) = (response.status.as_u16(), code(&response, &text).unwrap_or_default());
         if response.status.is_server_error() || status == 429 || BUSY.contains(&code) {

@@ -174,6 +174,29 @@ fn a_long_transfer_renews_the_credentials() {
     });
 }
 
+/// The credentials expire by the clock of the service. This machine's clock is ten minutes slow.
+#[test]
+fn a_slow_clock_does_not_prolong_credentials() {
+    let home = home(
+        "[profile dev]\nrole_arn = arn:aws:iam::1:role/dev\nsource_profile = base\n",
+        "[base]\naws_access_key_id = BASE\naws_secret_access_key = s\n",
+    );
+    let sts = Recorder::start(|_, _, _| {
+        let date = chrono::Utc::now() + chrono::Duration::seconds(600);
+        let xml = format!(
+            "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>A</AccessKeyId><SecretAccessKey>s\
+             </SecretAccessKey><SessionToken>T</SessionToken><Expiration>{}</Expiration></Credentials>\
+             </AssumeRoleResult></AssumeRoleResponse>",
+            in_seconds(590)
+        );
+        answer("200 OK", &format!("Date: {}\r\n", date.format("%a, %d %b %Y %H:%M:%S GMT")), xml.as_bytes())
+    });
+    let (store, url) = (store(), sts.web.url(""));
+    let options = options(home.path(), "dev", &store, &[("AWS_ENDPOINT_URL_STS", &url)]);
+    let failure = head(&open("s3://bucket/name", &options).unwrap()).unwrap_err();
+    assert!(failure.message.contains("already expired"), "{failure}");
+}
+
 #[test]
 fn a_role_that_can_not_be_assumed_is_explained() {
     let role = "role_arn = arn:aws:iam::1:role/dev\n";
@@ -435,6 +458,15 @@ fn an_old_login_of_sso_is_renewed_and_kept_for_other_tools() {
         head(&open("s3://bucket/name", &options(home.path(), "dev", &store, &more)).unwrap()).unwrap();
         assert_eq!(oidc.requests().len(), 1);
     }
+    // The new login is used even if the cache can't be written. A folder has the name of the temporary file.
+    let read_only = home(SSO, "");
+    let cache = log_in(read_only.path(), -10, &more);
+    std::fs::create_dir(cache.with_extension(format!("{}.tmp", std::process::id()))).unwrap();
+    let oidc = Web::start(|_, _| answer("200 OK", "", b"{\"accessToken\": \"ACCESS2\", \"expiresIn\": 3600}"));
+    let (at, from, to) = (portal("ACCESS2"), oidc.url(""), store());
+    let at = at.web.url("");
+    let addresses = [("AWS_ENDPOINT_URL_SSO", &*at), ("AWS_ENDPOINT_URL_SSO_OIDC", &from)];
+    head(&open("s3://bucket/name", &options(read_only.path(), "dev", &to, &addresses)).unwrap()).unwrap();
     // A login that is still valid is used if it can't be renewed.
     let home = home(SSO, "");
     log_in(home.path(), 100, &more);

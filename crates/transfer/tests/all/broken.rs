@@ -458,3 +458,89 @@ fn parts_that_kms_encrypts_are_not_sent_twice() {
         assert_eq!([begun, resumed].map(|store| store.has_stable_tokens()), [is_stable; 2], "{encryption}");
     }
 }
+
+/// The answer to a request that must not replace an object has the checksum of other bytes. A second request would be
+/// refused, because the damaged object exists.
+#[test]
+fn a_damaged_new_object_is_not_reported_as_an_earlier_one() {
+    let (_folder, source, _) = file(Dialect::Azure);
+    let web = Web::start(|head, _| match head.split(' ').next() {
+        Some("HEAD") => answer("404 Not Found", "", b""),
+        _ => answer("200 OK", "ETag: \"1\"\r\nx-amz-checksum-crc64nvme: AAAAAAAAAAA=\r\n", b""),
+    });
+    let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
+    let place = open("s3://bucket/name", &options).unwrap();
+    let kept = manager(Settings { no_clobber: true, ..settings() });
+    let failure = failed(run(kept.put_file(&source, &place)));
+    assert!(failure.kind == Kind::Fatal && failure.message.contains("the stored bytes differ"), "{failure}");
+    assert_eq!(web.heads().iter().filter(|head| head.starts_with("PUT ")).count(), 1);
+}
+
+/// Some S3-compatible stores list ETags without quotes. Each GET requires the ETag with quotes.
+#[test]
+fn etags_without_quotes_in_a_list_are_those_of_the_objects() {
+    let web = Web::start(|head, _| {
+        let entry = "<Contents><Key>p/a</Key><Size>1</Size><ETag>abc</ETag></Contents>";
+        let list = format!("<List><IsTruncated>false</IsTruncated>{entry}</List>");
+        match head.contains("list-type") {
+            true => answer("200 OK", "", list.as_bytes()),
+            false if !head.contains("if-match: \"abc\"") => answer("412 Precondition Failed", "", b""),
+            false => answer("200 OK", "ETag: \"abc\"\r\n", b"x"),
+        }
+    });
+    let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
+    let (place, folder) = (open("s3://bucket/p/", &options).unwrap(), tempfile::tempdir().unwrap());
+    let got = run(manager(settings()).get_many(&place, folder.path(), &Default::default())).unwrap();
+    assert!(got.len() == 1 && got[0].is_transferred(), "{got:?}");
+}
+
+/// These credentials permit listing, but not reading.
+#[test]
+fn a_folder_is_listed_without_the_right_to_read() {
+    let web = Web::start(|head, _| match head.contains("list-type") {
+        true => answer(
+            "200 OK",
+            "",
+            b"<List><IsTruncated>false</IsTruncated><Contents><Key>dir/a</Key><Size>1</Size></Contents></List>",
+        ),
+        false => answer("403 Forbidden", "", b""),
+    });
+    let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
+    let listed = ascertain_transfer::list("s3://bucket/dir".as_ref(), &options, settings(), Stop::default()).unwrap();
+    assert_eq!(listed.iter().map(|object| &*object.meta.name).collect::<Vec<_>>(), ["dir/a"]);
+}
+
+/// The first answer of a redirect can't be read to its end, so its connection is not reused. The second request needs the
+/// only permit.
+#[test]
+fn a_redirect_whose_answer_breaks_off_is_followed() {
+    let body = "<Error><Code>PermanentRedirect</Code></Error>";
+    let web = Web::start(move |head, _| match head.contains("us-east-1") {
+        true => {
+            let head = "HTTP/1.1 301 Moved Permanently\r\nx-amz-bucket-region: eu-west-1\r\n";
+            format!("{head}Content-Length: 1000\r\nConnection: close\r\n\r\n{body}").into_bytes()
+        }
+        false => answer("200 OK", "ETag: \"1\"\r\n", b""),
+    });
+    let environment = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "key")].into_iter().collect();
+    let options =
+        Options { environment, endpoint_url: Some(web.url("")), max_connections: Some(1), ..Options::default() };
+    let store = open("s3://bucket/name", &options).unwrap().store;
+    run(async {
+        let (mut attempt, put) = (ascertain_transfer::Attempt::default(), Default::default());
+        let putting = store.put("name", crate::common::block("x"), &put, &mut attempt);
+        tokio::time::timeout(Duration::from_secs(30), putting).await.expect("it waits for its own permit").unwrap();
+    });
+}
+
+/// A path component that is a file is no reason to skip the transfer.
+#[test]
+fn a_folder_that_is_a_file_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("source");
+    fs::write(&source, "x").unwrap();
+    let store = std::sync::Arc::new(ascertain_transfer::Local::new(folder.path()));
+    let place = Location { store, name: "source/x".into(), address: "file:///source/x".into() };
+    let kept = manager(Settings { no_clobber: true, ..settings() });
+    failed(run(kept.put_file(&source, &place)));
+}

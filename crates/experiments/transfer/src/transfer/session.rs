@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, TargetError, Trial};
 use ascertain_experiments_networks::links::{failed, wait, watched};
 use ascertain_sys::interrupt::Stop;
-use ascertain_transfer::{Attempt, Error, Location, PartBody, Plan, PutOptions, Settings, TransferManager, crc64};
+use ascertain_transfer::{
+    Attempt, Error, Location, PartBody, PutOptions, Settings, TransferManager, TransferPlan, crc64,
+};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 
@@ -51,7 +53,7 @@ struct Measurement {
     requests: u64,
     /// The model's first plan with its first forecast, and the number of bytes that were sent before the plan was made.
     /// `None` for the variants without the model.
-    plan: Option<(Plan, u64)>,
+    plan: Option<(TransferPlan, u64)>,
 }
 
 pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
@@ -119,7 +121,12 @@ impl TransferSession {
 }
 
 impl ArmTarget {
-    async fn put(&self, to: Location, stop: &Stop, seed: u64) -> Result<(u64, Option<(Plan, u64)>), TargetError> {
+    async fn put(
+        &self,
+        to: Location,
+        stop: &Stop,
+        seed: u64,
+    ) -> Result<(u64, Option<(TransferPlan, u64)>), TargetError> {
         match self.method {
             Method::OneStream => {
                 let body = self.source.block(0, self.source.bytes).map_err(failed)?;

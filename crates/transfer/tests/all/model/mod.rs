@@ -6,7 +6,7 @@ mod calibration;
 mod simulated;
 
 use ascertain_transfer::Limits;
-use ascertain_transfer::model::{self, Constraints, Forecast, Plan, Planner, Shape, Ticket};
+use ascertain_transfer::model::{self, Constraints, Forecast, Planner, Shape, Ticket, TransferPlan};
 use proptest::prelude::*;
 use simulated::{Fixed, Link, Source, World};
 
@@ -114,7 +114,7 @@ impl Source for ObservedPlanner {
         self.handed_out.extend(taken.as_ref().map(|(bytes, _)| bytes));
         match self.planner.plan() {
             None => self.probed_bytes += bytes,
-            Some(Plan { forecast: Some(forecast), .. }) if self.planner.left() < self.bytes / 4 * 3 => {
+            Some(TransferPlan { forecast: Some(forecast), .. }) if self.planner.left() < self.bytes / 4 * 3 => {
                 self.quarter_s.get_or_insert(forecast.expected_s);
             }
             Some(_) => {}
@@ -408,7 +408,7 @@ proptest! {
         if let Some((_, all_but_last)) = watched.handed_out.split_last() {
             prop_assert!(all_but_last.iter().all(|bytes| *bytes >= min_part_bytes));
         }
-        if let Some(Plan { shape, forecast, .. }) = watched.planner.first_plan() {
+        if let Some(TransferPlan { shape, forecast, .. }) = watched.planner.first_plan() {
             prop_assert!(shape.concurrency <= max_concurrency);
             let Some(Forecast { expected_s, low_s, high_s, .. }) = forecast else { return Ok(()) };
             prop_assert!(low_s <= expected_s && expected_s <= high_s && expected_s.is_finite());

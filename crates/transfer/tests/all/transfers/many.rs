@@ -232,9 +232,9 @@ fn a_listing_may_take_longer_than_a_request() {
 fn a_stop_does_not_wait_for_the_rate_limit() {
     for is_put in [true, false] {
         let (folder, store, stop) = (tempfile::tempdir().unwrap(), Memory::new(ANY), Stop::new().unwrap());
-        for index in 0..300 {
-            fs::write(folder.path().join(index.to_string()), [7; 20]).unwrap();
-            store.insert(&format!("p/{index}"), &[7; 20]);
+        for index in 0..4 {
+            fs::write(folder.path().join(index.to_string()), [7; 10_000]).unwrap();
+            store.insert(&format!("p/{index}"), &[7; 10_000]);
         }
         let limited = Settings { limit_bytes_per_s: Some(100), ..settings() };
         let manager = TransferManager::new(limited, stop.clone(), Box::new(()));
@@ -253,7 +253,7 @@ fn a_stop_does_not_wait_for_the_rate_limit() {
                 }
             };
             let (results, ()) = tokio::join!(transferred, stopped);
-            assert!(failed(&results.unwrap()).len() > 200);
+            assert!(failed(&results.unwrap()).len() >= 2);
             assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
         });
     }

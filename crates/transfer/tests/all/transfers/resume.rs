@@ -416,3 +416,27 @@ fn a_stop_ends_a_comparison_with_a_local_file() {
     }
     drop(folder);
 }
+
+/// If the store does not abort an upload that is not resumed, a record of the upload stays.
+#[test]
+fn an_upload_that_was_not_aborted_stays_recorded() {
+    for is_fresh in [true, false] {
+        let (folder, path, _) = file(3_000_000);
+        let (store, journals) = (Memory::new(ANY), folder.path().join("journals"));
+        let settings = Settings { journals: Some(journals.clone()), retries: 0, ..settings() };
+        let kind = Kind::Denied;
+        store.script(move |call, _| (call == Call::Part(2)).then_some(Fault::Fails(kind)));
+        run(manager(settings.clone()).put_file(&path, &store.place("a"))).unwrap_err();
+        let changed = path.clone();
+        store.script(move |call, n| {
+            if !is_fresh && call == Call::Part(2) && n == 1 {
+                std::fs::write(&changed, "x").unwrap();
+            }
+            (call == Call::Abort).then_some(Fault::Fails(kind))
+        });
+        let resume = if is_fresh { Resume::Never } else { Resume::IfSame };
+        let put = run(manager(Settings { resume, ..settings }).put_file(&path, &store.place("a")));
+        assert_eq!(put.is_ok(), is_fresh, "{put:?}");
+        assert_eq!((store.lock().uploads.len(), names(&journals).len()), (1, 1), "{is_fresh}");
+    }
+}
