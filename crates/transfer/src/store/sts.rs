@@ -117,7 +117,7 @@ impl Issuer for Role {
             let issued = answer.and_then(|answer| answer.result.credentials.issued()).ok_or_else(|| {
                 Failure::denied(format!("the answer of {host} contains no credentials; check the endpoint of STS"))
             })?;
-            // With a clock that is slow, the credentials would be used after they have expired.
+            // Without the conversion, a machine with a slow clock would use expired credentials.
             let expires_at = issued.expires_at.map(|expiry| local_time(&response.headers, expiry));
             return Ok(Issued { expires_at, ..issued });
         }

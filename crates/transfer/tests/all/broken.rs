@@ -423,7 +423,7 @@ fn a_file_that_only_looks_unchanged_is_transferred() {
         fs::File::options().write(true).open(path).unwrap().set_modified(modified).unwrap();
     };
     assert!(put().is_transferred());
-    // A newer time alone is no change.
+    // A newer time alone does not count as a change.
     with_time(&source, &content, 4_000_000_000);
     assert!(matches!(put().status, TransferStatus::Unchanged));
     let other = [&content[1..], b"?"].concat();
@@ -459,8 +459,8 @@ fn parts_that_kms_encrypts_are_not_sent_twice() {
     }
 }
 
-/// The answer to a request that must not replace an object has the checksum of other bytes. A second request would be
-/// refused, because the damaged object exists.
+/// A request must not replace an object. Its answer has the checksum of other bytes, so the new object is damaged. A
+/// second request would be refused, because this object exists.
 #[test]
 fn a_damaged_new_object_is_not_reported_as_an_earlier_one() {
     let (_folder, source, _) = file(Dialect::Azure);
