@@ -161,7 +161,7 @@ struct RatioWording {
     is_share: bool,
     /// The words after the number: " longer", " times as fast".
     after: String,
-    /// The words that replace a share of 0 %: "the same time".
+    /// The words that replace a share of 0 %: "about the same time".
     same: &'static str,
 }
 
@@ -177,7 +177,7 @@ impl RatioWording {
             same,
         };
         if is_time(measure) {
-            let same = "the same time";
+            let same = "about the same time";
             return match ratio {
                 TIMES.. => words(["it was ", ""], |ratio| ratio, false, " times as fast", same),
                 1.0.. => words(["it took ", ""], |ratio| 1.0 - 1.0 / ratio, true, " less time", same),
@@ -188,9 +188,9 @@ impl RatioWording {
         let amount = Amount::new(measure);
         let name = clause::metric_name(measure);
         let (its, name, same) = match &amount {
-            Some(Amount { is_counted: true, .. }) => (String::new(), String::new(), "the same number"),
-            Some(_) => (String::new(), String::new(), "the same amount"),
-            None => (format!("its {name} was "), format!("{} ", measure.metric.replace('_', " ")), "the same"),
+            Some(Amount { is_counted: true, .. }) => (String::new(), String::new(), "about the same number"),
+            Some(_) => (String::new(), String::new(), "about the same amount"),
+            None => (format!("its {name} was "), format!("{} ", measure.metric.replace('_', " ")), "about the same"),
         };
         let [times, more, less] = match (&amount, measure.unit) {
             (Some(amount), _) => {
@@ -409,7 +409,7 @@ pub(crate) fn size_cells(claim: &ClaimResult, measure: &Measure) -> Figure {
     if !clause::has_ratio(claim) {
         return clause::ratio_figure(claim, &[]);
     }
-    // If the answer is that one side is better, "the same time" would be a contradiction.
+    // If the answer is that one side is better, "about the same time" would be a contradiction.
     let differs = matches!(claim.decision, Some(Decision::Faster | Decision::Slower));
     match Size::new(claim, measure) {
         Some(size) => {

@@ -404,10 +404,15 @@ impl<'a> Sides<'a> {
             (Some(size), None) => size,
             (None, counts) => format!("it {}", counts.unwrap_or_else(|| counts_of(claim, claim.decisive(), "won"))),
         };
+        let more = match has_margin {
+            true => String::new(),
+            false if agrees_wholly && size.is_some() => size_is_from(claim),
+            false => self.how_much(faster),
+        };
         Sentence {
             finding: format!("{}{in_metric}{}: {found}", self.relation(decision), self.margin("by more than")),
             certainty: Some(if has_margin { if_alike(claim) } else { certainty(claim) }),
-            more: if has_margin { String::new() } else { self.how_much(faster) },
+            more,
         }
     }
 
@@ -528,6 +533,15 @@ fn counts_of(claim: &ClaimResult, of: Decided, won_or_lost: &str) -> String {
         return format!("{won_or_lost} all {pairs} pairs{until}{unknown}");
     }
     format!("{won_or_lost} {number} of {the}{}{until}{ties}{unknown}", counted(pairs, "pair"))
+}
+
+/// Returns a sentence that explains why there are more pairs than those that led to the answer: " The size is from all
+/// 38 pairs." Empty if the answer is from all pairs.
+fn size_is_from(claim: &ClaimResult) -> String {
+    match claim.decisive().trials < claim.trials {
+        true => format!(" The size is from all {} pairs.", claim.trials),
+        false => String::new(),
+    }
 }
 
 /// Returns the words before and after a count of trials if trials were measured after the verdict, which are not in

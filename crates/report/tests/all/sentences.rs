@@ -3,7 +3,7 @@
 use ascertain_engine::claim::{Bound, Effect, Hypothesis, Judging, Test};
 use ascertain_engine::experiment::{Arm, Better, Point};
 use ascertain_engine::finding::{AtError, Least, Reason, Unlike};
-use ascertain_engine::outcome::{ClaimResult, Decision, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Decided, Decision, Verdict};
 use ascertain_engine::unit::Unit;
 use ascertain_report::options::{Shown, TableLayout};
 use ascertain_report::sentence;
@@ -169,12 +169,18 @@ fn comparisons_name_both_commands() {
         text.starts_with("`B` is slower than `A`: it took 2.0 times as long (1.6 to 2.5) and lost 39 of 40 pairs"),
         "{text}"
     );
+    assert!(!text.contains("The size is from"), "{text}");
+    let decisive = Decided { trials: 26, successes: 0, ties: 0, unknown: 0 };
+    let text = says(&ClaimResult { decided: Some(decisive), ..slower });
+    let longer =
+        " and lost all 26 pairs until the answer was known (error at most 0.1 %). The size is from all 40 pairs.";
+    assert!(text.ends_with(longer), "{text}");
     let skewed = decided(with_ratio(order("B", "A"), 1.0, 0.9, 1.1), Decision::Faster, 15, 43, 28);
     assert!(says(&skewed).starts_with("`B` is faster than `A`: it won 15 of 43 pairs, 28 ties ("), "{}", says(&skewed));
     let open = decided(with_ratio(order("B", "A"), 1.002, 0.991, 1.013), Decision::Undecided, 21, 43, 2);
     assert_eq!(
         says(&open),
-        "Not yet clear which is faster: `B` won 21 of 43 pairs, 2 ties against `A`: it took the same time (0.91 % longer to 1.3 % \
+        "Not yet clear which is faster: `B` won 21 of 43 pairs, 2 ties against `A`: it took about the same time (0.91 % longer to 1.3 % \
          less time)."
     );
     let bounded = ClaimResult { difference_below: Some(0.0127), ..open };
@@ -402,7 +408,7 @@ fn answers_from_an_interval_are_labelled() {
     let same = margin(decided(with_ratio(order("B", "A"), 1.002, 0.991, 1.013), Decision::Same, 21, 43, 0));
     assert!(
         same.starts_with(
-            "`B` is as fast as `A` within 5 %: it took the same time (0.91 % longer to 1.3 % less time); error"
+            "`B` is as fast as `A` within 5 %: it took about the same time (0.91 % longer to 1.3 % less time); error"
         ),
         "{same}"
     );
@@ -473,7 +479,10 @@ fn what_is_taken_beside_time_is_said_by_its_amount() {
     );
     assert!(open.starts_with("Not yet clear which takes fewer cycles: "), "{open}");
     let same = by("instructions", Decision::Same, [1.0, 0.98, 1.01], Some(0.05));
-    assert!(same.starts_with("`new` executes as many instructions as `old` within 5 %: the same number ("), "{same}");
+    assert!(
+        same.starts_with("`new` executes as many instructions as `old` within 5 %: about the same number ("),
+        "{same}"
+    );
     let not_more = by("system", Decision::NotSlower, [1.2, 1.1, 1.3], Some(0.05));
     assert!(
         not_more.starts_with("`new` does not use more system time than `old` by more than 5 %: 17 % less ("),

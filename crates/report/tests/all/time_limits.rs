@@ -130,7 +130,7 @@ fn the_size_in_a_table_agrees_with_the_answer() {
         (1.25, Some(0.8), None, Undecided, ["20 % less time", "at most +25 %"]),
         (0.8, None, Some(1.25), Undecided, ["25 % longer", "at least -20 %"]),
         (0.8, Some(0.7), None, Undecided, ["25 % longer", "at most +43 %"]),
-        (0.9999, Some(0.9), Some(1.1), Undecided, ["the same time", "-9 to +11 %"]),
+        (0.9999, Some(0.9), Some(1.1), Undecided, ["about the same time", "-9 to +11 %"]),
         (0.9999, Some(0.9), Some(1.1), Slower, ["0.01 % longer", "-9 to +11 %"]),
     ] {
         assert_eq!(cells(ratio, low, high, decision), [range, value], "{ratio} {low:?} {high:?} {decision:?}");
