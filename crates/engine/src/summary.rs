@@ -155,7 +155,7 @@ pub(crate) fn threats_of_machine(machine: &Machine) -> Vec<Threat> {
     threats.into_iter().flatten().collect()
 }
 
-/// Returns the threat of steal, if the hypervisor gave at least the share [`STEAL`] of the requested CPU time to other
+/// Returns a [`Threat::Steal`] if the hypervisor gave at least the share [`STEAL`] of the requested CPU time to other
 /// virtual machines.
 pub(crate) fn threats_of_steal(times: CpuTimes) -> Option<Threat> {
     let is_long = times.busy_ns + times.steal_ns >= STEAL_WANTED_NS;

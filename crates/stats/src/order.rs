@@ -235,8 +235,9 @@ impl OrderJudge {
     }
 
     /// Returns whether later pairs contradict the verdict. They do if the opposite verdict has since reached its
-    /// threshold, even if its e-value has fallen below the threshold again. They also do if most of all pairs so far
-    /// disagree with the verdict. No single answer then fits all pairs, and the verdict must not be reported.
+    /// threshold, even if its e-value has fallen below the threshold again. They also do if the side that the verdict
+    /// calls slower has won more pairs than the other side. In both cases, no single answer fits all pairs, and the
+    /// verdict must not be reported.
     pub fn contradicted(&self) -> bool {
         self.decision.is_some_and(|decision| {
             let (favourable, against) = decision.verdict.counts(self.tally);
