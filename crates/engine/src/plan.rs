@@ -87,8 +87,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns the pairs of arms to compare. Of all arms with the same point (combination of levels), each other arm is
-    /// paired with the first one. A pair has the arm, then the first arm.
+    /// Returns the pairs of arms to compare. Each arm is paired with the first arm that has the same point (combination
+    /// of levels). In a pair, this first arm comes last.
     #[must_use]
     pub fn with_the_first(&self) -> Vec<[&Arm; 2]> {
         let versus = self.arms.iter().filter_map(|arm| {

@@ -261,9 +261,8 @@ impl OrderJudge {
     }
 }
 
-/// Returns the smallest number of pairs, without ties, after which an [`OrderJudge`] can reach a verdict. So few pairs
-/// are enough only if one side wins all of them, always by the same difference. This must be the difference that leads
-/// to a verdict soonest.
+/// Returns the smallest number of pairs, without ties, after which an [`OrderJudge`] can reach a verdict. This number
+/// is enough only if one side wins all pairs, always by the same difference: the one that leads to a verdict soonest.
 ///
 /// The number is found by running judges on pairs with the best differences. Other differences need up to four more
 /// pairs. Returns `u64::MAX` if an argument is not strictly between 0 and 1.

@@ -217,7 +217,8 @@ impl PairedStatistic {
         self.values.push(value);
     }
 
-    /// Updates the interval. The new interval is the intersection of the previous one with that of all values so far.
+    /// Updates the interval. The new interval is the intersection of the previous interval with the interval of all
+    /// values so far.
     pub fn look(&mut self) {
         self.values.sort();
         let n = self.values.as_slice().len() as u64;
@@ -245,7 +246,7 @@ impl PairedStatistic {
     }
 
     /// Returns the smallest and the largest value as of the last [`look`](Self::look). Returns `None` if there are no
-    /// values, or if one of the two is not known exactly.
+    /// values, or if either extreme is not known exactly.
     pub fn extremes(&self) -> Option<(f64, f64)> {
         let (least, most) = (self.values.least()?, *self.values.as_slice().last()?);
         (least.is_finite() && most.is_finite()).then_some((least, most))
