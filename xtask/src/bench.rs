@@ -139,9 +139,9 @@ fn start() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Measures how fast reports are written and opened: that of a run with many claims, and that of a run with a million
-/// rows of evidence. The rows of evidence come from the experiment `sum` with few elements, because each of its trials
-/// takes little time.
+/// Measures how fast a report is written and opened, for a run with many claims and for a run with a million rows of
+/// evidence. The rows of evidence come from the experiment `sum` with few elements, because each of its trials takes
+/// little time.
 fn page() -> anyhow::Result<()> {
     for need in [Need::Debian("chromium", "chromium"), Need::Npm] {
         need.meet().map_err(anyhow::Error::msg)?;

@@ -33,8 +33,7 @@
 //! After the answers, a group is measured until the interval of each ratio and each median is at most ±1 %. The time
 //! limit for this is half a second for each function, which includes the time for the answers. `--precision` sets
 //! another width and removes the time limit. `--quick` stops as soon as there are answers. `--reference NAME` makes
-//! this function the reference instead of the first one, and `--all-pairs` compares every function with every other
-//! one.
+//! this function the reference instead of the first one, and `--all-pairs` compares all functions with each other.
 //!
 //! `cargo test --benches` and `cargo nextest run --benches` call each function once and check its answer, without
 //! measuring its time.

@@ -40,7 +40,7 @@ const PROGRESS_NS: u64 = 100_000_000;
 const SLOW_NS: f64 = 1e8;
 const FEW: u64 = 64;
 /// Share of the run's time during which open claims have priority over tables of results. Arms that only tables need
-/// must wait until then. Afterwards, tables get every other slice of the time, so that a claim that cannot be decided
+/// must wait until then. Afterwards, tables get every second slice of the time, so that a claim that cannot be decided
 /// does not leave a table empty.
 const CLAIMS_SHARE: f64 = 0.75;
 /// Inverse of a share of the run's time: 4 means a quarter. A pilot prepares a lane (group of arms) and runs its

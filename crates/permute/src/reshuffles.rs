@@ -31,8 +31,8 @@ pub struct Observation {
 pub struct Reshuffle {
     /// The result of comparing the reshuffled samples' statistics: their difference or ratio.
     pub value: f64,
-    /// `true` if the comparison is at least as far from the null hypothesis as that of the data. It is also `true` if
-    /// rounding errors leave the answer open.
+    /// `true` if the comparison is at least as far from the null hypothesis as the comparison of the original samples.
+    /// Also `true` if rounding errors leave the answer open.
     pub exceeds: bool,
 }
 

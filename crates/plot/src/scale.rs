@@ -47,7 +47,7 @@ impl Ruler {
     }
 
     /// Returns whether the axis is linear, without percentages, and does not contain zero. On such an axis, a mark at
-    /// half the height of another one does not have half its value.
+    /// half the height of another mark does not stand for half the value.
     pub(crate) fn is_cut(&self) -> bool {
         self.axis.scale == Scale::Linear && !self.axis.in_percent && (self.from > 0.0 || self.to < 0.0)
     }

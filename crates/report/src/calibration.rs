@@ -20,7 +20,8 @@ pub fn sentences(calibration: &Calibration) -> Vec<String> {
         return vec![format!("No pair of {command} and itself was measured.")];
     };
     let a_second = significant(*pairs as f64 / elapsed_s);
-    let few = if *pairs < FEW_PAIRS { " This is too few pairs to show much; allow more time with --max-time." } else { "" };
+    let few =
+        if *pairs < FEW_PAIRS { " This is too few pairs to show much; allow more time with --max-time." } else { "" };
     let pairs = counted(*pairs, "pair");
     vec![
         format!("{pairs} of {command} and itself in {elapsed_s:.1} s, {a_second} a second.{few}"),

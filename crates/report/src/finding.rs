@@ -214,7 +214,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
             let server = |(server, interval_ns): &(String, u64)| format!("{server} every {}", time(*interval_ns));
             format!(
                 "servers that limit how often they answer, as NSD does, were queried less often: each port queried {}, \
-                 but every other server every {}",
+                 and all other servers every {}",
                 servers.iter().map(server).collect::<Vec<_>>().join(" and "),
                 time(*interval_ns)
             )

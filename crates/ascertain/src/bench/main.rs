@@ -98,7 +98,7 @@ pub enum Pairs {
     /// Compares each function with the first one at its input, which is the reference.
     #[default]
     WithTheFirst,
-    /// Compares each function with every other one at its input.
+    /// Compares each function with all other functions at its input.
     All,
 }
 

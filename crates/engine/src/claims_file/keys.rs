@@ -425,10 +425,9 @@ impl<'t> Fields<'t> {
             (None, None, Some(at)) if self.is_predicate() => {
                 (at, "a predicate on a command needs `command` instead of `candidate`")
             }
-            (None, None, None) if !self.has("baseline") => (
-                self.at,
-                "nothing to measure; give `experiment`, `command`, or both `candidate` and `baseline`",
-            ),
+            (None, None, None) if !self.has("baseline") => {
+                (self.at, "nothing to measure; give `experiment`, `command`, or both `candidate` and `baseline`")
+            }
             _ => return true,
         };
         notes.add(at, message);

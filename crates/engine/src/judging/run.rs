@@ -26,9 +26,9 @@ pub(crate) struct RunJudge<'a> {
     /// `true` late in a run, when the arms of tables are measured even if claims are still open. Before that, claims
     /// have priority.
     pub tables_too: bool,
-    /// The trials that were issued but not judged yet, the oldest first. Each has its block, the instruction to measure
-    /// it, and its record if that has arrived. A record is only judged after all earlier ones, because otherwise the
-    /// fast trials alone could give a verdict.
+    /// The trials that were issued but not judged yet, the oldest first. Each trial has its block (the instruction to
+    /// measure the trial), and its record once the record has arrived. A record is judged only after all earlier
+    /// records, because otherwise the fast trials alone could give a verdict.
     issued: VecDeque<(Block, Option<TrialRecord>)>,
     values: Vec<Bounds>,
     scratch: Values,

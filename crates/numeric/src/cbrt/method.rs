@@ -107,8 +107,8 @@ pub fn ncubic32(x: u64) -> u32 {
 /// Works like [`ncubic32`] but divides by r·(r − 1). The smaller divisor makes up for most of the division's rounding
 /// error.
 ///
-/// Hemminger and Tarreau publish this method's results, but not its formula. The results are those of `ncubic32` with a
-/// smaller error. The divisor r·(r − 1) is taken from similar methods that they describe.
+/// Hemminger and Tarreau publish figures for this method, but not its formula. In their figures, it takes as long as
+/// `ncubic32` and has a smaller error. The divisor r·(r − 1) is taken from similar methods that they describe.
 #[inline(always)]
 pub fn ncubic32_1(x: u64) -> u32 {
     let mut root: u64 = 1 << (bits(x) / 3);

@@ -116,7 +116,7 @@ fn thrown(bins: u64, capacity: u64, rng: &mut Xoshiro256PlusPlus) -> f64 {
 ///
 /// If balls arrive at each bin as independent Poisson processes of rate one, the bin of the next ball is uniform, as
 /// with thrown balls. A bin is full at a Gamma(capacity) time, and the row stops at the first of these times, t. Until
-/// t, every other bin has received a Poisson(t) number of balls, on the condition that the number is below the
+/// t, each of the other bins has received a Poisson(t) number of balls, on the condition that the number is below the
 /// capacity.
 ///
 /// # Panics

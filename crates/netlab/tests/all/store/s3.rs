@@ -298,7 +298,7 @@ fn uploads_that_fail(client: &Client, is_lenient: bool) {
     assert_eq!(client.s3(&new_request("DELETE", &upload)).unwrap().status, 204);
     refused(client.s3(&new_request("GET", &upload)), 404, "NoSuchUpload");
     refused(complete(&[(3, &next, "")]), 404, "NoSuchUpload");
-    // The condition requires that the object does not exist, but it does.
+    // The condition requires that the object does not exist, but the object exists.
     put(client, "/suite/fails", b"already");
     let upload = begin(client, "/suite/fails", &[]);
     let etag = part(client, &upload, 1, b"small", &[]).header("etag").to_string();

@@ -4,8 +4,8 @@
 /// descriptors of all threads, so the test must be [alone](ascertain_sys::testing::alone) in its process.
 #[cfg(all(unix, not(miri)))]
 pub fn in_child(body: impl FnOnce() -> bool) {
-    // SAFETY: fork has no arguments. The child only runs `body` and ends. Of the locks of other threads it may meet
-    // only that of the allocator, which the C library handles.
+    // SAFETY: fork has no arguments. The child only runs `body` and ends. The only lock of another thread that `body`
+    // may need is the lock of the allocator, which the C library handles.
     match unsafe { libc::fork() } {
         -1 => panic!("fork: {}", std::io::Error::last_os_error()),
         0 => {
