@@ -43,7 +43,7 @@ impl Exports {
         let is_free = options.format == Format::Table && options.quiet;
         if let Some((kind, _)) = wanted.clone().find(|(_, path)| *path == Path::new(STDOUT)).filter(|_| !is_free) {
             let way_out = match options.format {
-                Format::Table => "the table; leave out the table with -q, or name a file",
+                Format::Table => "the table; add -q to print no table, or name a file",
                 _ => "the output of --format; name a file",
             };
             bail!("--{} can't share standard output with {way_out}", kind.option);

@@ -100,7 +100,7 @@ pub struct TransferOptions {
     display: Display,
 }
 
-/// Options that all commands have that reach a store.
+/// Options of all commands that access a store.
 #[derive(clap::Args)]
 pub struct StoreOptions {
     /// Address of the S3, GCS or Azure store, if it is not the cloud's own

@@ -9,11 +9,12 @@ use std::ops::Range;
 use crate::experiment::{Arm, Metric, Point, Reduce, Sample, Samples, Status, TargetError};
 use crate::values::Bounds;
 
-/// Maximum number of arms in a lane, a group of arms that are measured together. It is the number of bits in [`Slots`].
+/// Maximum number of arms in a lane, which is the number of bits in [`Slots`]. A lane is a group of arms that are
+/// measured together.
 pub(crate) const MAX_ARMS: usize = 16;
 
-/// A set of arms of a lane, a group of arms that are measured together. Each arm is given by its slot: its index in the
-/// lane, which is less than [`MAX_ARMS`].
+/// A set of arms of one lane. A lane is a group of arms that are measured together. Each arm is given by its slot,
+/// which is its index in the lane and less than [`MAX_ARMS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slots(u16);
 

@@ -15,8 +15,8 @@ use crate::time::Clock;
 /// Maximum share of the measuring time that may be spent on verifying answers during the trials.
 const VERIFY_SHARE: f64 = 0.02;
 
-/// An executor that measures blocks in this process. It has one session for each lane, a group of arms that are
-/// measured together.
+/// An executor that measures blocks in this process. It has one session for each lane. A lane is a group of arms that
+/// are measured together.
 pub(crate) struct LocalExecutor<'a> {
     registry: &'a Registry<'a>,
     setup: Setup,

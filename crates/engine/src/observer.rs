@@ -63,9 +63,9 @@ pub struct Progress {
     pub standing: Option<Standing>,
     /// `true` if the run compares commands, so that its trials are called pairs.
     pub is_comparison: bool,
-    /// Number of trials so far in the lane that is being measured, a group of arms that are measured together.
+    /// Number of trials so far in the current lane. A lane is a group of arms that are measured together.
     pub trials: u64,
-    /// Maximum number of trials in a lane, a group of arms that are measured together; `None` if there is no limit.
+    /// Maximum number of trials in each lane; `None` if there is no limit.
     pub most_trials: Option<u64>,
     /// Smallest number of trials that the open claims need for an answer. If trials are fast, it is reported only for
     /// the first few trials, and is `None` afterwards.

@@ -87,8 +87,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns the pairs of arms to compare. Of all arms with the same point (combination of levels), each other arm is
-    /// paired with the first one. A pair has the arm, then the first arm.
+    /// Returns the pairs of arms to compare. Each arm is paired with the first arm that has the same point (combination
+    /// of levels). In a pair, this first arm comes last.
     #[must_use]
     pub fn with_the_first(&self) -> Vec<[&Arm; 2]> {
         let versus = self.arms.iter().filter_map(|arm| {
@@ -108,13 +108,12 @@ pub struct Config {
     pub max_time: Duration,
     /// Extended time limit. If comparisons need more time than `max_time`, the run may take up to this time.
     pub longest_time: Option<Duration>,
-    /// Maximum number of trials in each lane, a group of arms that are measured together; `None` for no maximum.
+    /// Maximum number of trials in each lane; `None` for no maximum. A lane is a group of arms that are measured
+    /// together.
     pub max_trials: Option<u64>,
-    /// Exact number of trials of each lane, a group of arms that are measured together. If it is `None`, a lane ends
-    /// when its verdicts are decided.
+    /// Exact number of trials in each lane (group of arms). If it is `None`, a lane ends when its verdicts are decided.
     pub exact_trials: Option<u64>,
-    /// Number of warm-up trials at the start of each lane, a group of arms that are measured together. Their values are
-    /// discarded.
+    /// Number of warm-up trials at the start of each lane (group of arms). Their values are discarded.
     pub warmup_trials: u64,
     /// Seed of the run's random numbers. The same seed gives the same order of arms and the same inputs.
     pub seed: u64,
@@ -178,8 +177,8 @@ impl Config {
         (self.max_time, self.longest_time) = (max_time, None);
     }
 
-    /// Returns the maximum number of trials in a lane, a group of arms that are measured together. If the plan sets an
-    /// exact number, returns that.
+    /// Returns the maximum number of trials in a lane (group of arms). If the plan sets an exact number of trials,
+    /// returns that number.
     pub(crate) fn most_trials(&self) -> Option<u64> {
         self.exact_trials.or(self.max_trials)
     }
@@ -308,7 +307,7 @@ fn unavailable(arm: Option<&Arm>, lack: Unavailable) -> Reason {
 }
 
 /// Returns a lane (group of arms that are measured together) for these `arms`. Chooses the lane that already has the
-/// most of them and has room for the others. If no lane has any of them and room for the others, adds a new lane.
+/// most of these arms and has room for the rest. If there is no such lane, adds a new one.
 fn best_lane<'a, 'l>(lanes: &'l mut Vec<Lane<'a>>, experiment: &'a dyn Experiment, arms: &[Arm]) -> &'l mut Lane<'a> {
     let shared = |lane: &Lane| arms.iter().filter(|arm| lane.arms.contains(arm)).count();
     let fits = |lane: &Lane| {
@@ -345,8 +344,7 @@ fn add_to_table<'a>(
     }
 }
 
-/// Returns the lane, a group of arms that are measured together, at the index `place`. If `place` is `None`, adds a new
-/// lane and returns it.
+/// Returns the lane at the index `place`. If `place` is `None`, adds a new lane and returns it.
 fn lane_or_new<'a, 'l>(
     lanes: &'l mut Vec<Lane<'a>>,
     place: Option<usize>,

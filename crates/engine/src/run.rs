@@ -43,9 +43,9 @@ const FEW: u64 = 64;
 /// must wait until then. Afterwards, tables get every other slice of the time, so that a claim that cannot be decided
 /// does not leave a table empty.
 const CLAIMS_SHARE: f64 = 0.75;
-/// Inverse of a share of the run's time: 4 means a quarter. A pilot prepares a lane, a group of arms that are measured
-/// together, and runs its warm-up trials. Until pilots have used this share of the time, they come before all other
-/// trials. Afterwards, pilots may take up to half of the elapsed time.
+/// Inverse of a share of the run's time: 4 means a quarter. A pilot prepares a lane (group of arms) and runs its
+/// warm-up trials. Until pilots have used this share of the time, they come before all other trials. Afterwards, pilots
+/// may take up to half of the elapsed time.
 const PILOTS_SHARE: u64 = 4;
 
 /// Measures a plan in randomised trials. Stops when every claim is decided and every table is full, when the time is
@@ -333,7 +333,7 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
             && (self.judge.is_comparison() || self.pilots_ns < share_ns)
     }
 
-    /// Returns whether the lane, a group of arms, is measured only for a table, because none of its claims is open.
+    /// Returns whether the lane (group of arms) is measured only for a table, because none of its claims is open.
     fn is_only_table(&self, lane: usize) -> bool {
         self.judge.open_claims(lane).next().is_none()
     }
@@ -382,7 +382,7 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
         self.close(lane);
     }
 
-    /// Opens a lane, a group of arms, and runs `pilots` warm-up trials, which also show how long a trial takes.
+    /// Opens a lane (group of arms) and runs `pilots` warm-up trials, which also show how long a trial takes.
     fn pilot(&mut self, lane: usize, pilots: u64) -> Result<(), Interrupted> {
         if !self.judge.wants_more(lane) || self.stop.is_requested() {
             return Ok(());
@@ -493,7 +493,7 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
         self.now.set_idle();
     }
 
-    /// Runs one trial of a lane, a group of arms. A trial that is interrupted counts as evidence against every possible
+    /// Runs one trial of a lane (group of arms). A trial that is interrupted counts as evidence against every possible
     /// answer. Otherwise a user could discard unwanted trials by interrupting the run and continuing it.
     fn trial(&mut self, lane: usize) -> Result<(), Interrupted> {
         let block = self.judge.issue(lane, self.evidence.as_deref_mut());

@@ -131,8 +131,8 @@ const QUIET_LOAD: f64 = 0.25;
 /// requested but that other virtual machines got.
 const STEAL: f64 = 0.01;
 /// Minimum CPU time, in nanoseconds, that must have been requested before steal is reported. Steal is the CPU time that
-/// other virtual machines got instead. The kernel counts it in ticks of up to 10 ms, so in less than a second a single
-/// tick would exceed the share [`STEAL`].
+/// other virtual machines got instead. The kernel counts steal in ticks of up to 10 ms. If less than a second was
+/// requested, a single tick would exceed the share [`STEAL`].
 const STEAL_WANTED_NS: u64 = 1_000_000_000;
 
 /// Returns the properties of this machine that may change times. Because of these properties, the times may differ from
@@ -155,7 +155,7 @@ pub(crate) fn threats_of_machine(machine: &Machine) -> Vec<Threat> {
     threats.into_iter().flatten().collect()
 }
 
-/// Returns the threat of steal, if the hypervisor gave at least the share [`STEAL`] of the requested CPU time to other
+/// Returns a [`Threat::Steal`] if the hypervisor gave at least the share [`STEAL`] of the requested CPU time to other
 /// virtual machines.
 pub(crate) fn threats_of_steal(times: CpuTimes) -> Option<Threat> {
     let is_long = times.busy_ns + times.steal_ns >= STEAL_WANTED_NS;

@@ -20,7 +20,7 @@ pub fn sentences(calibration: &Calibration) -> Vec<String> {
         return vec![format!("No pair of {command} and itself was measured.")];
     };
     let a_second = significant(*pairs as f64 / elapsed_s);
-    let few = if *pairs < FEW_PAIRS { " So few pairs show little; allow more with --max-time." } else { "" };
+    let few = if *pairs < FEW_PAIRS { " This is too few pairs to show much; allow more time with --max-time." } else { "" };
     let pairs = counted(*pairs, "pair");
     vec![
         format!("{pairs} of {command} and itself in {elapsed_s:.1} s, {a_second} a second.{few}"),
@@ -138,7 +138,8 @@ mod tests {
         let one = sentences(&Calibration { pairs: 1, ..calibration() })[0].clone();
         assert_eq!(
             one,
-            "1 pair of `true` and itself in 10.0 s, 0.1000 a second. So few pairs show little; allow more with --max-time."
+            "1 pair of `true` and itself in 10.0 s, 0.1000 a second. This is too few pairs to show much; allow more time \
+             with --max-time."
         );
         let noisy = Calibration { difference_median: Some(1.0), difference_p95: Some(4.77), ..calibration() };
         assert_eq!(

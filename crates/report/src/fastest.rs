@@ -38,8 +38,8 @@ fn between<'c, 'a>(one: &Arm, other: &Arm, comparisons: &[&'c ArmComparison<'a>]
     comparisons.iter().copied().find(|comparison| is_it([comparison.candidate, comparison.reference]))
 }
 
-/// Returns the interval of the ratio of two times: that of `third` and that of the other arm in the comparison. `None`
-/// if an end of the interval is unknown, or if the comparison was not judged.
+/// Returns the interval of a ratio of two times: the time of `third` divided by the time of the other arm in the
+/// comparison. `None` if an end of the interval is unknown, or if the comparison was not judged.
 fn ratio_to(third: &Arm, comparison: &ArmComparison) -> Option<[f64; 2]> {
     let ArmComparison { claim, reference, .. } = comparison;
     let [low, high] = [claim.ratio_low?, claim.ratio_high?];

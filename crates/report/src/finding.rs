@@ -213,8 +213,8 @@ pub(crate) fn remark(remark: &Remark) -> String {
         Remark::Limited { servers, interval_ns } => {
             let server = |(server, interval_ns): &(String, u64)| format!("{server} every {}", time(*interval_ns));
             format!(
-                "a server limits its answers, as NSD does, so queries were less frequent: each port queried {}, and \
-                 the other servers every {}",
+                "servers that limit how often they answer, as NSD does, were queried less often: each port queried {}, \
+                 but every other server every {}",
                 servers.iter().map(server).collect::<Vec<_>>().join(" and "),
                 time(*interval_ns)
             )

@@ -81,8 +81,8 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Returns two mean numbers of pairs until a verdict: by signs alone, and by [`OrderJudge`]. Both see the same stream
-/// in each run.
+/// Returns how many pairs a verdict needs on average, by signs alone and by [`OrderJudge`]. In each run, both methods
+/// see the same stream.
 fn mean_pairs(row: &Row) -> (f64, f64) {
     let (mut by_signs, mut by_both) = (0, 0);
     for run in 0..RUNS {

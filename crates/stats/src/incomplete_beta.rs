@@ -7,8 +7,8 @@
 //!            = ∫_0^∞ exp(e·u − (a+b)·k(u)) du,     e = a − (a+b)p,   k(u) = ln(q + p·exp(u)) − p·u
 //! ```
 //!
-//! The second integral is the first one with the substitution `u = logit(x) − logit(p)`. If `e ≤ 0`, no part of the
-//! integral is huge or tiny, so `U` is evaluated directly, in one of two ways:
+//! The substitution `u = logit(x) − logit(p)` turns the first integral into the second. If `e ≤ 0`, the integrand
+//! decreases steadily from 1, so `U` is evaluated directly, in one of two ways:
 //!
 //! * by the even part of Gauss's continued fraction (DLMF 8.17.22), with the modified Lentz algorithm. The form is that
 //!   of DiDonato and Morris, *Significant digit computation of the incomplete beta function ratios*, 1992;

@@ -35,9 +35,9 @@ impl Verdict {
 /// A running test of "the true rate is at least `rate`", which you may look at as often as you like.
 ///
 /// Two e-processes run side by side: [`log_e_holds`](crate::log_e_holds) and [`log_e_refuted`](crate::log_e_refuted).
-/// The verdict is that of the e-process which first reaches its threshold, `ln(1/error)`. They cannot reach their
-/// thresholds at the same trial, because only one of the two can be above zero. A verdict never changes.
-/// [`Judge::decided_at`] returns the tally at which it was reached.
+/// The e-process that first reaches its threshold, `ln(1/error)`, gives the verdict. Two e-processes cannot reach their
+/// thresholds at the same trial, because only one of them can be above zero. A verdict never changes.
+/// [`Judge::decided_at`] returns the tally at which the verdict was reached.
 ///
 /// After the verdict, the other e-process continues. If it rejects the verdict later, [`Judge::contradicted`] returns
 /// `true`: no single rate fits all trials.
@@ -354,8 +354,8 @@ pub fn soonest_verdict(rate: f64, error_holds: f64, error_refuted: f64) -> u64 {
     holds.min(soonest(Verdict::Refuted, rate, error_refuted))
 }
 
-/// Returns the smallest number of trials after which this verdict is possible. So few trials are enough only if all of
-/// them are successes (for *holds*) or all are failures (for *refuted*).
+/// Returns the smallest number of trials after which this verdict is possible. This number is enough only if all trials
+/// are successes (for *holds*) or all are failures (for *refuted*).
 ///
 /// Returns `u64::MAX` in the cases of [`soonest_verdict`].
 ///

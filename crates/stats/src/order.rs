@@ -235,8 +235,9 @@ impl OrderJudge {
     }
 
     /// Returns whether later pairs contradict the verdict. They do if the opposite verdict has since reached its
-    /// threshold, even if its e-value has fallen below the threshold again. They also do if most of all pairs so far
-    /// disagree with the verdict. No single answer then fits all pairs, and the verdict must not be reported.
+    /// threshold, even if its e-value has fallen below the threshold again. They also do if the side that the verdict
+    /// calls slower has won more pairs than the other side. In both cases, no single answer fits all pairs, and the
+    /// verdict must not be reported.
     pub fn contradicted(&self) -> bool {
         self.decision.is_some_and(|decision| {
             let (favourable, against) = decision.verdict.counts(self.tally);
@@ -260,9 +261,8 @@ impl OrderJudge {
     }
 }
 
-/// Returns the smallest number of pairs, without ties, after which an [`OrderJudge`] can reach a verdict. So few pairs
-/// are enough only if one side wins all of them, always by the same difference. This must be the difference that leads
-/// to a verdict soonest.
+/// Returns the smallest number of pairs, without ties, after which an [`OrderJudge`] can reach a verdict. This number
+/// is enough only if one side wins all pairs, always by the same difference: the one that leads to a verdict soonest.
 ///
 /// The number is found by running judges on pairs with the best differences. Other differences need up to four more
 /// pairs. Returns `u64::MAX` if an argument is not strictly between 0 and 1.

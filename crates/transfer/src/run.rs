@@ -463,8 +463,9 @@ impl TransferManager {
         results
     }
 
-    /// Removes the files that an earlier attempt has transferred from `files`, and returns them with their results.
-    /// Under [`Resume::Only`], this also applies to a file that has changed since then; its result is an error.
+    /// Removes from `files` every file that an earlier attempt has transferred completely, and returns these files with
+    /// their results. Under [`Resume::Only`], a file that has changed since that attempt is also removed from `files`;
+    /// its result is an error.
     fn resume_files(
         &self,
         location: &Location,

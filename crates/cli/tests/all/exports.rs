@@ -159,7 +159,7 @@ fn wrong_files_are_said_before_anything_runs() {
         (&["--export-json", "same", "--export-csv", "same"], "name a file for each"),
         (&["-q", "--export-json", "-", "--export-csv", "-"], "name a file for each"),
         (&["--format", "json", "--export-json", "-"], "can't share standard output with the output of --format"),
-        (&["--export-junit", "-"], "the table; leave out the table with -q, or name a file"),
+        (&["--export-junit", "-"], "the table; add -q to print no table, or name a file"),
         (&["--annotate", "gitlab"], "github"),
     ];
     for (exports, message) in cases {

@@ -38,7 +38,7 @@ fn a_size_over_memory_is_refused_before_any_other_is_measured() {
 #[test]
 fn the_reason_why_a_size_is_too_large_is_named() {
     let memory_bytes = machine::describe().memory_bytes;
-    // So many elements fit in memory if they are floats, but not if they are doubles.
+    // This number of elements fits in memory if they are floats, but not if they are doubles.
     let elements = memory_bytes / 2 / 12;
     if elements >= 1 << 32 {
         return ascertain_sys::testing::left_out("this machine has room for all sizes that there are");

@@ -427,7 +427,7 @@ impl<'t> Fields<'t> {
             }
             (None, None, None) if !self.has("baseline") => (
                 self.at,
-                "nothing to measure; give `experiment`, `command`, or `candidate` and `baseline` command lines",
+                "nothing to measure; give `experiment`, `command`, or both `candidate` and `baseline`",
             ),
             _ => return true,
         };

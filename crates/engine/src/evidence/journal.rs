@@ -34,7 +34,7 @@ struct Description {
     lanes: Vec<JournalLane>,
 }
 
-/// A lane, a group of arms that are measured together. `experiment` is the id of their experiment. The journal has a
+/// A lane: a group of arms that are measured together. `experiment` is the id of their experiment. The journal has a
 /// bit mask of arms for each lane, in which bit i stands for the arm with index i.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct JournalLane {

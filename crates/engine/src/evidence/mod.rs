@@ -16,8 +16,8 @@
 //!
 //! `run.json` and `trials.parquet` are written under another name and then renamed, so they are never half-written. A
 //! killed run loses at most its last tenth of a second. If trials take longer than 0.1 ms, it loses only the last
-//! trial. If the machine crashes, data that the kernel had not written yet is lost, because syncing to disk would
-//! disturb the measurement.
+//! trial. Nothing is synced to the disk, because that would disturb the measurement. If the machine crashes, data that
+//! the kernel had not written yet is therefore lost.
 //!
 //! # Columns
 //!

@@ -133,7 +133,7 @@ impl Writer {
         Writer { run, header, lines, rows, lanes: Vec::new(), recorded_trials, journal: None, known }
     }
 
-    /// Adds an arm to a lane, a group of arms that are measured together. Returns the index that identifies the arm in
+    /// Adds an arm to a lane (group of arms that are measured together). Returns the index that identifies the arm in
     /// [`record`](Writer::record). Add the arms of a lane in the order of their slots, before any trial begins.
     pub fn add_arm(&mut self, spec: &Spec, lane: usize, arm: &Arm) -> usize {
         if self.lanes.len() <= lane {

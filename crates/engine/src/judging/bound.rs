@@ -6,8 +6,8 @@ use crate::claim::{Bound, Claim, Effect, Judging, Measure, Test};
 use crate::experiment::{Arm, Better, Spec, TargetError};
 use crate::values::{Bounds, and};
 
-/// The values of a trial: one for each arm of the lane (the group of arms that are measured together) and each metric.
-/// They are ordered by arm, and for each arm by metric.
+/// The values of a trial: one for each arm and each metric. They are ordered by arm, and for each arm by metric. The
+/// arms are those of the trial's lane, a group of arms that are measured together.
 pub(crate) struct TrialValues<'a> {
     /// Index of the trial within the experiment.
     pub number: u64,

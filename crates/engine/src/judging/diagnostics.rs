@@ -17,8 +17,9 @@ pub(crate) struct Diagnostics {
     after: [[u64; 2]; 2],
 }
 
-/// Minimum number of outcomes for checking whether trials are alike. The normal approximations need a count with a
-/// variance of at least 10. At a rate of one half, the count of 40 outcomes has this variance.
+/// Minimum number of outcomes for checking whether trials are alike. The checks approximate the number of successes by
+/// a normal distribution, so its variance must be at least 10. If half of the trials succeed, 40 trials are enough for
+/// this variance.
 pub(crate) const FEWEST: usize = 40;
 /// Minimum distance from chance, in standard deviations, at which signs of unlike trials are reported. Chance alone
 /// produces such a sign in 1 of 15,000 claims.

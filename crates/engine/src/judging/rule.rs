@@ -100,14 +100,16 @@ impl Rule {
         answers.into_iter().find(|answer| interval.keeps_to(answer.ratios(margin)) == Some(true))
     }
 
-    /// Returns whether later trials contradict an answer. This depends on the rule:
+    /// Returns whether later trials contradict an answer. The condition depends on the rule:
     ///
-    /// - Rates: the e-value for the other answer has also crossed its threshold, or the success rate of all trials
-    ///   contradicts the answer. In this rate, trials that were cut off count against the answer.
-    /// - Signs or sizes of differences: the e-value for the other answer has also crossed its threshold.
-    /// - The interval of the ratio: the median of all trials is outside the answer's range. If trials were cut off, it
-    ///   must be outside for every possible value of them.
-    /// - A deterministic metric: never.
+    /// - A rule for a rate: if the e-value for the opposite answer has also crossed its threshold, or if the success
+    ///   rate of all trials contradicts the answer. In this success rate, a trial with an unknown outcome counts
+    ///   against the answer.
+    /// - A rule for the signs or sizes of differences: if the e-value for the opposite answer has also crossed its
+    ///   threshold.
+    /// - A rule for the interval of the ratio: if the median of all trials is outside the answer's range. If some
+    ///   values are unknown, the median must be outside for all values that they can have.
+    /// - A rule for a deterministic metric: never.
     pub fn contradicts(&self, answer: Answer, outcomes: Outcomes, paired: Option<&PairedStatistic>) -> bool {
         let trials = outcomes.trials().max(1) as f64;
         let least = outcomes.known.successes as f64 / trials;
@@ -215,7 +217,8 @@ impl PairedStatistic {
         self.values.push(value);
     }
 
-    /// Updates the interval. The new interval is the intersection of the previous one with that of all values so far.
+    /// Updates the interval. The new interval is the intersection of the previous interval with the interval of all
+    /// values so far.
     pub fn look(&mut self) {
         self.values.sort();
         let n = self.values.as_slice().len() as u64;
@@ -243,7 +246,7 @@ impl PairedStatistic {
     }
 
     /// Returns the smallest and the largest value as of the last [`look`](Self::look). Returns `None` if there are no
-    /// values, or if one of the two is not known exactly.
+    /// values, or if either extreme is not known exactly.
     pub fn extremes(&self) -> Option<(f64, f64)> {
         let (least, most) = (self.values.least()?, *self.values.as_slice().last()?);
         (least.is_finite() && most.is_finite()).then_some((least, most))

@@ -174,14 +174,14 @@ impl<'a> RunJudge<'a> {
         self.open_claims(lane).filter(|judge| held.contains(judge.slots())).count()
     }
 
-    /// Returns the block, the instruction to measure, for a warm-up trial of the lane (group of arms). The values of
-    /// this trial are discarded.
+    /// Returns the block for a warm-up trial of the lane (group of arms). A block tells the executor to measure a
+    /// trial. The values of a warm-up trial are discarded.
     pub fn warm_up(&self, lane: usize) -> Block {
         Block { lane, arms: self.wanted(lane), trial: Block::WARM_UP, seed: self.config.seed }
     }
 
-    /// Returns the block, the instruction to measure, for the next trial of the lane (group of arms). The evidence
-    /// notes that the trial has begun, so that a kill of this process cannot hide it.
+    /// Returns the block for the next trial of the lane (group of arms). A block tells the executor to measure a trial.
+    /// The evidence notes that the trial has begun, so that a kill of this process cannot hide the trial.
     pub fn issue(&mut self, lane: usize, evidence: Option<&mut Writer>) -> Block {
         let trial = self.observations.next_trial(&self.lanes[lane].experiment.spec().id);
         let block = Block { lane, arms: self.wanted(lane), trial, seed: self.config.seed };

@@ -258,8 +258,8 @@ impl Worker {
         }
         let now_ns = now_ns();
         self.pace.slept(now_ns - now_ns_before);
-        // A frame may have arrived while this thread waited for a CPU. So the devices were certainly empty only until
-        // this wait began.
+        // A frame may have arrived while this thread waited for a CPU. It is only certain that the devices were empty
+        // when this wait began.
         let waited_ns = self.run_queue_ns().saturating_sub(waited_before_ns);
         self.empty_ns = [now_ns.saturating_sub(waited_ns); 2];
         Ok(())

@@ -54,7 +54,8 @@ pub trait Register: Copy {
     /// FMA, the result is the same but slow.
     unsafe fn mul_sub(self, factor: Self, other: Self) -> Self;
 
-    /// Sorts each lane of two registers by magnitude: the first result has the larger numbers, the second the others.
+    /// Sorts each lane of two registers by magnitude: the first result has the larger numbers, the second the smaller
+    /// ones.
     unsafe fn by_magnitude(self, other: Self) -> (Self, Self);
 
     /// Returns the lanes in the order of memory, followed by unspecified values up to [`MAX_LANES`].

@@ -73,7 +73,7 @@ fn lines(name: &str, arm: &ArmResults, units: &[GoUnit]) -> String {
     };
     let stopped = arm.time().filter(|(point, _)| point.censored > 0).map(|(point, _)| {
         let (stopped, all) = (point.censored, point.n);
-        format!("# {name}: {stopped} of {all} trials met their time limit and are left out\n")
+        format!("# {name}: {stopped} of {all} trials reached their time limit and are left out\n")
     });
     stopped.into_iter().chain(thinned(trials).map(line)).collect()
 }

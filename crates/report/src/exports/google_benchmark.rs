@@ -56,7 +56,7 @@ fn entries(arm: &ArmResults, name: &str, family: usize) -> Vec<Value> {
             true => json!({
                 "name": name, "family_index": family, "per_family_instance_index": 0, "run_name": name,
                 "run_type": "iteration", "repetitions": repetitions, "repetition_index": index, "threads": 1,
-                "error_occurred": true, "error_message": "met its time limit", "iterations": 0, "time_unit": "ns",
+                "error_occurred": true, "error_message": "stopped at its time limit", "iterations": 0, "time_unit": "ns",
             }),
             false => json!({
                 "name": name, "family_index": family, "per_family_instance_index": 0, "run_name": name,

@@ -206,7 +206,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
         ("Interval of the rate, in percent", figure.range),
         ("Claimed", claimed),
         ("Error of the verdict, and of each end of the interval", error_in_words(claim.error)),
-        ("Credible interval (both ends together have that error), in percent", likely),
+        ("Credible interval with this error for both ends together, in percent", likely),
     ] {
         table.rows.push(vec![name.into(), cell]);
     }

@@ -194,8 +194,10 @@ fn constants_of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric) -> Vec<S
 fn in_words(measured: &MetricRows) -> Option<String> {
     let trials: u64 = measured.rows.iter().map(|row| row.n()).sum();
     if let Some(value) = measured.but_for_stopped() {
-        let (stopped, trials) = (measured.censored(), counted(trials, "trial"));
-        let seen = format!("in all but {stopped} of {trials}, which met the time limit");
+        let stopped = measured.censored();
+        let (complete, trials) = (trials - stopped as u64, counted(trials, "trial"));
+        let were = if stopped == 1 { "was" } else { "were" };
+        let seen = format!("in {complete} of {trials}; {stopped} {were} stopped at the time limit");
         return Some(constant_in_words(measured, value, &seen));
     }
     let value = measured.everywhere()?;

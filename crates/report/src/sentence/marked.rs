@@ -505,8 +505,8 @@ pub(crate) fn agrees(claim: &ClaimResult, faster: bool) -> bool {
     known.is_some_and(|ratio| if faster { ratio > 1.0 } else { ratio < 1.0 })
 }
 
-/// Returns the error probability of an answer that was derived from the interval of the ratio. It names the assumption
-/// of such an answer: that trials are alike.
+/// Returns a clause for an answer that was derived from the interval of the ratio. The clause has the error
+/// probability, and the assumption that trials are alike.
 fn if_alike(claim: &ClaimResult) -> String {
     format!("{}, if trials are alike", certainty(claim))
 }

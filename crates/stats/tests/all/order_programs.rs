@@ -68,7 +68,7 @@ fn pairs_until(pairs: &[Pair], seed: u64, decides: impl FnMut(Pair) -> bool) -> 
     stream(pairs, seed).take(MOST_PAIRS).position(decides).map_or(MOST_PAIRS, |place| place + 1)
 }
 
-/// Returns two mean numbers of pairs until a verdict: by signs alone, and by the judge.
+/// Returns how many pairs a verdict needs on average: by signs alone, and by the judge.
 fn mean_pairs(pairs: &[Pair]) -> [f64; 2] {
     let (mut sums, mut streams) = ([0, 0], 0);
     while sums[0] < ENOUGH_PAIRS || streams < LEAST_STREAMS {

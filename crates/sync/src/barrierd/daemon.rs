@@ -135,8 +135,8 @@ impl Daemon {
                 .attach(COMING)
                 .map_err(refused("could not attach to the events of CPUs coming online"))?,
         };
-        // This check of which CPUs are online comes after the kernel has begun to record CPUs that come online. In the
-        // other order, a CPU that came online in between would count as absent.
+        // From here on, the kernel records CPUs that come online. Only then are the CPUs checked: a CPU that came
+        // online between an earlier check and the recording would count as absent.
         for cpu in 0..cpus {
             if !is_online(cpu)? {
                 memory.page.word(page::offline(cpu)).store(ABSENT, Ordering::Relaxed);

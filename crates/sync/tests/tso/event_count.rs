@@ -86,9 +86,9 @@ macro_rules! come_late {
     };
 }
 
-/// A sleeper relies on a flag that it found set. If the flag is cleared and another sleeper sets it again, the first
-/// sleeper must not rely on the new flag. A producer may overlook a new flag for a second. The first sleeper would not
-/// wait for a whole second after the new flag, because its second began with the old flag.
+/// Sleeper A finds the flag set and relies on it. The producer then clears the flag, and sleeper B sets it again. A
+/// must not rely on B's flag, because the producer may overlook that flag for up to a second after B set it. A's own
+/// second of short sleeps began before B set the flag, so A would stop checking too early.
 #[test]
 fn what_was_taken_back_does_not_stand_again() {
     let explored = explore(|| {

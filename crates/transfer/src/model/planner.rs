@@ -36,8 +36,8 @@ const FIRST_BYTES: u64 = 1 << 20;
 /// machines on both sides busy.
 const NEAR_BYTES: u64 = 256 << 10;
 const NEAR_BLOCKS: usize = 3;
-/// Size in bytes of the [`LARGER_BLOCKS`] parts that follow the [`NEAR_BLOCKS`] smaller ones. Comparing the two sizes
-/// shows how much time a request costs whatever its size.
+/// Size in bytes of the [`LARGER_BLOCKS`] parts that follow the [`NEAR_BLOCKS`] smaller ones. The durations of both
+/// sizes show how much of a request's time does not depend on its size.
 const LARGER_BYTES: u64 = 1 << 20;
 const LARGER_BLOCKS: usize = 3;
 /// Limit in seconds on the median duration of the first [`NEAR_BLOCKS`] parts. If they take no longer, larger parts

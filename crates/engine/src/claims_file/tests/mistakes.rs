@@ -164,7 +164,7 @@ fn keys_that_do_not_go_together() {
         (
             CLAIM,
             "at_least = 2",
-            "1:1: nothing to measure; give `experiment`, `command`, or `candidate` and `baseline` command lines",
+            "1:1: nothing to measure; give `experiment`, `command`, or both `candidate` and `baseline`",
         ),
         (
             CLAIM,

@@ -83,7 +83,8 @@ impl PrintedMetric {
             )));
         }
         if metrics().iter().chain(&counters()).any(|metric| metric.name == name) {
-            let problem = format!("every command has a metric `{name}` already; give the printed one another name");
+            let problem =
+                format!("every command already has a metric `{name}`; choose another name for the printed metric");
             return Err(PrintedMetricError(problem));
         }
         let (unit, scale) = unit.unwrap_or((Unit::One, 1.0));
@@ -245,8 +246,8 @@ mod tests {
         }
         assert!(message("a b=(x)").contains("`a b` cannot be the name"));
         assert!(message("=(x)").contains("`` cannot be the name"));
-        assert!(message("wall=(x)").contains("has a metric `wall` already"));
-        assert!(message("cycles=(x)").contains("has a metric `cycles` already"));
+        assert!(message("wall=(x)").contains("already has a metric `wall`"));
+        assert!(message("cycles=(x)").contains("already has a metric `cycles`"));
         assert!(message("t=(x").contains("not a regular expression"));
         assert!(message("t=x").contains("has 0 capture groups"));
         assert!(message("t=(x)(y)").contains("has 2 capture groups"));

@@ -103,7 +103,7 @@ fn what_a_comparison_takes_is_what_a_judge_takes_who_sees_one_win_all() {
     }
 }
 
-/// For a claim about a rate, the least effort is that for the verdict that the trials support so far.
+/// For a claim about a rate, the least effort is estimated for the verdict that the trials support so far.
 #[test]
 fn what_a_rate_takes_depends_on_what_was_seen() {
     let mut judge = judge(0.99, None, 1);

@@ -43,7 +43,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             Unit::One,
             Better::Lower,
         ),
-        Metric::time("time", "time for one reshuffle and the two means"),
+        Metric::time("time", "time for one reshuffle and for computing the two means"),
     ],
     ..Spec::new("reshuffle", include_str!("README.md"))
 });

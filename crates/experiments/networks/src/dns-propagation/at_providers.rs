@@ -266,7 +266,7 @@ fn what_others_have_put_there_stays() {
 }
 
 /// A change that is refused because of the rate limit is requested again after growing pauses. `call` records the time
-/// of a request. It must run before each request, so that the recorded time is that of the accepted one.
+/// of a request. It must run before each request, so that the time of the accepted request is recorded.
 #[test]
 fn who_asks_too_often_waits() {
     for interface in BOTH {

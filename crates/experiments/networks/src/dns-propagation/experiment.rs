@@ -205,7 +205,10 @@ fn factors() -> Vec<Factor> {
             OURS,
             Accepts::List,
         ),
-        user_factor("resolver", "resolver to query for the zone's servers instead of this system's: ADDRESS[:PORT]"),
+        user_factor(
+            "resolver",
+            "resolver to use instead of this system's resolver when looking up the zone's servers: ADDRESS[:PORT]",
+        ),
     ]
 }
 

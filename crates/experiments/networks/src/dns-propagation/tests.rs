@@ -210,7 +210,8 @@ fn a_zone_of_ones_own_is_changed_and_left_as_it_was() {
         measured(&arm_with(RFC2136, &[("zone", "example."), ("server", &primary), ("addresses", &addresses)])).unwrap();
     assert!(out.iter().all(|sample| sample.status == Status::Ok || sample.metric == UNSURE));
     let of = |metric| out.iter().find(|sample| sample.metric == metric).unwrap().value;
-    // The last server gets the change after 400 ms. The estimate is the middle between the bounds, so at least 200 ms.
+    // The last server gets the change after 400 ms. The estimate is the middle between the bounds, so it is at least
+    // 200 ms.
     assert!(of(ALL) >= 200e6 && of(DONE) > 0.0);
     assert_eq!(of(ALL) - of(DONE), of(DONE_BEFORE));
     wait_until("added and removed, at both servers", || zone.truth().len() >= 4);

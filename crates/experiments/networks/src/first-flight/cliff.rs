@@ -81,9 +81,9 @@ pub const MOST_BYTES: u64 = 1 << 24;
 /// between the largest fast and the smallest slow size.
 const SEGMENTS_LOOKED: usize = 2;
 
-/// Returns the body size for the first request, which certainly fits into the window. The size usually has as many
-/// digits as that of the largest body that fits. The head contains the size as a decimal number, so the heads of both
-/// answers are usually equally long.
+/// Returns the body size for the first request. A body of this size certainly fits into the window. The size usually
+/// has as many digits as the size of the largest body that fits. The head contains the size as a decimal number, so the
+/// heads of both answers are usually equally long.
 fn sample_bytes(window: Window) -> u64 {
     let most = window.segments * window.segment_bytes * 7 / 10;
     10_u64.pow(most.max(1).ilog10())

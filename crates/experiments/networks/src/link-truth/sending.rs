@@ -127,7 +127,8 @@ impl LinkArm {
     }
 
     /// Sends the datagrams, and returns the time at which each was sent. Then repeats a datagram that marks the end,
-    /// until one has arrived. The link keeps the order, so every other datagram has then arrived or is lost.
+    /// until one of its copies has arrived. The link keeps the order, so all earlier datagrams have arrived by then, or
+    /// are lost.
     fn send_all(&self, trial: u64, count: u64, over: &Stop) -> io::Result<Vec<u64>> {
         let to = self.far.local_addr()?;
         let (start_ns, mut sent_ns) = (now_ns(), Vec::with_capacity(count as usize));

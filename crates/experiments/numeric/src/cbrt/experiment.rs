@@ -146,9 +146,9 @@ fn spread_ns(variant: &Variant, numbers: &[u64]) -> (f64, f64) {
 }
 
 impl Session for CubeRootSession {
-    /// Checks every root. For an exact method, the number must lie between the cubes of the root and of the next
-    /// integer. For an approximation, the first cube may be up to about four times the number, and the second may be as
-    /// little as an eighth of the number.
+    /// Checks every root. An exact method must return the largest integer whose cube is at most the number. The root of
+    /// an approximation is accepted if its cube is at most about four times the number. The cube of the next integer
+    /// must be at least an eighth of the number.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         let CubeRootCall { variant, numbers, .. } = &self.calls[arm];
         let mut roots = vec![0; numbers.len()];

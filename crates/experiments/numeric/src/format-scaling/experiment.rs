@@ -1,4 +1,4 @@
-//! Formatting on several threads, each on its own CPU: which formatters wait for each other?
+//! Formatting on several threads, each on its own CPU: with which formatters do the threads wait for each other?
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;

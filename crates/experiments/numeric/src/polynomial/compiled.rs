@@ -150,7 +150,8 @@ mod tests {
         }
     }
 
-    /// Tests code with a loop over one double at a time and a loop over four: the latter must be chosen.
+    /// Tests code with two loops: one takes one double at a time, and the other takes four. The loop that takes four
+    /// must be chosen.
     #[test]
     fn the_widest_loop_is_found() {
         let scalar = "\

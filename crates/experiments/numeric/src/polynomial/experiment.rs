@@ -199,8 +199,8 @@ impl SliceFill {
     }
 }
 
-/// Returns the greatest relative error of all values, or NaN if a value is NaN. All terms are positive, so no
-/// cancellation makes the exact values inaccurate.
+/// Returns the greatest relative error of all values, or NaN if a value is NaN. The true values are computed in
+/// doubles. All terms are positive, so nothing cancels, and these values are accurate enough.
 fn greatest_error(values: &[f64]) -> f64 {
     let exact = |i: usize| {
         let x = i as f64;

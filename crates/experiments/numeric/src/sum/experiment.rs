@@ -112,8 +112,8 @@ impl Experiment for Sum {
     }
 
     /// Returns the memory for all arrays in bytes. Each size and type has an array and, for the dot products, the same
-    /// array in reverse order. Sizes up to `PLACED_BYTES` have several such pairs, but only one is counted: the
-    /// others are negligible.
+    /// array in reverse order. Sizes up to `PLACED_BYTES` have several such pairs of arrays. Only one pair is counted,
+    /// because all of them are small.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
         let sizes = arms.iter().flat_map(Size::from_arm).map(|size| ((size.elements, size.double), size.bytes()));
         let bytes: BTreeMap<(u64, bool), u64> = sizes.collect();

@@ -201,9 +201,9 @@ fn bare(ring: &[usize]) -> impl Readers + use<> {
     Read::new(published(ring), |object| object.get().next)
 }
 
-/// Reads like [`bare`], and also makes the stores and the second load of a hazard pointer or a pin. It omits the fence,
-/// and the check that the object belongs to the right domain. If the second load differs, the read fails and is not
-/// repeated.
+/// Reads like [`bare`], and also makes the stores and the second load of a hazard pointer or a pin. The fence is
+/// omitted, and so is the check that the object belongs to the right domain. If the second load differs, the read fails
+/// and is not repeated.
 fn announced(ring: &[usize]) -> impl Readers + use<> {
     // The address of each object is stored with it; the second load reads the address. The pointer itself is read only
     // once.

@@ -162,9 +162,9 @@ fn what_is_recorded_is_replayed() {
     assert!(seen[TIME] > Some(0.0) && seen[RACED] == Some(1.0), "{seen:?}");
 }
 
-/// If durations are recorded, the origin is requested only after all reads of the disk. Requests between the reads
-/// would reduce the load of the disk, compared with a trial without a record. A failing origin is therefore noticed
-/// only after all reads.
+/// If durations are recorded, requests to the origin begin only after all reads of the disk. Requests between the reads
+/// would reduce the load of the disk, compared with a trial without a record. Because of this order, a failing origin
+/// is noticed only after all reads.
 #[test]
 fn what_is_recorded_of_the_disk_does_not_wait_for_the_origin() {
     let folder = tempfile::tempdir().unwrap();

@@ -51,8 +51,8 @@ const OFF: usize = 7;
 const PROBED: usize = 8;
 const LATE: usize = 9;
 
-/// The sizes in bytes of the files in the default table. The second and third file are large enough for several block
-/// sizes.
+/// The sizes in bytes of the files in the default table. The second and third file are larger than every block size in
+/// [`TABLE_BLOCKS`].
 const TABLE_SIZES: [u64; 3] = [500_000, 20_000_000, 100_000_000];
 const TABLE_BLOCKS: [u64; 3] = [256_000, 1_000_000, 4_000_000];
 

@@ -24,7 +24,7 @@ fn a_time_without_end_is_no_number() {
     let [said, "BenchmarkCompare/hangs-2 1 5 ns/op", "BenchmarkCompare/hangs-2 1 7 ns/op"] = of_arm[..] else {
         panic!("{go}");
     };
-    assert!(said.starts_with("# ") && said.contains("1 of 3 trials met their time limit"), "{go}");
+    assert!(said.starts_with("# ") && said.contains("1 of 3 trials reached their time limit"), "{go}");
 }
 
 #[test]

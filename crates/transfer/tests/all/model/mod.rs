@@ -369,9 +369,9 @@ fn large_parts_start_over_as_many_connections_as_possible() {
     }
 }
 
-/// The first plan is made when most of the first round is complete; later parts correct it. On the fast link, the first
-/// round does not reach the ceiling, so the planner does not know it. The forecast is therefore the shortest possible
-/// time.
+/// The first plan is made when most of the first round is complete; later parts correct it. On the fast link, the rate
+/// of the first round stays below the link's ceiling. The planner then assumes that there is no ceiling, and its
+/// forecast is too short.
 #[test]
 fn large_parts_predict_the_duration_too() {
     let limits = Limits { min_part_bytes: 5 << 20, max_parts: 10_000, ..room().limits };

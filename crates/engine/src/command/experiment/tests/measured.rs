@@ -384,7 +384,7 @@ fn less_work_is_told_from_noise() {
     for (null, neutral, is_other) in [
         (work(1, Some(79)), work(1, Some(100)), true),
         (work(1, Some(81)), work(1, Some(100)), false),
-        // With `/dev/null` the command read more by chance, so it did not do less work.
+        // With `/dev/null` the command read more, not less. The difference is due to chance.
         (work(1, Some(100)), work(1, Some(50)), false),
         // The CPU time of a short command varies.
         (work(1, Some(100)), work(5, Some(100)), false),
