@@ -213,11 +213,11 @@ impl Session for TransferSession {
                 out.push(BLOCK, plan.shape.part_bytes as f64 * target.scale);
                 let blocks = target.source.bytes.div_ceil(plan.shape.part_bytes);
                 out.push(CONNECTIONS, blocks.min(plan.shape.concurrency as u64) as f64);
-                out.push(PROBED, probed_bytes as f64 / bytes);
                 if let Some(forecast) = plan.forecast {
                     out.push(EXPECTED, forecast.expected_s * 1e9);
                     out.push(OFF, (forecast.expected_s / seconds - 1.0).abs());
                 }
+                out.push(PROBED, probed_bytes as f64 / bytes);
             }
             Ok(())
         })
