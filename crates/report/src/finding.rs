@@ -20,7 +20,9 @@ pub(crate) fn kind(found: &Reason) -> String {
         Reason::TooEarly { most_trials: None, is_interrupted: true, .. } => {
             "interrupted before there were enough trials for a verdict".into()
         }
-        Reason::TooEarly { most_trials: None, .. } => "too few trials for a verdict; allow more with --max-time".into(),
+        Reason::TooEarly { most_trials: None, .. } => {
+            "too few trials for a verdict; allow more time with --max-time".into()
+        }
         Reason::TooEarly { .. } => "the limit on trials is too low for a verdict".into(),
         found => reason(found),
     }
@@ -51,14 +53,14 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::Failed { is_wrong: true, how, .. } => format!("wrong answer: {how}"),
         Reason::Failed { how, .. } => how.clone(),
         Reason::TimeUp { was_tried: true, .. } => {
-            "the time ran out before its turn; allow more with --max-time".to_string()
+            "the time ran out before its turn; allow more time with --max-time".to_string()
         }
         Reason::TimeUp { was_tried: false, all_tried_ns } => {
             let way_out = |ns: &f64| {
                 let (about, time) = (span_ns(*ns), outlook::allowance(2.0 * ns / 1e9));
                 format!("trying all arms takes about {about}: use `--max-time {time}` or more")
             };
-            let way_out = all_tried_ns.as_ref().map_or_else(|| "allow more with --max-time".into(), way_out);
+            let way_out = all_tried_ns.as_ref().map_or_else(|| "allow more time with --max-time".into(), way_out);
             format!("the time ran out before it was tried; {way_out}")
         }
         Reason::TooLong { needed_ns, trials, at_error } => {
@@ -74,7 +76,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
                 // message explains how to continue.
                 None if *is_interrupted => ", but the run was interrupted".into(),
                 None => match least.takes_ns.filter(|takes_ns| *takes_ns >= SLOW_NS) {
-                    None => "; allow more with --max-time".into(),
+                    None => "; allow more time with --max-time".into(),
                     Some(_) if least.verdict.is_none() => format!("; use {}", outlook::ways_out(least)),
                     // Each claim gets a share of the run's time, and the time that all claims need together is unknown.
                     Some(takes_ns) if *is_shared => format!(

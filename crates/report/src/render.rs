@@ -202,7 +202,7 @@ fn missing_trials(result: &RunResult) -> Option<String> {
     let wanted = table_trials.filter(|wanted| taken < *wanted && exact_trials.is_none())?;
     let is_by_time = max_trials.is_none_or(|most| most > taken) && !outcome.interrupted && !result.target_failed;
     let were = if taken == 1 { "was" } else { "were" };
-    is_by_time.then(|| format!("only {taken} of {wanted} trials {were} measured; allow more with --max-time"))
+    is_by_time.then(|| format!("only {taken} of {wanted} trials {were} measured; allow more time with --max-time"))
 }
 
 /// Returns the reasons why a target failed or why nothing was measured. If claims have such reasons, returns those of

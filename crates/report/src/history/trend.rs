@@ -207,7 +207,7 @@ impl Report for Trend {
         let mut parts = vec![Element::Plot(Box::new(self.plot()), Some(self.title()))];
         if let Some(more @ 1..) = self.lines.len().checked_sub(MOST_LINES) {
             parts.push(Element::Note(format!(
-                "The plot leaves out {more} more lines; choose lines with --variant and --at."
+                "The plot leaves out {more} lines; choose lines with --variant and --at."
             )));
         }
         parts.extend([Element::Table(self.grid()), Element::Paragraph(self.cautions())]);

@@ -375,7 +375,7 @@ fn what_is_too_early_to_tell_says_so_first() {
     // The sentence recommends no time if the run ended for another reason, or if the needed time is unknown.
     for takes_ns in [Some(1e9), None] {
         let ended = early(pairs.clone(), Least { takes_ns, ..least }, None);
-        assert!(ended.contains("; allow more with --max-time. So far"), "{ended}");
+        assert!(ended.contains("; allow more time with --max-time. So far"), "{ended}");
     }
     let rate =
         counted(with_rate(predicate("slo", "", "curl", "wall <= 50 ms"), 1.0, 0.14, 1.0), Verdict::Undecided, 5, 5);
