@@ -35,8 +35,8 @@ pub fn with_option(error: anyhow::Error) -> anyhow::Error {
             )
         }
         Some(Engine(EngineError::ErrorsTooLarge { own, total })) => anyhow!(
-            "the `error` values of claims add up to {own}, which leaves too little of the run's error ({total}) for \
-             the other claims; raise --error above {own}, or lower the claims' `error`"
+            "the claims' `error` values add up to {own}, which leaves too little of {total} for the other claims; raise \
+             --error above {own}, or lower the claims' `error`"
         ),
         Some(Engine(EngineError::Command(CommandError::MissingValue(name)))) => {
             anyhow!("the run did not record the value of {name}; give it again with --env {name}=VALUE")

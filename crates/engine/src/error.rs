@@ -19,8 +19,8 @@ pub enum Error {
     NotAnError(f64),
     /// The claims that set an error probability leave too little of the run's error probability for the other claims.
     #[error(
-        "the `error` values of claims add up to {own}, which leaves too little of the run's error ({total}) for the \
-         other claims; lower the claims' `error`, or raise the run's error"
+        "the claims' `error` values add up to {own}, which leaves too little of {total} for the other claims; lower the \
+         claims' `error`, or raise the run's error"
     )]
     ErrorsTooLarge {
         /// Sum of the error probabilities that claims set themselves.

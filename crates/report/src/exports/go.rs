@@ -3,10 +3,10 @@
 //! own statistics. Of more than 1,000 trials, 1,000 evenly spaced ones are written. A time that was stopped at its
 //! limit is left out; a comment gives the number of such times.
 //!
-//! A name consists of the experiment, the variant, the levels and, as in Go, the number of processors:
-//! `BenchmarkSum/kahan/elements=64-2`. benchstat compares only results that have the same configuration, and prints a
-//! separate table for each configuration. The configuration therefore has only the machine and the experiment. The id
-//! of the run, which differs between runs, is in a comment.
+//! A name, such as `BenchmarkSum/kahan/elements=64-2`, consists of the experiment, the variant and the levels. As in Go,
+//! the number of processors follows. The program benchstat compares only results that have the same configuration, and
+//! prints a separate table for each configuration. The configuration therefore has only the machine and the experiment.
+//! The id of the run, which differs between runs, is in a comment.
 
 use std::collections::BTreeSet;
 

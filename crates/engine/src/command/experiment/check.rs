@@ -196,7 +196,7 @@ pub enum CommandError {
     /// first.
     #[error(
         "the set-ups `{}` and `{}` of `{line}` both run before the first trial, so the second one undoes the first; \
-         let each set-up write a file of its own that the command names, or run the set-ups before each observation",
+         let each write its own file, or run both before each observation",
         .setups[0], .setups[1]
     )]
     SetUpTwice {

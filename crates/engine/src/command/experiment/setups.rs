@@ -57,9 +57,8 @@ impl Setups {
             run_untimed(setup, Invocation::default(), stop)?;
             if let Some((file, line, _)) = before.into_iter().find(|(file, _, was)| identity(file) != *was) {
                 let message = format!(
-                    "{} changed the file `{}`, which an earlier set-up had prepared for {line}; all set-ups run \
-                     before the first trial, so let each set-up write its own file, or prepare each observation \
-                     instead",
+                    "{} changed the file `{}`, which an earlier set-up had prepared for {line}; let each set-up write \
+                     its own file, or prepare each observation instead",
                     setup.name(),
                     file.display(),
                 );

@@ -64,8 +64,7 @@ const OVERLOADED: usize = LATE + 2;
 const REQUEST_CPU: usize = LATE + 3;
 
 /// Caveat about the CPU time of one side, for the descriptions of metrics about the client's or the server's CPU time.
-const CAVEAT: &str = "the kernel charges the soft interrupts of loopback sometimes to the client and sometimes to the \
-                      server, so claims are about the sum, `cpu`";
+const CAVEAT: &str = "the kernel charges loopback's soft interrupts to either side, so claims are about the sum, `cpu`";
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "Throughput of HTTP with and without TLS, and the CPU time of both ends".into(),
