@@ -277,13 +277,16 @@ impl<'a> ObjectDownload<'a> {
     /// Returns the file that an earlier attempt has fetched completely, but that still has its temporary name. Returns
     /// `None` if there is no such file. Also returns `None` if a loss of power has left the file incomplete. Removes a
     /// file that can't be used.
+    ///
+    /// With [`Settings::preserve`], the file is always fetched again. Only the answer to a download contains the time
+    /// that the file must get.
     async fn reopen_fetched(&mut self, target: &TargetPath) -> Result<Option<Draft>> {
         let (manager, bytes) = (self.manager, self.meta.bytes);
         let temporary = manager.folder_journal.temporary(&self.meta.name);
         let reopened = temporary.and_then(|temporary| target.reopen_temporary(temporary).ok());
-        let (Some(draft), Some(fetched)) = (reopened, manager.folder_journal.fetched(&self.meta)) else {
-            return Ok(None);
-        };
+        let attributes = manager.attributes_fingerprint(&self.meta.name);
+        let fetched = manager.folder_journal.fetched(&self.meta, attributes).filter(|_| !manager.settings.preserve);
+        let (Some(draft), Some(fetched)) = (reopened, fetched) else { return Ok(None) };
         // The bytes are read from the disk, so the rate limit does not apply.
         let _memory = manager.or_stopped(manager.gate.allocate(bytes)).await??;
         let is_long = draft.file().metadata().is_ok_and(|there| there.len() != bytes);

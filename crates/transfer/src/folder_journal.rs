@@ -268,9 +268,11 @@ impl FolderJournal {
         }))
     }
 
-    /// Returns the record of a download that may have no name yet, if its object is unchanged.
-    pub fn fetched(&self, object: &ObjectMeta) -> Option<&CompleteFile> {
-        self.earlier(&object.name).filter(|complete| Some(&complete.source) == object.etag.as_ref())
+    /// Returns the record of a download that may have no name yet, if its object is unchanged. `attributes` is the
+    /// fingerprint of the attributes that the file would get now. Returns `None` if the fingerprint was different.
+    pub fn fetched(&self, object: &ObjectMeta, attributes: u64) -> Option<&CompleteFile> {
+        let complete = self.earlier(&object.name).filter(|complete| Some(&complete.source) == object.etag.as_ref())?;
+        complete.attributes.is_none_or(|then| then == attributes).then_some(complete)
     }
 
     /// Returns the temporary file of a download that an earlier attempt has recorded, even if that attempt is not

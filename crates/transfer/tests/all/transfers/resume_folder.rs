@@ -264,6 +264,22 @@ fn a_file_that_waited_for_the_disk_is_not_fetched_again() {
     assert_eq!(super::names(&interrupted.folder.path().join("target")).len(), FILES, "no temporary file remains");
 }
 
+/// The list of a store does not contain the time of the original file. So the object is fetched again if the file must
+/// get this time, or if the interrupted command has set it.
+#[test]
+fn a_file_that_waited_for_the_disk_is_fetched_again_for_its_time() {
+    for preserve in [true, false] {
+        let interrupted = Interrupted::with(Way::Get, |settings| Settings { preserve: true, ..settings });
+        let [one, _] = interrupted.two();
+        fs::rename(interrupted.path(one), interrupted.temporary(one)).unwrap();
+        interrupted.resume(Settings { preserve, ..interrupted.settings() });
+        // Without `preserve`, the other complete files are fetched again too.
+        let expected = if preserve { FILES - interrupted.complete.len() + 1 } else { FILES };
+        assert_eq!(interrupted.transferred(), expected);
+        assert_eq!(super::names(&interrupted.folder.path().join("target")).len(), FILES, "no temporary file remains");
+    }
+}
+
 /// The process was killed before downloads got their names, and their temporary files are gone. Earlier files, which
 /// the downloads replace, still have the names.
 #[test]
