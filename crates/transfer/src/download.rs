@@ -311,7 +311,8 @@ impl<'a> ObjectDownload<'a> {
                 None => draft,
                 Some(_) => {
                     let first = self.result.crc64;
-                    let (draft, difference) = self.fetch_once(target, permission.as_ref(), &mut requests).await?;
+                    // The permission counts the time since the first request, so the second one would seem late.
+                    let (draft, difference) = self.fetch_once(target, None, &mut requests).await?;
                     if let Some(difference) = difference {
                         let bytes = if self.result.crc64 == first { "the same bytes" } else { "different bytes" };
                         let message =
@@ -326,15 +327,19 @@ impl<'a> ObjectDownload<'a> {
             self.result.crc64 = Some(crc64(&[]));
             target.new_draft()?
         };
-        let stats = requests.last().copied().unwrap_or_default();
+        let mut stats = requests.last().copied().unwrap_or_default();
+        if requests.len() > 1 {
+            // The time since the permission is not the duration of one request.
+            stats.first_try = None;
+        }
         permission.into_iter().for_each(|permission| permission.complete(&stats));
         (self.result.parts, self.result.requests) = (requests.len() as u64, RequestSummary::new(&requests));
         Ok(draft)
     }
 
     /// Fetches a whole object with one request to a file that still has its temporary name, and adds the statistics to
-    /// `requests`. If the checksum of the bytes differs from that of the object, also returns a description of the
-    /// difference.
+    /// `requests`. If there is a `permission`, the object is requested twice if the first request is late. If the
+    /// checksum of the bytes differs from that of the object, also returns a description of the difference.
     async fn fetch_once(
         &mut self,
         target: &TargetPath,

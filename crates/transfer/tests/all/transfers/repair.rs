@@ -5,13 +5,14 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ascertain_transfer::{
     Error, Failure, Kind, RepairedRange, Selection, Settings, TransferResult, TransferStatus, crc64,
 };
 
-use super::memory::{ANY, Call, Fault, Memory};
-use super::{file, manager, names, noise, run, settings};
+use super::memory::{self, ANY, Call, Fault, Memory};
+use super::{file, manager, names, noise, run, settings, simulate};
 
 const BYTES: usize = 3_000_000;
 
@@ -247,4 +248,24 @@ fn a_small_object_is_fetched_twice_at_most() {
         }
         assert_eq!((offsets(&store).len(), names(&target).len()), (8, 0));
     }
+}
+
+/// The last object of a folder is damaged. Its second request is not late, although twice the usual time has passed
+/// since the first one.
+#[test]
+fn a_second_request_for_a_damaged_object_does_not_count_as_late() {
+    const FILES: usize = 40;
+    let path = memory::Path { bytes_per_s: 1e9, round_trip: Duration::from_secs(1) };
+    let (folder, store) = (tempfile::tempdir().unwrap(), Memory { path: Some(path), ..Memory::new(ANY) });
+    for index in 0..FILES {
+        store.insert(&index.to_string(), &noise(10_000));
+    }
+    store.script(|call, times| (call == Call::Get(0) && times == FILES - 1).then_some(Fault::Changes));
+    let manager = manager(Settings { max_concurrency: 4, ..settings() });
+    let (place, target) = (store.place(""), folder.path().join("target"));
+    let results = simulate(async { manager.get_many(&place, &target, &Selection::default()).await.unwrap() });
+    assert_eq!(results.iter().filter(|result| result.is_transferred()).count(), FILES);
+    assert_eq!(results.iter().map(|result| result.repaired.len()).sum::<usize>(), 1);
+    assert_eq!(results.iter().map(|result| result.requests.hedged).sum::<u64>(), 0);
+    assert_eq!(offsets(&store).len(), FILES + 1);
 }
