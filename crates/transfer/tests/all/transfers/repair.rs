@@ -182,6 +182,31 @@ fn a_repair_that_is_interrupted_is_resumed() {
     assert!(names(&folder.path().join("journals")).is_empty());
 }
 
+/// The process is killed after the repaired file got its name, but before the journal is removed.
+#[test]
+fn a_repaired_file_that_has_its_name_is_not_fetched_again() {
+    let (folder, (store, content)) = (tempfile::tempdir().unwrap(), store(None));
+    let (journals, kept) = (folder.path().join("journals"), folder.path().join("kept"));
+    let (place, link) = (journals.clone(), kept.clone());
+    store.script(move |call, times| match (call, times) {
+        (Call::Get(0), 0) => Some(Fault::Changes),
+        (Call::Get(0), 1) => {
+            // The link keeps the journal when its name is removed.
+            fs::hard_link(place.join(&names(&place)[0]), &link).unwrap();
+            fs::write(link.with_extension("name"), &names(&place)[0]).unwrap();
+            None
+        }
+        _ => None,
+    });
+    let settings = Settings { journals: Some(journals.clone()), ..settings() };
+    assert_eq!(get(&store, folder.path(), settings.clone()).unwrap().repaired.len(), 1);
+    fs::rename(&kept, journals.join(fs::read_to_string(kept.with_extension("name")).unwrap())).unwrap();
+    store.forget();
+    let result = get(&store, folder.path(), settings).unwrap();
+    assert_eq!((result.resumed_bytes, offsets(&store).len()), (BYTES as u64, 0));
+    assert!(fs::read(folder.path().join("target")).unwrap() == content && names(&journals).is_empty());
+}
+
 /// If the store has no checksum, a third download decides which of the first two is right.
 #[test]
 fn a_third_download_shows_which_of_two_is_damaged() {
