@@ -262,7 +262,7 @@ impl<'a> ObjectDownload<'a> {
 
     /// Checks the result of giving the file its name. If another process has created a file with this name, and
     /// [`Settings::no_clobber`] is set, marks the download as skipped instead of returning the error.
-    fn check_published(&mut self, published: Result<()>) -> Result<()> {
+    pub fn check_published(&mut self, published: Result<()>) -> Result<()> {
         match published {
             Err(Error::File { source, .. })
                 if self.manager.settings.no_clobber && source.kind() == io::ErrorKind::AlreadyExists =>
