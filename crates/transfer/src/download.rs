@@ -256,7 +256,13 @@ impl<'a> ObjectDownload<'a> {
     /// Records the complete file in the journal of the command. `draft` is the file if it still has its temporary name.
     fn record(&self, draft: Option<&Draft>) {
         let (manager, name) = (self.manager, &self.from.name);
-        let (attributes, modified) = (manager.attributes_fingerprint(name), manager.settings.file_time(&self.meta));
+        let there = match draft {
+            Some(draft) => draft.file().metadata(),
+            None => fs::symlink_metadata(&self.result.path),
+        };
+        // The file system may have rounded the time that was set.
+        let modified = there.and_then(|there| there.modified()).ok();
+        let attributes = manager.attributes_fingerprint(name);
         manager.folder_journal.record_download(name, &self.result, attributes, modified, draft);
     }
 

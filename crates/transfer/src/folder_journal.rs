@@ -71,8 +71,8 @@ pub(crate) struct CompleteFile {
     /// The ETag of the object that an upload has stored. `None` for a download.
     #[serde(skip_serializing_if = "Option::is_none")]
     destination: Option<String>,
-    /// The modification time of a downloaded file. `None` in the journal of an older version, in which the file has the
-    /// time of the object.
+    /// The modification time that a downloaded file had when it was recorded. `None` in the journal of an older version,
+    /// in which the file has the time of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     modified: Option<String>,
     /// The fingerprint of the attributes that the object or the file got. `None` in an older journal.
