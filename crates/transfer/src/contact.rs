@@ -62,10 +62,14 @@ impl AttemptClock {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
+    /// Returns the start of the attempt; `None` if the attempt has ended or waits for a connection.
+    pub fn start_time(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the time since the start of the attempt; zero if the attempt has ended or waits for a connection.
     pub fn elapsed(&self) -> Duration {
-        let start = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        start.map_or(Duration::ZERO, |start| start.elapsed())
+        self.start_time().map_or(Duration::ZERO, |start| start.elapsed())
     }
 
     /// Runs the attempt `work`. Returns `None` if the attempt takes longer than `limit`, not counting the wait for a

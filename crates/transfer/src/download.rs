@@ -256,13 +256,19 @@ impl<'a> ObjectDownload<'a> {
     /// Records the complete file in the journal of the command. `draft` is the file if it still has its temporary name.
     fn record(&self, draft: Option<&Draft>) {
         let (manager, name) = (self.manager, &self.from.name);
-        let (attributes, modified) = (manager.attributes_fingerprint(name), manager.settings.file_time(&self.meta));
+        let there = match draft {
+            Some(draft) => draft.file().metadata(),
+            None => fs::symlink_metadata(&self.result.path),
+        };
+        // The file system may have rounded the time that was set.
+        let modified = there.and_then(|there| there.modified()).ok();
+        let attributes = manager.attributes_fingerprint(name);
         manager.folder_journal.record_download(name, &self.result, attributes, modified, draft);
     }
 
     /// Checks the result of giving the file its name. If another process has created a file with this name, and
     /// [`Settings::no_clobber`] is set, marks the download as skipped instead of returning the error.
-    fn check_published(&mut self, published: Result<()>) -> Result<()> {
+    pub fn check_published(&mut self, published: Result<()>) -> Result<()> {
         match published {
             Err(Error::File { source, .. })
                 if self.manager.settings.no_clobber && source.kind() == io::ErrorKind::AlreadyExists =>
@@ -277,13 +283,16 @@ impl<'a> ObjectDownload<'a> {
     /// Returns the file that an earlier attempt has fetched completely, but that still has its temporary name. Returns
     /// `None` if there is no such file. Also returns `None` if a loss of power has left the file incomplete. Removes a
     /// file that can't be used.
+    ///
+    /// With [`Settings::preserve`], the file is always fetched again. Only the answer to a download contains the time
+    /// that the file must get.
     async fn reopen_fetched(&mut self, target: &TargetPath) -> Result<Option<Draft>> {
         let (manager, bytes) = (self.manager, self.meta.bytes);
         let temporary = manager.folder_journal.temporary(&self.meta.name);
         let reopened = temporary.and_then(|temporary| target.reopen_temporary(temporary).ok());
-        let (Some(draft), Some(fetched)) = (reopened, manager.folder_journal.fetched(&self.meta)) else {
-            return Ok(None);
-        };
+        let attributes = manager.attributes_fingerprint(&self.meta.name);
+        let fetched = manager.folder_journal.fetched(&self.meta, attributes).filter(|_| !manager.settings.preserve);
+        let (Some(draft), Some(fetched)) = (reopened, fetched) else { return Ok(None) };
         // The bytes are read from the disk, so the rate limit does not apply.
         let _memory = manager.or_stopped(manager.gate.allocate(bytes)).await??;
         let is_long = draft.file().metadata().is_ok_and(|there| there.len() != bytes);
@@ -308,7 +317,8 @@ impl<'a> ObjectDownload<'a> {
                 None => draft,
                 Some(_) => {
                     let first = self.result.crc64;
-                    let (draft, difference) = self.fetch_once(target, permission.as_ref(), &mut requests).await?;
+                    // The permission counts the time since the first request, so the second one would seem late.
+                    let (draft, difference) = self.fetch_once(target, None, &mut requests).await?;
                     if let Some(difference) = difference {
                         let bytes = if self.result.crc64 == first { "the same bytes" } else { "different bytes" };
                         let message =
@@ -323,15 +333,19 @@ impl<'a> ObjectDownload<'a> {
             self.result.crc64 = Some(crc64(&[]));
             target.new_draft()?
         };
-        let stats = requests.last().copied().unwrap_or_default();
+        let mut stats = requests.last().copied().unwrap_or_default();
+        if requests.len() > 1 {
+            // The time since the permission is not the duration of one request.
+            stats.first_try = None;
+        }
         permission.into_iter().for_each(|permission| permission.complete(&stats));
         (self.result.parts, self.result.requests) = (requests.len() as u64, RequestSummary::new(&requests));
         Ok(draft)
     }
 
     /// Fetches a whole object with one request to a file that still has its temporary name, and adds the statistics to
-    /// `requests`. If the checksum of the bytes differs from that of the object, also returns a description of the
-    /// difference.
+    /// `requests`. If there is a `permission`, the object is requested twice if the first request is late. If the
+    /// checksum of the bytes differs from that of the object, also returns a description of the difference.
     async fn fetch_once(
         &mut self,
         target: &TargetPath,

@@ -71,8 +71,8 @@ pub(crate) struct CompleteFile {
     /// The ETag of the object that an upload has stored. `None` for a download.
     #[serde(skip_serializing_if = "Option::is_none")]
     destination: Option<String>,
-    /// The modification time of a downloaded file. `None` in the journal of an older version, in which the file has the
-    /// time of the object.
+    /// The modification time that a downloaded file had when it was recorded. `None` in the journal of an older version,
+    /// in which the file has the time of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     modified: Option<String>,
     /// The fingerprint of the attributes that the object or the file got. `None` in an older journal.
@@ -268,9 +268,11 @@ impl FolderJournal {
         }))
     }
 
-    /// Returns the record of a download that may have no name yet, if its object is unchanged.
-    pub fn fetched(&self, object: &ObjectMeta) -> Option<&CompleteFile> {
-        self.earlier(&object.name).filter(|complete| Some(&complete.source) == object.etag.as_ref())
+    /// Returns the record of a download that may have no name yet, if its object is unchanged. `attributes` is the
+    /// fingerprint of the attributes that the file would get now. Returns `None` if the fingerprint was different.
+    pub fn fetched(&self, object: &ObjectMeta, attributes: u64) -> Option<&CompleteFile> {
+        let complete = self.earlier(&object.name).filter(|complete| Some(&complete.source) == object.etag.as_ref())?;
+        complete.attributes.is_none_or(|then| then == attributes).then_some(complete)
     }
 
     /// Returns the temporary file of a download that an earlier attempt has recorded, even if that attempt is not

@@ -176,7 +176,7 @@ fn read(path: &Path, store: &str) -> Vec<CommandRecord> {
     let contents = serde_json::from_slice::<Contents>(&text).ok();
     let contents = contents.filter(|contents| contents.version == VERSION && contents.store == store);
     let mut commands = contents.map_or_else(Vec::new, |contents| contents.commands);
-    commands.retain(|one| one.elapsed_s.is_finite() && one.elapsed_s > 0.0 && one.bytes + one.files > 0);
+    commands.retain(|one| one.elapsed_s.is_finite() && one.elapsed_s > 0.0 && one.bytes.saturating_add(one.files) > 0);
     commands
 }
 
@@ -272,6 +272,8 @@ mod tests {
         }
         history.add(command(1_000_000, 1, 1.0)).unwrap();
         assert_eq!(open(folder.path()).commands.len(), 1, "the file is written anew");
+        fs::write(&history.path, good.replace("\"bytes\":1000000", &format!("\"bytes\":{}", u64::MAX))).unwrap();
+        assert_eq!(open(folder.path()).commands.len(), 3, "the sum of bytes and files does not overflow");
     }
 
     #[test]

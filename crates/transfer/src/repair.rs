@@ -112,7 +112,7 @@ impl PartWork for Repairer<'_> {
 
 impl ObjectDownload<'_> {
     /// Repairs a complete file that does not have the expected checksums. Each part is fetched again at most once.
-    /// Afterwards, the receipts in `scheduler` describe the bytes in the file.
+    /// Afterwards, the receipts in `scheduler` and in its journal describe the bytes in the file.
     pub(crate) async fn repair(
         &mut self,
         target: &Arc<TargetFile>,
@@ -140,6 +140,9 @@ impl ObjectDownload<'_> {
         let Repairer { parts, mut replaced, is_right, .. } = repairer;
         replaced.sort_by_key(|part| part.offset);
         scheduler.parts = parts;
+        for (part, receipt) in replaced.iter().filter_map(|part| scheduler.parts.get(part.index)) {
+            scheduler.journal.complete_part(part.index, receipt)?;
+        }
         scheduler.report(&mut self.result);
         let replaced = replaced.iter().map(|&Part { offset, bytes, .. }| RepairedRange { offset, bytes }).collect();
         Ok(Repair { is_right, replaced, wrong })

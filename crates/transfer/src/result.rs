@@ -102,7 +102,10 @@ impl From<Range<u64>> for RepairedRange {
 /// Returns ranges in words: "bytes 0-99, 200-299 and 4 further ranges".
 pub(crate) fn ranges_text(ranges: &[RepairedRange]) -> String {
     const SHOWN: usize = 3;
-    let range = |RepairedRange { offset, bytes }: &RepairedRange| format!("{offset}-{}", offset + bytes - 1);
+    let range = |&RepairedRange { offset, bytes }: &RepairedRange| {
+        // An empty range has no last byte.
+        format!("{offset}-{}", (offset + bytes).saturating_sub(1))
+    };
     let shown = ranges.iter().take(SHOWN).map(range).collect::<Vec<_>>().join(", ");
     match ranges.len().saturating_sub(SHOWN) {
         0 => format!("bytes {shown}"),
@@ -274,6 +277,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn an_empty_range_has_a_text() {
+        let range = |offset, bytes| RepairedRange { offset, bytes };
+        assert_eq!(ranges_text(&[range(0, 0), range(2, 3)]), "bytes 0-0, 2-4");
+    }
 
     #[test]
     fn phases_lie_between_the_recorded_times() {

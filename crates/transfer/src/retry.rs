@@ -75,8 +75,8 @@ struct State {
 /// A request that is being sent or repeated.
 #[derive(Clone, Copy)]
 struct Ongoing {
-    /// The time from which the request has been without progress: its start, without the times in which its bytes
-    /// moved.
+    /// The time from which the request has been without progress: its start, moved forward by its waits for a
+    /// connection and by the times in which its bytes moved.
     since: Instant,
     /// `true` if the request has failed before.
     has_failed: bool,
@@ -181,6 +181,7 @@ impl RetryPolicy {
             let clock = self.new_clock();
             let attempt = Attempt { clock: Some(Arc::clone(&clock)), ..self.attempt() };
             let done = self.watch(ongoing, clock.limit(limit, request(attempt))).await;
+            let started = clock.start_time().unwrap_or_else(Instant::now);
             clock.stop();
             let (failure, attempt) = match done {
                 Some((Ok(answer), attempt)) => {
@@ -196,9 +197,11 @@ impl RetryPolicy {
                 _ => return Err(failure),
             };
             retries.add(&failure, attempt.as_ref());
-            // The time in which bytes of the request moved does not count as an outage.
+            // The wait for a connection does not count as an outage, nor does the time in which bytes of the request
+            // moved.
             let moved = attempt.as_ref().and_then(|attempt| attempt.moved);
-            ongoing.since += moved.map_or(Duration::ZERO, |moved| moved.saturating_duration_since(began));
+            let progress = moved.map_or(started, |moved| moved.max(started));
+            ongoing.since += progress.saturating_duration_since(began);
             ongoing.since = self.outage_start(ongoing.since);
             ongoing.has_failed = true;
             self.lock().status = attempt.and_then(|attempt| attempt.status).filter(|status| *status >= 400);
@@ -441,6 +444,26 @@ mod tests {
             assert_eq!(answered.is_ok_and(|answered| answered.is_ok()), is_waiting);
             assert_eq!(policy.retries() == retries, is_waiting);
         }
+    }
+
+    /// If the wait for a connection counted as an outage, the request would not be repeated after its first failure.
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_after_a_long_wait_for_a_connection_is_retried() {
+        let ((policy, _), mut attempts) = (policy(), 0);
+        let answer = |attempt: Attempt| {
+            attempts += 1;
+            let is_first = attempts == 1;
+            async move {
+                if let (true, Some(clock)) = (is_first, &attempt.clock) {
+                    clock.stop();
+                    sleep(Duration::from_secs(600)).await;
+                    clock.start();
+                }
+                (if is_first { Err(Failure::transient("refused")) } else { Ok(()) }, attempt)
+            }
+        };
+        policy.run(0, Kind::Transient(None), answer).await.unwrap();
+        assert_eq!((attempts, policy.retries(), policy.has_given_up()), (2, 1, false));
     }
 
     /// Each attempt breaks off after ten minutes in which its bytes moved. If this time counted as an outage, no

@@ -210,7 +210,7 @@ impl ObjectDownload<'_> {
         let copying = manager.gate.retry.run(UNLIMITED_BYTES, Kind::Transient(None), request);
         let ((meta, crc64), stats) = manager.or_stopped(manager.gently(self.from, copying)).await??;
         self.finish(&meta, crc64, &[stats]).await?;
-        publish(draft, path, &meta, &manager.settings)?;
+        self.check_published(publish(draft, path, &meta, &manager.settings))?;
         Ok(self.result)
     }
 

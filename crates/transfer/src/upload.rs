@@ -244,7 +244,13 @@ impl<'a> ObjectUpload<'a> {
 
     /// Verifies the object in the store, and returns the result of the upload. Removes the journal, unless the
     /// verification is interrupted: the same command then verifies the object without sending it again.
-    pub async fn finish(mut self, meta: &ObjectMeta, journal: Journal) -> Result<TransferResult> {
+    ///
+    /// With [`Settings::no_clobber`] or [`Settings::skip_unchanged`], the journal is removed before the verification.
+    /// After an interruption, the same command skips the object, and would never remove the journal.
+    pub async fn finish(mut self, meta: &ObjectMeta, mut journal: Journal) -> Result<TransferResult> {
+        if self.manager.settings.no_clobber || self.manager.settings.skip_unchanged {
+            std::mem::take(&mut journal).remove()?;
+        }
         self.result.elapsed_s = self.began.elapsed().as_secs_f64();
         self.result.etag = meta.etag.clone();
         let verified = self.manager.verify(self.to, meta, &mut self.result, UPLOAD_WORDS).await;

@@ -141,7 +141,7 @@ impl Local {
         // The parts are kept, so that the next attempt can copy them into a new file.
         published().inspect_err(|_| drop(fs::remove_file(&whole)))?;
         // A folder that can't be removed does no harm: it only occupies space.
-        let _ = fs::remove_dir_all(&folder);
+        let _ = remove(&folder);
         self.meta(&upload.name)?
             .ok_or_else(|| Failure::new(Kind::Changed, format!("{} was removed after it was stored", path.display())))
     }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::common::web::{Web, answer, file, header};
 use crate::common::{block, bytes, run};
 use ascertain_transfer::{
-    Attempt, Environment, Kind, Location, ObjectMeta, Options, PutOptions, Settings, Stop, TransferManager, open,
+    Attempt, Environment, Kind, Location, ObjectMeta, Options, PutOptions, Settings, Stop, TransferManager,
+    TransferStatus, open,
 };
 
 const IDENTITY: &str = "ETag: \"one\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
@@ -242,6 +243,26 @@ fn what_has_no_length_and_breaks_off_is_got_anew_or_not_at_all() {
             }
         }
     }
+}
+
+/// While the object is downloaded, another process creates a file with its name.
+#[test]
+fn what_has_no_length_does_not_replace_a_new_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tar");
+    let created = path.clone();
+    let web = Web::start(move |head, _| {
+        if header(head, "range").is_none() {
+            std::fs::write(&created, "the other one").unwrap();
+        }
+        in_chunks(b"content", 7)
+    });
+    let settings = Settings { no_clobber: true, ..Settings::default() };
+    let manager = TransferManager::new(settings, Stop::default(), Box::new(()));
+    let result = run(manager.get_file(&found(&web, "/a.tar"), &path)).unwrap();
+    assert!(matches!(result.status, TransferStatus::Exists), "{result:?}");
+    assert_eq!(std::fs::read(&path).unwrap(), b"the other one");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "a part was left");
 }
 
 /// The object is read twice. If the contents differ, the download is not verified.

@@ -85,6 +85,8 @@ pub struct Memory {
     pub part_sums: Vec<(u64, u64)>,
     /// `true` if objects have an ETag, which changes when they change.
     pub identifies: bool,
+    /// `true` if the store reports when each object was stored. Only objects with an ETag have this time.
+    pub has_dates: bool,
     pub has_stable_tokens: bool,
     /// The path to the store; `None` for answers without delay.
     pub path: Option<Path>,
@@ -123,6 +125,7 @@ impl Memory {
             knows_crc64: true,
             part_sums: Vec::new(),
             identifies: true,
+            has_dates: true,
             has_stable_tokens: true,
             path: None,
         }
@@ -187,8 +190,7 @@ impl Memory {
             name: name.into(),
             bytes: object.bytes.len() as u64,
             etag: self.identifies.then(|| object.version.to_string()),
-            modified: self
-                .identifies
+            modified: (self.identifies && self.has_dates)
                 .then(|| SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000 + object.version)),
             crc64: self.knows_crc64.then(|| crc64(&object.bytes)),
             ..ObjectMeta::default()

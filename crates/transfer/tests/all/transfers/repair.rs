@@ -5,13 +5,14 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ascertain_transfer::{
     Error, Failure, Kind, RepairedRange, Selection, Settings, TransferResult, TransferStatus, crc64,
 };
 
-use super::memory::{ANY, Call, Fault, Memory};
-use super::{file, manager, names, noise, run, settings};
+use super::memory::{self, ANY, Call, Fault, Memory};
+use super::{file, manager, names, noise, run, settings, simulate};
 
 const BYTES: usize = 3_000_000;
 
@@ -181,6 +182,31 @@ fn a_repair_that_is_interrupted_is_resumed() {
     assert!(names(&folder.path().join("journals")).is_empty());
 }
 
+/// The process is killed after the repaired file got its name, but before the journal is removed.
+#[test]
+fn a_repaired_file_that_has_its_name_is_not_fetched_again() {
+    let (folder, (store, content)) = (tempfile::tempdir().unwrap(), store(None));
+    let (journals, kept) = (folder.path().join("journals"), folder.path().join("kept"));
+    let (place, link) = (journals.clone(), kept.clone());
+    store.script(move |call, times| match (call, times) {
+        (Call::Get(0), 0) => Some(Fault::Changes),
+        (Call::Get(0), 1) => {
+            // The link keeps the journal when its name is removed.
+            fs::hard_link(place.join(&names(&place)[0]), &link).unwrap();
+            fs::write(link.with_extension("name"), &names(&place)[0]).unwrap();
+            None
+        }
+        _ => None,
+    });
+    let settings = Settings { journals: Some(journals.clone()), ..settings() };
+    assert_eq!(get(&store, folder.path(), settings.clone()).unwrap().repaired.len(), 1);
+    fs::rename(&kept, journals.join(fs::read_to_string(kept.with_extension("name")).unwrap())).unwrap();
+    store.forget();
+    let result = get(&store, folder.path(), settings).unwrap();
+    assert_eq!((result.resumed_bytes, offsets(&store).len()), (BYTES as u64, 0));
+    assert!(fs::read(folder.path().join("target")).unwrap() == content && names(&journals).is_empty());
+}
+
 /// If the store has no checksum, a third download decides which of the first two is right.
 #[test]
 fn a_third_download_shows_which_of_two_is_damaged() {
@@ -247,4 +273,24 @@ fn a_small_object_is_fetched_twice_at_most() {
         }
         assert_eq!((offsets(&store).len(), names(&target).len()), (8, 0));
     }
+}
+
+/// The last object of a folder is damaged. Its second request is not late, although twice the usual time has passed
+/// since the first one.
+#[test]
+fn a_second_request_for_a_damaged_object_does_not_count_as_late() {
+    const FILES: usize = 40;
+    let path = memory::Path { bytes_per_s: 1e9, round_trip: Duration::from_secs(1) };
+    let (folder, store) = (tempfile::tempdir().unwrap(), Memory { path: Some(path), ..Memory::new(ANY) });
+    for index in 0..FILES {
+        store.insert(&index.to_string(), &noise(10_000));
+    }
+    store.script(|call, times| (call == Call::Get(0) && times == FILES - 1).then_some(Fault::Changes));
+    let manager = manager(Settings { max_concurrency: 4, ..settings() });
+    let (place, target) = (store.place(""), folder.path().join("target"));
+    let results = simulate(async { manager.get_many(&place, &target, &Selection::default()).await.unwrap() });
+    assert_eq!(results.iter().filter(|result| result.is_transferred()).count(), FILES);
+    assert_eq!(results.iter().map(|result| result.repaired.len()).sum::<usize>(), 1);
+    assert_eq!(results.iter().map(|result| result.requests.hedged).sum::<u64>(), 0);
+    assert_eq!(offsets(&store).len(), FILES + 1);
 }

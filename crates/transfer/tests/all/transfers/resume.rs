@@ -375,6 +375,24 @@ fn a_file_that_was_not_read_back_is_not_sent_again() {
     }
 }
 
+/// The next command skips the object that was not read back, so it has no use for a journal.
+#[test]
+fn a_file_that_the_next_command_skips_has_no_journal() {
+    for no_clobber in [true, false] {
+        let (folder, path, content) = file(3_000_000);
+        let settings = Settings { verify: true, no_clobber, skip_unchanged: !no_clobber, ..journalled(folder.path()) };
+        let (store, stop) = (Memory::new(ANY), Stop::new().unwrap());
+        let token = stop.clone();
+        store.script(move |call, _| matches!(call, Call::Get(_)).then(|| token.request()).map(|()| Fault::Hangs));
+        let broken = TransferManager::new(settings.clone(), stop, Box::new(()));
+        let error = run(broken.put_file(&path, &store.place("a"))).unwrap_err();
+        assert!(matches!(error, Error::Stopped) && store.bytes("a").unwrap() == content, "{error}");
+        assert!(names(&folder.path().join("journals")).is_empty());
+        let result = run(manager(settings).put_file(&path, &store.place("a"))).unwrap();
+        assert!(matches!(result.status, TransferStatus::Exists | TransferStatus::Unchanged), "{result:?}");
+    }
+}
+
 /// A file that was damaged in the store must be sent again by the next command.
 #[test]
 fn a_file_that_was_stored_wrongly_has_no_journal() {

@@ -38,7 +38,12 @@ impl Interrupted {
 
     /// Interrupts a transfer with changed settings.
     fn with(way: Way, change: impl FnOnce(Settings) -> Settings) -> Self {
-        let (folder, store) = (tempfile::tempdir().unwrap(), Memory::new(ANY));
+        Self::with_store(way, Memory::new(ANY), change)
+    }
+
+    /// Interrupts a transfer with this store, which is empty, and with changed settings.
+    fn with_store(way: Way, store: Memory, change: impl FnOnce(Settings) -> Settings) -> Self {
+        let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("source")).unwrap();
         for index in 0..FILES {
             let content = noise(100 + index);
@@ -244,6 +249,16 @@ fn a_target_that_is_gone_is_transferred_again() {
     }
 }
 
+/// A file may have another time than its object: the file system rounds the time, or the store does not report it.
+#[test]
+fn a_file_whose_time_is_not_that_of_its_object_is_not_fetched_again() {
+    let store = Memory { has_dates: false, ..Memory::new(ANY) };
+    let interrupted = Interrupted::with_store(Way::Get, store, |settings| settings);
+    let results = interrupted.resume(interrupted.settings());
+    assert_eq!(reasons(&results), [""; 0]);
+    assert_eq!(interrupted.transferred(), FILES - interrupted.complete.len());
+}
+
 /// The process was killed while two downloads were waiting to be written to the disk. All of their bytes have arrived,
 /// but the files still have their temporary names.
 #[test]
@@ -262,6 +277,22 @@ fn a_file_that_waited_for_the_disk_is_not_fetched_again() {
     assert_eq!(interrupted.transferred(), FILES - interrupted.complete.len() + 1);
     assert_eq!(reasons(&results), [""; 0]);
     assert_eq!(super::names(&interrupted.folder.path().join("target")).len(), FILES, "no temporary file remains");
+}
+
+/// The list of a store does not contain the time of the original file. So the object is fetched again if the file must
+/// get this time, or if the interrupted command has set it.
+#[test]
+fn a_file_that_waited_for_the_disk_is_fetched_again_for_its_time() {
+    for preserve in [true, false] {
+        let interrupted = Interrupted::with(Way::Get, |settings| Settings { preserve: true, ..settings });
+        let [one, _] = interrupted.two();
+        fs::rename(interrupted.path(one), interrupted.temporary(one)).unwrap();
+        interrupted.resume(Settings { preserve, ..interrupted.settings() });
+        // Without `preserve`, the other complete files are fetched again too.
+        let expected = if preserve { FILES - interrupted.complete.len() + 1 } else { FILES };
+        assert_eq!(interrupted.transferred(), expected);
+        assert_eq!(super::names(&interrupted.folder.path().join("target")).len(), FILES, "no temporary file remains");
+    }
 }
 
 /// The process was killed before downloads got their names, and their temporary files are gone. Earlier files, which
