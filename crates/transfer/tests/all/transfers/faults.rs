@@ -49,7 +49,8 @@ fn a_late_part_is_sent_twice_only_if_its_token_stays_the_same() {
         store.script(|call, times| (call == Call::Part(59) && times == 0).then_some(Fault::Hangs));
         let few = manager(Settings { max_concurrency: 4, ..settings() });
         let place = store.place("a");
-        let within = simulate(tokio::time::timeout(Duration::from_secs(60), few.put_file(&path, &place)));
+        let within =
+            simulate(async { tokio::time::timeout(Duration::from_secs(60), few.put_file(&path, &place)).await });
         assert_eq!(within.is_ok(), has_stable_tokens);
         if let Ok(put) = within {
             put.unwrap();

@@ -240,7 +240,6 @@ fn a_stop_does_not_wait_for_the_rate_limit() {
         let manager = TransferManager::new(limited, stop.clone(), Box::new(()));
         let (place, many, target) = (store.place("p/"), Selection::default(), folder.path().join("target"));
         simulate(async {
-            let began = tokio::time::Instant::now();
             let stopped = async {
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 stop.request();
@@ -252,9 +251,9 @@ fn a_stop_does_not_wait_for_the_rate_limit() {
                     false => manager.get_many(&place, &target, &many).await,
                 }
             };
-            let (results, ()) = tokio::join!(transferred, stopped);
+            let both = async { tokio::join!(transferred, stopped) };
+            let (results, ()) = tokio::time::timeout(Duration::from_secs(30), both).await.unwrap();
             assert!(failed(&results.unwrap()).len() >= 2);
-            assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
         });
     }
 }
