@@ -45,12 +45,11 @@ const LARGER_BLOCKS: usize = 3;
 const SHORT_S: f64 = 0.02;
 /// Minimum number of parts in the first 3 % of a file. For a low-latency store, the plan is based on these parts.
 /// There may be fewer if the parts would be smaller than [`LARGER_BYTES`], or than the store accepts.
-const FORETELLING: u64 = 8;
+const PLANNED_PARTS: u64 = 8;
 /// Share of the bytes that must be transferred before the first forecast.
 const ENOUGH_SHARE: f64 = 0.1;
 /// The forecast is renewed when the number of complete parts has grown by this factor.
 const RENEWED: f64 = 1.02;
-
 /// Weight of the longest part in the forecast of the last round. The longest of `n` parts usually exceeds the average
 /// by `sqrt(2 ln n)` standard deviations; the forecast includes this share of the excess.
 const TAIL: f64 = 0.5;
@@ -117,7 +116,7 @@ pub struct Planner {
     first_forecast: Option<Forecast>,
     forecast: Option<Forecast>,
     /// Number of parts that were complete when the latest forecast was made.
-    foretold: usize,
+    parts_at_forecast: usize,
 }
 
 impl Planner {
@@ -180,7 +179,7 @@ impl Planner {
             plan: None,
             first_forecast: None,
             forecast: None,
-            foretold: 0,
+            parts_at_forecast: 0,
         }
     }
 
@@ -335,10 +334,10 @@ impl Planner {
             self.learn(ticket, now_s, connecting_s);
         }
         let is_enough = self.back_bytes as f64 >= self.bytes as f64 * ENOUGH_SHARE && self.count >= COMPARED;
-        let is_due = is_enough && self.count as f64 >= self.foretold as f64 * RENEWED;
+        let is_due = is_enough && self.count as f64 >= self.parts_at_forecast as f64 * RENEWED;
         if let Some(plan) = self.plan.filter(|_| is_due) {
-            self.foretold = self.count;
-            self.forecast = self.foretell(&plan, now_s).or(self.forecast);
+            self.parts_at_forecast = self.count;
+            self.forecast = self.predict(&plan, now_s).or(self.forecast);
             self.first_forecast = self.first_forecast.or(self.forecast);
         }
     }
@@ -469,7 +468,7 @@ impl Planner {
         if !self.is_probed() {
             // The size of parts is limited, so that enough of them are complete after 3 % of the file. The plan that is
             // made at that time counts as the first one.
-            let most = ((self.bytes as f64 * PROBED) as u64 / FORETELLING).max(LARGER_BYTES);
+            let most = ((self.bytes as f64 * PROBED) as u64 / PLANNED_PARTS).max(LARGER_BYTES);
             tried.limits.max_part_bytes = tried.limits.max_part_bytes.min(most.max(tried.limits.min_part_bytes));
         }
         let chosen = link.choose_for(self.left.max(1), self.files_left, &tried);
@@ -519,7 +518,7 @@ impl Planner {
 
     /// Predicts the duration of the transfer from the parts that were transferred last. `None` if they do not permit a
     /// useful forecast.
-    fn foretell(&self, plan: &TransferPlan, now_s: f64) -> Option<Forecast> {
+    fn predict(&self, plan: &TransferPlan, now_s: f64) -> Option<Forecast> {
         let Shape { part_bytes, concurrency } = self.shape;
         let part_bytes = match self.is_folder {
             true => part_bytes.min(self.left / self.files_left.max(1) as u64),

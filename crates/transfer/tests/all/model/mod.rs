@@ -201,7 +201,7 @@ struct Prediction {
     is_covered: bool,
 }
 
-fn foretold(link: Link, bytes: u64, room: Constraints, seed: u64) -> Prediction {
+fn first_prediction(link: Link, bytes: u64, room: Constraints, seed: u64) -> Prediction {
     let mut watched = ObservedPlanner::new(link, bytes, room);
     let all_s = World::new(link, seed).transfer(&mut watched);
     let Forecast { expected_s, low_s, high_s, .. } = first_forecast(&watched);
@@ -222,7 +222,7 @@ fn a_tenth_of_two_gigabytes_predicts_the_duration_and_a_quarter_does_better() {
     for link in LINKS {
         // Several seeds are only needed for links with losses. For the others, chance has almost no effect.
         for seed in 0..if link.loss > 0.0 { 4 } else { 1 } {
-            let Prediction { first, quarter, is_covered } = foretold(link, 2_000_000_000, room(), seed);
+            let Prediction { first, quarter, is_covered } = first_prediction(link, 2_000_000_000, room(), seed);
             assert!((0.9..1.1).contains(&first) && is_covered, "{}: {first}", link.name);
             assert!((0.95..1.05).contains(&quarter), "{}: {quarter}", link.name);
         }
@@ -236,7 +236,7 @@ fn a_tenth_of_a_quarter_gigabyte_predicts_the_duration() {
     for link in LINKS {
         let near = if link.name == "lossy" { 0.4..1.3 } else { 0.8..1.2 };
         for seed in 0..20 {
-            let Prediction { first, .. } = foretold(link, 256_000_000, room(), seed);
+            let Prediction { first, .. } = first_prediction(link, 256_000_000, room(), seed);
             assert!(near.contains(&first), "{}: {first}", link.name);
         }
     }
@@ -378,7 +378,7 @@ fn large_parts_predict_the_duration_too() {
     for link in LINKS {
         for seed in 0..2 {
             let Prediction { first, quarter, is_covered } =
-                foretold(link, 2_000_000_000, Constraints { limits, ..room() }, seed);
+                first_prediction(link, 2_000_000_000, Constraints { limits, ..room() }, seed);
             let near = if link.name == "fast" { 0.5..1.1 } else { 0.85..1.2 };
             assert!(near.contains(&first) && near.contains(&quarter) && is_covered, "{}", link.name);
         }
