@@ -1,4 +1,4 @@
-//! Measures how far the program meets the performance goals of GOALS.md. No other program may run during a measurement.
+//! Measures whether the program meets the performance goals of GOALS.md. No other program may run during a measurement.
 
 use std::fs;
 use std::process::Command;
@@ -62,9 +62,9 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// Measures how many pairs a verdict needs: first with recorded pairs, then with two programs. There are goals for the
-/// recorded pairs. One of the two programs has 5 % fewer iterations than the other. Also prints how long hyperfine's
-/// default run takes, although hyperfine gives no verdict.
+/// Measures how many pairs a verdict needs: first with recorded pairs, for which GOALS.md sets goals, and then with two
+/// programs. One program has 5 % fewer iterations than the other. For comparison, prints how long hyperfine's default
+/// run takes. hyperfine gives no verdict.
 fn power() -> anyhow::Result<()> {
     example("ascertain-stats", "order_power")?;
     let tried = 5_000_000;
@@ -120,8 +120,8 @@ fn startup() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Compares the run time of `true` that Ascertain measures with the one that hyperfine measures. The tools alternate,
-/// so that the machine's state affects both.
+/// Compares the run time of `true` according to Ascertain with the run time of `true` according to hyperfine. The tools
+/// alternate, so that the machine's state affects both.
 fn start() -> anyhow::Result<()> {
     Need::HYPERFINE.meet().map_err(anyhow::Error::msg)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -140,7 +140,7 @@ fn start() -> anyhow::Result<()> {
 }
 
 /// Measures how fast a report is written and opened, for a run with many claims and for a run with a million rows of
-/// evidence. The rows of evidence come from the experiment `sum` with few elements, because each of its trials takes
+/// evidence. The experiment `sum` with few elements produces the rows of evidence, because each of its trials takes
 /// little time.
 fn page() -> anyhow::Result<()> {
     for need in [Need::Debian("chromium", "chromium"), Need::Npm] {

@@ -51,7 +51,7 @@ fn dead_links(page: &Path, pages: &BTreeMap<PathBuf, String>) -> Vec<String> {
     local.filter(|link| !is_alive(link)).map(|link| format!("{}: {link}", page.display())).collect()
 }
 
-/// Returns the path of the file that a link in `page` leads to, with each `..` resolved.
+/// Returns the path of the file to which a link in `page` leads, with each `..` resolved.
 fn resolved(page: &Path, file: &str) -> PathBuf {
     let mut path = page.parent().unwrap_or(page).to_owned();
     for part in file.split('/') {
@@ -69,7 +69,7 @@ fn resolved(page: &Path, file: &str) -> PathBuf {
 const MARK: &str = "<!-- output: ";
 
 /// Runs the marked commands in README.md and the book with the release binary. Writes the output of each command below
-/// it. If there are `names`, runs only the commands with these names. No other program should run meanwhile.
+/// it. If `names` is not empty, runs only the commands with these names. No other program should run meanwhile.
 pub fn write_outputs(names: &[String]) -> anyhow::Result<()> {
     let binary = tools::release_binary()?;
     let folder = PathBuf::from(tools::new_folder("xtask-outputs")?);

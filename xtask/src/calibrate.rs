@@ -21,13 +21,13 @@ const CHANCE: f64 = 1e-6;
 /// Smallest number of pairs after which a comparison can be decided at an error of 0.001.
 const SOONEST: u64 = 12;
 
-/// A command to compare with itself, and the load of the machine meanwhile.
+/// A command that is compared with itself, and the load of the machine during the comparisons.
 struct Condition {
     name: &'static str,
     about: &'static str,
     command: fn() -> String,
     load: fn() -> Load,
-    /// The error probability that each comparison must keep to (`--error`).
+    /// The permitted error probability of each comparison (`--error`).
     error: f64,
     /// The options that end a comparison if it is still undecided.
     ends: &'static [&'static str],
@@ -35,8 +35,8 @@ struct Condition {
     with_peer: bool,
 }
 
-/// The conditions: a longer command under steady load, and a short command under a load that comes and goes. The second
-/// one detects a method that keeps state of each command between observations.
+/// The conditions: a longer command under steady load, and a short command under bursts of load. The second condition
+/// detects a faulty method that keeps a state for each command between observations.
 const CONDITIONS: [Condition; 2] = [
     Condition {
         name: "steady",

@@ -26,15 +26,15 @@ pub struct Changes {
     packages: BTreeMap<String, bool>,
     /// The packages whose entries in Cargo.lock changed.
     external: BTreeSet<String>,
-    /// Paths of the changed files below the root, without documentation.
+    /// Paths of the changed files, relative to the root of the repository. Documentation is left out.
     files: BTreeSet<String>,
     has_new_features: bool,
     /// `true` if the profiles, lints or dependencies of the workspace changed, which affects every build.
     has_new_settings: bool,
 }
 
-/// Distance of a part from a change that affects every build. It is larger than the length of any path through the
-/// packages, so parts that depend on another change come first.
+/// Distance of a part from a change that affects every build. It is larger than any other distance, so parts that
+/// another change affects more directly are chosen first.
 const FARTHEST: usize = usize::MAX;
 
 /// Files with settings that apply to every build.
@@ -285,7 +285,8 @@ impl Graph {
         packages.min_by_key(|(_, rest)| rest.len())
     }
 
-    /// Returns all packages that the tests of `package` are built from, each with the smallest number of steps to it.
+    /// Returns all packages on which the tests of `package` depend, each with the smallest number of dependency steps
+    /// from `package`.
     fn steps_from(&self, package: &str) -> BTreeMap<String, usize> {
         let mut steps = BTreeMap::from([(package.to_owned(), 0)]);
         let mut queue = VecDeque::from([package.to_owned()]);

@@ -116,7 +116,8 @@ fn musl() -> anyhow::Result<()> {
 }
 
 const ARM: &str = "aarch64-unknown-linux-gnu";
-/// The tools for aarch64. The TLS code is partly written in C and includes headers of the C library.
+/// The tools for building for aarch64. A C compiler and the headers of the C library are needed, because the TLS code
+/// is partly written in C.
 const ARM_NEEDS: &[Need] = &[
     Need::RustTarget(ARM),
     Need::Debian("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),

@@ -1,4 +1,4 @@
-//! Checks exported files with the tools that users read them with, and the manual pages with mandoc.
+//! Checks exported files with the tools in which users open them, and the manual pages with mandoc.
 
 use std::fs;
 use std::path::Path;
@@ -40,8 +40,8 @@ pub const PARTS: &[Part] = &[
     Part::slow("manual pages read by mandoc", &[Need::Debian("mandoc", "mandoc")], BINARY, man),
 ];
 
-/// Measures several runs. One run has a sweep. In another run, some arms are in two lanes (groups of arms that are
-/// measured in the same trials). Returns the folder with the runs.
+/// Records several runs for the checks. One run has a sweep. In another run, some arms are in two lanes (groups of arms
+/// that are measured in the same trials). Returns the folder with the runs.
 fn runs() -> anyhow::Result<String> {
     const RUNS: [&str; 4] = [
         "compare|-r|10|true|sleep 0.001",

@@ -27,7 +27,7 @@ const TARGETS: &[(&str, &str)] = &[
     ("dns_texts", "crates/netlab/tests/dns/texts"),
 ];
 
-/// The compiler flags of cargo-fuzz, without those that need a nightly compiler.
+/// The compiler flags that cargo-fuzz uses, except the flags that need a nightly compiler.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";

@@ -1,5 +1,4 @@
-//! Tests that need features of the kernel that this machine may lack. Runs them with Debian's kernel in an emulated
-//! machine.
+//! Runs tests on Debian's kernel in an emulated machine, because they need kernel features that this machine may lack.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

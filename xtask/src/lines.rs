@@ -123,7 +123,7 @@ impl Source {
         self.lines.extend(span.start().line..=span.end().line);
     }
 
-    /// Skips the item that a test attribute applies to. After an inner attribute, skips all items to the end.
+    /// Skips the item to which a test attribute applies. After an inner attribute, skips all items to the end.
     fn skip_item(&mut self, trees: &mut Peekable<impl Iterator<Item = TokenTree>>, is_inner: bool) {
         let mut words = Vec::new();
         for tree in trees.by_ref() {
@@ -243,7 +243,7 @@ total         15      16          +1
         assert_eq!(table(None, &after).lines().last(), Some("total         16"));
     }
 
-    /// The packages are those that cargo lists for this workspace.
+    /// The packages in the table must be the packages that cargo lists for this workspace.
     #[test]
     fn every_package_is_counted_by_itself() {
         let counts = count_tree(&tools::root()).unwrap();

@@ -198,8 +198,8 @@ fn mutants_of(file: &'static str, text: &str) -> anyhow::Result<Vec<Mutant>> {
     Ok(mutants)
 }
 
-/// Returns the orderings to replace an ordering with: only the next weaker ones. A test that notices these would also
-/// notice still weaker ones.
+/// Returns the orderings that replace an ordering in the mutants: only the next weaker ones. A test that notices these
+/// would also notice still weaker orderings.
 fn weaker(ordering: &str) -> &'static [&'static str] {
     match ordering {
         "Acquire" | "Release" => &["Relaxed"],
@@ -331,8 +331,8 @@ fn cargo(tree: &Path, kind: &str, options: &str, only_builds: bool) -> anyhow::R
 mod tests {
     use super::*;
 
-    /// Fails if a line or a file that a mutant needs was changed or renamed. Otherwise `cargo xtask mutants` would
-    /// fail, after most of an hour.
+    /// Fails if a line that an entry of `mutants.txt` quotes was changed, or if a file was renamed. Otherwise only
+    /// `cargo xtask mutants` would fail, after most of an hour.
     #[test]
     fn each_edit_and_explanation_has_its_place_and_each_test_its_file() {
         for (file, tests) in files() {

@@ -1,5 +1,6 @@
 //! Checks each crate as a registry would publish it: the crate must build without the rest of the workspace, with and
-//! without its features. Also checks the size of a user's bench and of the released binary.
+//! without its features. Also checks how many crates a user's benchmark depends on, and the size of the released
+//! binary.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +13,7 @@ use crate::tools::{self, Need};
 /// The version that all packages of the workspace have.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Largest accepted number of crates in the build of a user's bench.
+/// Largest accepted number of crates on which a user's benchmark depends.
 const MOST_CRATES: usize = 40;
 
 const HACK: Need = Need::Crate("cargo-hack", "0.6.46");
@@ -112,7 +113,8 @@ harness = false
     Ok(manifest)
 }
 
-/// Runs a bench in a user's package. Unoptimised, because this only checks that the bench builds, measures and ends.
+/// Runs a benchmark in a package like a user's. The build is unoptimised, because this only checks that the benchmark
+/// builds, measures and ends.
 fn own_bench() -> anyhow::Result<()> {
     let manifest = own_package()?;
     let bench = ["bench", "--quiet", "--profile", "dev", "--manifest-path", &manifest, "--bench", "sums", "--"];

@@ -1,5 +1,5 @@
-//! `cargo xtask bench permutation`: measures reshuffles of two samples of 10,000 values. Compares the speed with that
-//! of SciPy and of NumPy, each in its fastest configuration.
+//! `cargo xtask bench permutation`: measures the speed of a permutation test on two samples of 10,000 values. Compares
+//! the time per reshuffle with that of SciPy and of NumPy, each in its fastest configuration.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! The statistics of a calibration: how many decided comparisons chance explains, and Welch's test of hyperfine's
 //! samples.
 
-/// Returns the largest number of successes that chance explains. In `n` trials with the probability `p` each, the
-/// probability of more successes is below `chance`.
+/// Returns the largest number of successes that chance explains: the probability of more successes is below `chance`.
+/// There are `n` trials, each with the probability `p` of success.
 pub fn most(n: u64, p: f64, chance: f64) -> u64 {
     let log_factorial = |k: u64| libm::lgamma(k as f64 + 1.0);
     let probability = |k: u64| {

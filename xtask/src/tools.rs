@@ -53,7 +53,7 @@ pub fn files(folder: &Path, extension: &str) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Creates an empty folder below [`target`], removing an existing one, and returns its path.
+/// Creates an empty folder below [`target`], and returns its path. Removes the old folder if it exists.
 pub fn new_folder(path: &str) -> anyhow::Result<String> {
     let path = in_target(path);
     let _ = fs::remove_dir_all(&path);
@@ -140,7 +140,8 @@ pub fn doc_tests() -> anyhow::Result<()> {
     run("env", &[&runner, "cargo", "test", "--quiet", "--workspace", "--doc", "--no-fail-fast"])
 }
 
-/// Does the same as [`cargo_test`] without the script of [`runner`], for cargo commands that set a runner of their own.
+/// Does the same as [`cargo_test`], but without the script that [`runner`] writes. Use it for cargo commands that set
+/// their own runner.
 pub fn cargo_test_without_runner(variables: &[&str], options: &[&str], harness: &[&str]) -> anyhow::Result<()> {
     let env = [variables, &["cargo"], options].concat();
     build("env", &[&env[..], &["--no-run", "--quiet"]].concat())?;
@@ -150,8 +151,8 @@ pub fn cargo_test_without_runner(variables: &[&str], options: &[&str], harness: 
 /// Writes a script that starts a test program with the installed tools in its PATH. The script begins with the lines of
 /// `prologue`. Returns the environment variable that makes cargo start test programs through the script.
 ///
-/// The PATH of cargo itself is not changed. Build scripts would see another PATH, and cargo would build ring, and all
-/// that depends on it, again.
+/// The PATH of cargo itself is not changed. Otherwise build scripts would see another PATH, and cargo would rebuild the
+/// crate `ring` and all crates that depend on it.
 pub fn runner(prologue: &str) -> anyhow::Result<String> {
     let script = in_target(if prologue.is_empty() { "xtask-runner.sh" } else { "xtask-stress.sh" });
     fs::create_dir_all(target())?;
@@ -188,7 +189,7 @@ pub fn release_binary() -> anyhow::Result<PathBuf> {
     Ok(target().join("release/ascertain"))
 }
 
-/// Builds the test programs of the workspace, and the binary with them. Returns the path of the binary.
+/// Builds the test programs of the workspace, which also builds the `ascertain` binary. Returns the path of the binary.
 pub fn test_binary() -> anyhow::Result<PathBuf> {
     build_workspace_tests()?;
     Ok(target().join("debug/ascertain"))
@@ -234,7 +235,7 @@ pub fn place_of(program: &str) -> Option<String> {
 /// A tool or package that a part of the tests needs and that a machine may lack.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// A program, or a file by its absolute path, and the Debian package that contains it.
+    /// The name of a program, or the absolute path of a file, and the Debian package that contains it.
     Debian(&'static str, &'static str),
     /// A Python package from PyPI.
     Python(&'static str),

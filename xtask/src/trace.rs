@@ -46,7 +46,8 @@ fn origin(about: &str) -> anyhow::Result<String> {
     Ok(format!("{model}, {cores} CPUs, kept busy by {about}; {}; cargo xtask trace", date.trim()))
 }
 
-/// Returns the wall times in ns of each pair, in the order of the commands and not in the order of measuring.
+/// Returns the two wall times of each pair, in ns. The time of the first command comes first, even if the second
+/// command was measured first.
 fn pairs(exported: &Value) -> anyhow::Result<Vec<[u64; 2]>> {
     let of_command = |index: usize| -> anyhow::Result<Vec<u64>> {
         let times = exported["results"][index]["times"].as_array().context("no times")?;

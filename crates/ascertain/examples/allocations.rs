@@ -1,4 +1,4 @@
-//! Measures allocations and times of functions: `cargo run --release --example allocations -- --bench`.
+//! Measures the allocations and the running times of functions: `cargo run --release --example allocations -- --bench`.
 
 use std::process::ExitCode;
 

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use ascertain::bench::{Group, Throughput, run};
 
-/// A minimal executor. If you have a runtime, use its own: `runtime.block_on(future)`.
+/// A minimal executor. If you use a runtime, call its `block_on` instead: `runtime.block_on(future)`.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());

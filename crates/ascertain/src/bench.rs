@@ -26,14 +26,15 @@
 //!
 //! `cargo bench --bench NAME -- --help` lists the options. They mean the same as those of `ascertain compare`, but the
 //! default margin is `--margin 1%`. Even two identical functions may differ by up to a percent, because they are at
-//! different addresses in the program. Without a margin, the answer for them would be that one is faster, which is
-//! correct but not useful: after a change of the code, you want to read *same*. With `--margin 0`, the answer is which
-//! function won more pairs, however small the difference is.
+//! different addresses in the program. Without a margin, the answer for two such functions would be that one is faster.
+//! This is correct but not useful: if a change of the code has no effect, you want to read *same*. With `--margin 0`,
+//! the function that wins more pairs is the faster one, however small the difference is.
 //!
 //! After the answers, a group is measured until the interval of each ratio and each median is at most ±1 %. The time
-//! limit for this is half a second for each function, which includes the time for the answers. `--precision` sets
-//! another width and removes the time limit. `--quick` stops as soon as there are answers. `--reference NAME` makes
-//! this function the reference instead of the first one, and `--all-pairs` compares all functions with each other.
+//! limit is half a second for each function, including the time until the answers are known. `--precision` sets another
+//! width and removes the time limit. `--quick` stops as soon as there are answers. `--reference NAME` makes the
+//! function with this name the reference, instead of the first one, and `--all-pairs` compares all functions with each
+//! other.
 //!
 //! `cargo test --benches` and `cargo nextest run --benches` call each function once and check its answer, without
 //! measuring its time.
@@ -125,7 +126,7 @@
 //! | `measurement_time`, `sample_size` | `max_time`, `sample_count` | `--max-time`, `--max-trials`; the run ends when all answers are decided and the intervals are narrow |
 //! | | `AllocProfiler` | [`CountingAllocator`](#allocations) |
 //! | `significance_level`, `noise_threshold` | | `--error`, `--margin` |
-//! | `cargo bench -- FILTER`, a regular expression | the same | the same, or plain text from the name; `--exact`, `--skip`, `--list`, `--test` |
+//! | `cargo bench -- FILTER`, a regular expression | the same | the same, or a part of the name as plain text; `--exact`, `--skip`, `--list`, `--test` |
 //! | `--save-baseline`, `--baseline`: a change, with its p-value | | the same options: both medians, without a verdict (see above) |
 //! | `target/criterion/report` | | `ascertain report latest` |
 //! | `iter_custom`, `Measurement` | | your own [`Experiment`](crate::engine::experiment::Experiment) |

@@ -9,10 +9,10 @@ use crate::compare::{self, Compare};
 use crate::error::Error;
 
 /// Time limit of one execution of the command. The result is the smallest difference that a comparison detects within a
-/// minute. A command that takes longer cannot be compared within a minute.
+/// minute, so no execution may take longer than that.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// A request to measure how noisy this machine is, by a command that is compared with itself. Pass the result to
+/// A request to measure how noisy this machine is, by comparing a command with itself. Pass the result to
 /// [`calibrate`](ascertain_engine::calibration::calibrate).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CalibrateHere {

@@ -12,14 +12,15 @@ use crate::error::Error;
 /// A request to judge claims.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// The claims, and the commands that they measure. They come from [`read`], or a program makes them.
+    /// The claims to judge, and the commands to measure for them. Use [`read`] to read both from files, or create them
+    /// in code.
     pub claims: ClaimsFile,
     /// Settings for measuring and judging. By default [`config`].
     pub config: Config,
 }
 
-/// Returns the default configuration of a check. With it, the claims that are shipped with Ascertain take three
-/// minutes, including the report.
+/// Returns the default configuration of a check. With this configuration, a check of the claims that are shipped with
+/// Ascertain takes three minutes, including the report.
 #[must_use]
 pub fn config() -> Config {
     Config {
@@ -31,7 +32,7 @@ pub fn config() -> Config {
 }
 
 impl Check {
-    /// Returns a check of a user's own claims. It fails if any of them is refuted or undecided.
+    /// Returns a check of a user's own claims. The check fails if any claim is refuted or undecided.
     #[must_use]
     pub fn new(claims: ClaimsFile) -> Check {
         Check { claims, config: config() }

@@ -33,8 +33,8 @@ pub struct Compare {
     /// The commands to compare. The `id` of the set must be [`ID`].
     pub commands: CommandSet,
     /// Name of the metric to compare, usually `wall`. It is one of [`command::metrics`] except the exit code, one of
-    /// [`command::counters`], or a [printed](CommandSet::printed) metric. If it is a counter, the counters are observed
-    /// too. The table also shows the other observed metrics.
+    /// [`command::counters`], or a [printed](CommandSet::printed) metric. If the metric is a counter, all counters are
+    /// observed. The table shows all observed metrics.
     pub metric: String,
     /// Settings for measuring and judging; by default the result of [`config()`]. `exact_trials` sets an exact number
     /// of trials; `table_trials` sets only a minimum. A `margin` of `Some(0.0)` means no margin. A `margin` of `None`
@@ -43,8 +43,8 @@ pub struct Compare {
 }
 
 /// Returns the default configuration of a comparison. The run takes 30 s, or up to five minutes if an answer needs
-/// longer. Once there are answers, the run continues until each ratio's interval has [`PRECISION`], but no longer than
-/// [`PRECISION_TIME`] from the start of the run.
+/// longer. Once there are answers, the run continues until the interval of each ratio is as narrow as [`PRECISION`].
+/// Unless an answer is still missing, the run ends at most [`PRECISION_TIME`] after its start.
 #[must_use]
 pub fn config() -> Config {
     Config {

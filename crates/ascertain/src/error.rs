@@ -8,7 +8,7 @@ pub enum Error {
     /// The run could not be planned, or could not continue.
     #[error(transparent)]
     Engine(#[from] ascertain_engine::Error),
-    /// A setting needs a comparison, but the only command has nothing to be compared with.
+    /// A setting only makes sense for a comparison, but there is a single command at a single combination of levels.
     #[cfg(feature = "commands")]
     #[error(transparent)]
     NeedsTwo(#[from] crate::compare::NeedsTwo),
@@ -65,7 +65,7 @@ pub enum Error {
         /// The error that the system returned.
         source: std::io::Error,
     },
-    /// The parts of a request contradict each other, or a name in it does not exist.
+    /// The parts of a request contradict each other, or the request names something that does not exist.
     #[error("{0}")]
     Request(String),
 }

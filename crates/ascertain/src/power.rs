@@ -35,8 +35,8 @@ pub enum Question {
         /// error, which is valid because only one of the two can be wrong at any true rate.
         two_sided: bool,
     },
-    /// Predicts the answer to which of two commands wins more pairs. The error is divided equally between the two
-    /// possible answers.
+    /// Predicts the verdict on the question which of two commands wins more pairs. The error is divided equally between
+    /// the two possible answers.
     Order,
 }
 
@@ -167,7 +167,8 @@ fn with_odds(rate: f64, times: f64) -> f64 {
     rate / (rate + (1.0 - rate) * times)
 }
 
-/// Rounds a rate. Its distance to 0 or 1, whichever is nearer, keeps two significant digits.
+/// Rounds a rate, so that its distance to 0 or 1, whichever is nearer, has two significant digits: 0.99592 becomes
+/// 0.9959.
 fn rounded(rate: f64) -> f64 {
     let missing = rate.min(1.0 - rate);
     let short: f64 = format!("{missing:.1e}").parse().unwrap_or(missing);
@@ -176,15 +177,14 @@ fn rounded(rate: f64) -> f64 {
 }
 
 /// Returns the default maximum of trials: three times the expected number, rounded up, but at most a million. The
-/// expected number of trials until the verdict is computed for true odds of failure that are a fifth lower than
-/// claimed.
+/// expected number of trials assumes that the true odds of failure are a fifth lower than claimed.
 fn enough_trials(rate: f64, error: f64) -> u64 {
     let needed = 3.0 * (1.0 / error).ln() / expected_growth(rate, with_odds(rate, 0.8));
     let mut round = (0..6).flat_map(|exponent| [1, 2, 5].map(|digit| digit * 10_u64.pow(exponent)));
     round.find(|&trials| trials as f64 >= needed).unwrap_or(1_000_000)
 }
 
-/// Longest estimated time, in seconds, of a computation that is still carried out.
+/// Maximum estimated time of a computation, in seconds. A computation that would take longer is refused.
 const LONGEST_S: f64 = 60.0;
 
 /// Returns the two rates against which "holds" and "refuted" are tested: the lower and the upper bound of the

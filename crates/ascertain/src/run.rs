@@ -71,7 +71,7 @@ pub struct RunContext<'a> {
     pub registry: &'a Registry<'a>,
     /// Folder for the evidence of all runs; `None` to record no evidence.
     pub evidence: Option<PathBuf>,
-    /// The command line that `run.json` shows to readers. Bytes that are not UTF-8 have been replaced.
+    /// The command line that is recorded in `run.json` for readers. Bytes that are not UTF-8 are replaced.
     pub command_line: Vec<String>,
     /// The label of the run, for `run.json`.
     pub label: Option<String>,

@@ -49,7 +49,7 @@ pub fn find(run: Option<&Path>, runs: &Path) -> Result<PathBuf, Error> {
         ([one], _) => Ok((*one).clone()),
         ([_, ..], _) => {
             let (count, names) = (labelled.len(), newest_of(&labelled));
-            refused(format!("`{asked}` is the label of {count} runs: {names}; give the name of one"))
+            refused(format!("`{asked}` is the label of {count} runs: {names}; give one of these names"))
         }
         ([], []) => {
             let names: Vec<String> = all.iter().map(|folder| name(folder)).collect();
@@ -142,7 +142,7 @@ impl Brief {
             other => Err(match (evidence::read_header(folder), other) {
                 (Err(error), _) => error.to_string(),
                 (Ok(_), Err(error)) => error.to_string(),
-                (Ok(_), Ok(_)) => "it changed while it was read; try again".into(),
+                (Ok(_), Ok(_)) => "run.json changed while it was read; try again".into(),
             }),
         }
     }

@@ -28,7 +28,7 @@ pub struct Slo {
     /// must be 0.
     pub require: Vec<String>,
     /// Time over which the first trials are spread. The number of these trials is the smallest one that can show that
-    /// the objective holds. Later trials follow at the same mean distance. With `None`, each trial follows the previous
+    /// the objective holds. Later trials start at the same mean interval. With `None`, each trial follows the previous
     /// one immediately.
     pub spread: Option<Duration>,
     /// Tolerance around the required share. If the true share is within it, either verdict is acceptable.

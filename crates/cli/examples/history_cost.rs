@@ -30,7 +30,7 @@ fn main() -> anyhow::Result<()> {
         Ok(())
     };
     ascertain(&["compare", "-q", "-r", "20", "true", "true"])?;
-    let measured = fs::read_dir(folder.path())?.next().context("the run has left no folder")??.path();
+    let measured = fs::read_dir(folder.path())?.next().context("the run left no folder")??.path();
     let now_ns = clock::unix_ns();
     for index in 1..RUNS {
         let copy = folder.path().join(evidence::new_run_id(now_ns + index * 1_000_000_000, index));

@@ -18,8 +18,8 @@ use ascertain_report::options::{Format, RenderOptions};
 pub struct Exports {
     #[command(flatten)]
     files: Wanted,
-    /// Service to print annotations for, on standard error: one for each claim that failed or is undecided, at most ten
-    /// of each
+    /// Service for which to print annotations on standard error: one for each claim that failed or is undecided, at
+    /// most ten of each
     #[arg(long, value_enum, value_name = "WHERE", help_heading = HEADING)]
     pub annotate: Option<Annotate>,
 }

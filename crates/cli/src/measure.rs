@@ -71,7 +71,9 @@ pub fn measure(start: Start, options: &RenderOptions, exports: &Exports) -> anyh
     }
     files.keep(plan, outcome, observations);
     let unexported = files.finish().err().map(|error| match continue_command(&result, &[]) {
-        Some(line) => format!("{error}; the run is recorded: run `{line}` with the same exports to write them again"),
+        Some(line) => {
+            format!("{error}; the run is recorded; to write the exports again, use `{line}` with the same exports")
+        }
         None => error.to_string(),
     });
     let printed = print(&result, options);
@@ -127,8 +129,9 @@ fn note_many_bytes(below: &Path) {
     }
 }
 
-/// Returns a sentence about the trial that a signal interrupted: it counts like any other. Otherwise users could drop
-/// slow trials by interrupting them.
+/// Returns a sentence for the user about the cost of an interrupted trial: more trials are needed, because the
+/// interrupted trial counts against both answers. If it did not count, users could drop slow trials by interrupting
+/// them. Returns an empty text if no claim lost a trial.
 fn interruption_cost(outcome: &Outcome) -> String {
     let is_cut_off = |reason: &Reason| matches!(reason, Reason::LeftOpen { has_met_limit: false, .. });
     let Some(claim) = outcome.claims.iter().find(|claim| claim.reasons.iter().any(is_cut_off)) else {
@@ -179,8 +182,8 @@ fn unmeasured(run: &RunResult) -> &'static str {
 }
 
 /// Returns a note if a comparison ended before it reached the precision that the user requested. The note has the
-/// precision that was reached, and the command that continues the run. If the run was interrupted or an answer
-/// `is_undecided`, the note lacks this command, because another note has it.
+/// precision that was reached, and the command that continues the run. The command is left out if the run was
+/// interrupted or an answer `is_undecided`, because another note then has it.
 fn missed_precision(run: &RunResult, is_undecided: bool) -> Option<String> {
     let RunResult { plan, outcome, .. } = run;
     // A precision with a time limit of its own is the default of `compare`.

@@ -58,7 +58,7 @@ impl Common {
         config
     }
 
-    /// Returns the options for printing, as far as they are common to all commands.
+    /// Returns the options for printing that all measuring commands share.
     pub fn render(&self) -> RenderOptions {
         RenderOptions { explain: self.explain, ..self.display.render() }
     }

@@ -38,6 +38,6 @@ pub fn report(report: &impl Report, display: &Display) -> anyhow::Result<()> {
 /// Prints a note if `--plot` is given with a format that can't contain a plot.
 pub fn note_undrawn(wanted: bool, format: Format) {
     if wanted && format != Format::Table {
-        note("--plot is ignored, because it draws below tables only; use `ascertain report --svg` for a picture");
+        note("--plot is ignored, because only a table can have a plot; use `ascertain report --svg` for a picture");
     }
 }

@@ -78,7 +78,7 @@ const SUGGESTIONS: &str = "\
     completion --completion --completions --generate-completions
 ";
 
-/// Returns each suggestion with the names of other tools for which it is made.
+/// Returns each suggestion, with the names from other tools to which it applies.
 fn suggestions() -> impl Iterator<Item = (&'static str, &'static str)> {
     SUGGESTIONS.lines().zip(SUGGESTIONS.lines().skip(1)).step_by(2)
 }

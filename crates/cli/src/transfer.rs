@@ -127,7 +127,7 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
-    /// Returns the settings, in addition to the address, to reach the store.
+    /// Returns the settings that are needed to access the store, in addition to its address.
     pub fn options(&self) -> Options {
         Options {
             environment: Environment::from_process(),
@@ -259,7 +259,9 @@ pub fn transfer(request: &TransferRequest, options: &TransferOptions) -> anyhow:
     }
     if halted > 0 {
         let of = results.len();
-        output::note(&format!("{halted} of {of} files not transferred, because this error concerns the whole store"));
+        output::note(&format!(
+            "{halted} of {of} files not transferred, because the error above concerns the whole store"
+        ));
     }
     if stopped > 0 {
         let of = results.len();
@@ -381,8 +383,8 @@ pub fn with_option(error: &Error) -> String {
 
 /// The words that `--resume` accepts, each with its help text and value.
 const RESUME: &[Word<Resume>] = &[
-    (&["same"], "Resume if both sides are unchanged, otherwise start from the beginning", Resume::IfSame),
-    (&["only"], "Resume if both sides are unchanged, otherwise fail", Resume::Only),
+    (&["same"], "Resume if source and destination are unchanged, otherwise start from the beginning", Resume::IfSame),
+    (&["only"], "Resume if source and destination are unchanged, otherwise fail", Resume::Only),
 ];
 
 /// An observer that shows the progress of transfers, and outages, on one line.

@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release --example evidence_cost [RUNS]`; the run is kept below RUNS if one is given.
 
-#![expect(clippy::print_stdout, reason = "it is what an example is for")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::env;
 use std::error::Error;
@@ -55,8 +55,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         writing_ns += clock::now_ns() - recorded_ns;
     }
     let rows = TRIALS as f64 * 4.0;
-    println!("record: {:.0} ns a row", recording_ns as f64 / rows);
-    println!("write:  {:.0} ns a row", writing_ns as f64 / rows);
+    println!("record: {:.0} ns per row", recording_ns as f64 / rows);
+    println!("write:  {:.0} ns per row", writing_ns as f64 / rows);
 
     let start_ns = clock::now_ns();
     let run = writer.finish(outcome(run_id, machine))?;
@@ -91,12 +91,12 @@ fn read(run: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the peak memory of the process, which Linux reports.
+/// Returns the peak memory of this process and the peak per row, as text; `None` if the system is not Linux.
 fn memory(rows: u64) -> Option<String> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let bytes = line.trim().strip_suffix(" kB")?.parse::<f64>().ok()? * 1024.0;
-    Some(format!(", {:.0} MB at most, {:.0} B a row", bytes / 1e6, bytes / rows as f64))
+    Some(format!(", {:.0} MB peak memory, {:.0} B per row", bytes / 1e6, bytes / rows as f64))
 }
 
 fn arm(variant: &str) -> Arm {

@@ -136,7 +136,7 @@ where
 }
 
 /// Returns a minimum and a maximum number of calls per batch for one variant. With the minimum, a batch lasts at least
-/// `least_ns`. With the maximum, it does not exceed its maximum duration.
+/// `least_ns`. With the maximum, it lasts at most [`MOST_NS`]; if a single call takes longer, the maximum is one call.
 fn size_of_one<F: FnMut(u64) -> u64 + ?Sized>(now_ns: &impl Fn() -> u64, batch: &mut F, least_ns: u64) -> (u64, u64) {
     /// Maximum number of calls in a batch. It ends the search for the number if the function takes no measurable time.
     const END: u64 = 1 << 32;

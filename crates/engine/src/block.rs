@@ -174,8 +174,8 @@ impl TrialRecord {
     }
 
     /// Completes the record of a trial that was cut off. If an arm lacks a sample of any metric, its measurement may
-    /// have been cut off. The arm then gets an unknown value for each metric without a sample. It also gets one for
-    /// each metric that combines several samples, because some of these may be missing.
+    /// have been cut off. The arm then gets a sample with an unknown value for each metric that has no sample. A metric
+    /// that combines several samples gets such a sample too, because some of its samples may be missing.
     pub fn lose_the_rest(&mut self, metrics: &[Metric]) {
         let seen = std::mem::take(&mut self.samples.0);
         for arm in &mut self.measured {
@@ -204,9 +204,9 @@ pub trait Executor {
     /// Closes the lane: releases everything that `open` prepared.
     fn close(&mut self, lane: usize);
 
-    /// Starts measuring the block. `record` receives the next record that is complete, which is of this block or of an
-    /// earlier one. If there is none yet, `record` stays empty. Records are judged in the order in which their blocks
-    /// were passed to `run`, so a slow or lost record cannot be left out of a verdict.
+    /// Starts measuring the block. If the record of this block or of an earlier one is complete, stores the next such
+    /// record in `record`. Otherwise `record` stays empty. Records are judged in the order of the calls of `run`, so a
+    /// slow or lost record cannot be left out of a verdict.
     fn run(&mut self, block: Block, record: &mut TrialRecord);
 
     /// Waits for the next record of a block that was passed to `run`, and stores it in `_record`. Returns `false` if

@@ -75,8 +75,8 @@ pub struct Hypothesis {
     /// The method by which trials are judged.
     pub judging: Judging,
     /// Largest difference that does not matter; `None` for no margin. A rate within this distance of the claimed rate
-    /// need not be distinguished from the claimed rate. The measurement is therefore sure to end. For
-    /// [`Judging::Order`], ratios this close to 1 count as the same.
+    /// need not be distinguished from the claimed rate, so the measurement always ends. For [`Judging::Order`], ratios
+    /// this close to 1 count as the same.
     #[serde(default)]
     pub margin: Option<f64>,
     /// The tests that a trial must pass. A trial counts against the claim if any of the tests is false.
@@ -91,9 +91,9 @@ pub enum Test {
     Versus {
         /// Metric by which the two arms are compared.
         measure: Measure,
-        /// The arm that the claim is about.
+        /// The subject of the claim, which is compared with the baseline.
         candidate: Arm,
-        /// The arm that the candidate is compared with.
+        /// The arm with which the candidate is compared.
         baseline: Arm,
         /// The way in which the values of the two arms are combined into one number: as a ratio or as a difference.
         scale: Effect,
@@ -102,7 +102,7 @@ pub enum Test {
     },
     /// Checks a predicate on the metrics of one arm.
     Predicate {
-        /// The arm that the predicate is about.
+        /// The arm whose metrics are checked.
         arm: Arm,
         /// The predicate as it is written in a claims file.
         predicate: String,

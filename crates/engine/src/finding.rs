@@ -1,7 +1,7 @@
 //! Findings of a run, as plain data: reasons for missing verdicts or figures, signs that trials are not alike, threats
-//! to the results, and remarks. The crate `ascertain-report` turns them into sentences.
+//! to the results, and remarks. The crate `ascertain-report` turns the findings into sentences.
 //!
-//! In JSON, the field `code` tells which finding it is.
+//! In JSON, the field `code` contains the name of the finding.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -35,8 +35,8 @@ pub enum Reason {
     },
     /// The time limit was reached before the claim's or arm's first trial.
     TimeUp {
-        /// `true` if the arm was prepared for measuring, but never measured. The time was spent on other arms, which
-        /// promised more evidence per second.
+        /// `true` if the arm was prepared for measuring, but never measured. The run spent its time on other arms, for
+        /// which it expected more evidence per second.
         was_tried: bool,
         /// Estimated time for preparing and trying every requested arm, in nanoseconds. `None` if it is not known, or
         /// if `was_tried` is `true`.
@@ -223,9 +223,9 @@ pub enum Unlike {
     },
     /// The arm that is measured last in a trial seems to influence the next trial. So trials are not independent.
     Interferes {
-        /// Share of wins of the candidate in trials that directly follow one in which the candidate was measured last.
+        /// The candidate's share of wins in trials whose previous trial measured the candidate last.
         after_candidate: f64,
-        /// Share of wins of the candidate in trials that directly follow one in which the baseline was measured last.
+        /// The candidate's share of wins in trials whose previous trial measured the baseline last.
         after_baseline: f64,
     },
     /// Consecutive trials tend to have the same outcome (positive correlation) or opposite outcomes (negative
@@ -304,8 +304,8 @@ pub enum Threat {
         /// Share of the requested CPU time that other virtual machines got, from 0 to 1.
         share: f64,
     },
-    /// A command failed in some trials, but the run was told to ignore failures. The times of these trials are those of
-    /// a failing command.
+    /// A command failed in some trials, but the run was told to ignore failures. The times in these trials are times of
+    /// failed executions.
     IgnoredFailures {
         /// The command that failed.
         arm: Arm,
@@ -329,8 +329,8 @@ pub enum Threat {
     },
 }
 
-/// A remark of a session about an arm, which is shown with the figures. While the arm is measured, only the latest
-/// remark is shown; at the end, all remarks are.
+/// A remark of a session about an arm. While the arm is measured, only its latest remark is shown. The final output
+/// shows all remarks next to the arm's figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Remark {
@@ -349,7 +349,7 @@ pub enum Remark {
     /// The delay between a DNS provider's announcement that a change is done and the moment when the last server has
     /// the change. It is negative if the last server had the change before the announcement.
     Done {
-        /// Number of changes that the median is taken of.
+        /// Number of changes for which the delay was measured.
         changes: u64,
         /// Median of the delay from the announcement until the last server has the change, in nanoseconds.
         before_ns: f64,
@@ -359,7 +359,7 @@ pub enum Remark {
         /// server in time.
         high_ns: Option<f64>,
     },
-    /// In every trial, the server to which changes are sent had the change about a second before all other servers.
+    /// The server to which changes are sent always had a change about a second before all other servers.
     Held {
         /// Name of the server to which changes are sent.
         server: String,
@@ -368,10 +368,10 @@ pub enum Remark {
     },
     /// Some DNS servers limit how often they answer. They were queried less often than the others.
     Limited {
-        /// Names of the servers that limit their answers. The number next to a name is the interval between two queries
-        /// that one port sends to this server, in nanoseconds.
+        /// The servers that limit how often they answer. Each entry has the server's name, and the interval in
+        /// nanoseconds between the queries that one port sends to this server.
         servers: Vec<(String, u64)>,
-        /// Interval between queries to the other servers, in nanoseconds.
+        /// Interval in nanoseconds between the queries that one port sends to each of the other servers.
         interval_ns: u64,
     },
     /// The number of flights in which a page arrived. A flight is the data that the server sends before it waits for an
@@ -387,13 +387,14 @@ pub enum Remark {
         first_segments: u64,
         /// Number of segments that were expected in the first flight.
         expected_segments: u64,
-        /// Number of bytes in the last flight; 0 if there is only one flight. A page that is smaller by this number
-        /// needs one flight less.
+        /// Number of bytes in the last flight; 0 if there is only one flight. If the page were smaller by this many
+        /// bytes, it would arrive in one flight fewer.
         trim_bytes: u64,
     },
     /// A server may have more replicas than were counted, because queries were sent from only few ports.
     FewPorts {
-        /// Name of the server that most likely has more replicas, which are machines that answer at one address.
+        /// Name of the server that most likely has more replicas. Replicas are machines that answer at the same
+        /// address.
         server: String,
         /// Number of replicas that were counted.
         replicas: u64,
@@ -408,9 +409,10 @@ pub enum Remark {
         /// Names of the servers without an address.
         servers: Vec<String>,
     },
-    /// Requests were sent too slowly or too late, or the system refused to send them.
+    /// A load generator was too slow: it sent requests at too low a rate or too late, or the system refused to send
+    /// them.
     Overload {
-        /// Number of limited trials, which are trials with at least one of these problems.
+        /// Number of limited trials, in which requests were sent too slowly, too late or not at all.
         limited: u64,
         /// Total number of trials of the arm, including warm-up trials.
         trials: u64,
@@ -419,7 +421,7 @@ pub enum Remark {
         /// Rate at which requests were sent in the last limited trial, per second.
         sent_per_s: f64,
         /// Delay that 1 % of the requests reached or exceeded in the last limited trial, in nanoseconds. It is 0 if
-        /// delays were not the problem.
+        /// requests were sent in time.
         late_ns: f64,
         /// Number of requests that the system refused to send in the last limited trial.
         refused: u64,
@@ -460,8 +462,7 @@ pub struct Dissent {
     pub server: String,
     /// The server's answer; `None` if the server does not answer.
     pub says: Option<String>,
-    /// Time for which the server's answer has differed so far, in nanoseconds. It counts from when the session began to
-    /// wait.
+    /// Time in nanoseconds for which the server's answer has differed so far, since the session began to wait.
     pub for_ns: u64,
 }
 

@@ -115,7 +115,7 @@ impl<'a> Group<'a> {
         self
     }
 
-    /// Sets how much work each function does per call at the current input. This adds the metric `throughput`.
+    /// Sets how much work each function does per call at the current input. The group then has the metric `throughput`.
     ///
     /// # Panics
     /// If one input has its amount of work in bytes and another in elements.
@@ -132,7 +132,7 @@ impl<'a> Group<'a> {
         self.described()
     }
 
-    /// Adds a function at the current input. The time for dropping its return value counts.
+    /// Adds a function at the current input. The measured time includes dropping the function's return value.
     ///
     /// If the input already has a function of this name, a number is appended to the name: `sort (2)`.
     #[must_use]
@@ -155,9 +155,9 @@ impl<'a> Group<'a> {
     /// Adds a function that consumes a fresh input in each call.
     ///
     /// The inputs are made before the timed calls: at most 1,024, and only as many as can be made in 10 ms. Return
-    /// values are dropped after the timed calls. The time for moving an input into the function counts. So does the
-    /// time for dropping the input, unless the function returns it. With
-    /// [`function_with_setup_ref`](Self::function_with_setup_ref) neither counts.
+    /// values are dropped after the timed calls. The measured time includes moving each input into the function, and
+    /// dropping the input unless the function returns it. To exclude both, use
+    /// [`function_with_setup_ref`](Self::function_with_setup_ref).
     #[must_use]
     pub fn function_with_setup<I, T>(
         self,
@@ -169,8 +169,8 @@ impl<'a> Group<'a> {
     }
 
     /// Adds a function that gets a mutable reference to a fresh input in each call. Inputs are made before the timed
-    /// calls, and dropped after them together with the return values. Their time does not count, and inputs are not
-    /// moved.
+    /// calls, and dropped after them together with the return values. Neither step is part of the measured time, and
+    /// inputs are not moved.
     #[must_use]
     pub fn function_with_setup_ref<I, T>(
         self,
@@ -292,8 +292,8 @@ impl Function<'_> {
 }
 
 const README: &str = "\
-Functions of a program, which the program itself compares with each other. Each observation is a batch of calls. The \
-batches of all functions at an input have the same number of calls. `time` is the mean of a batch, and quantiles and \
+A program measures some of its own functions, and compares them with each other. Each observation is a batch of calls. \
+The batches of all functions at an input have the same number of calls. `time` is the mean of a batch. Quantiles and \
 predicates are about these means.";
 
 fn metrics(throughput: Option<Throughput>) -> Vec<Metric> {

@@ -33,9 +33,9 @@ pub fn by_nearness<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
 /// Minimum length in bytes of a word that is searched for in known words. Shorter words occur in too many of them.
 pub const LEAST_LENGTH: usize = 3;
 
-/// Returns how similar a known word is to `word`. The number is between 0 and 1, according to the letters that differ.
-/// If the known word contains `word`, the number is higher by 1; if it begins with `word`, by 2. Both apply only to a
-/// `word` of at least [`LEAST_LENGTH`] bytes.
+/// Returns how similar a known word is to `word`: a number between 0 and 1, which is higher if fewer letters differ.
+/// Adds 2 if the known word begins with `word`, or 1 if it contains `word` elsewhere. A `word` of fewer than
+/// [`LEAST_LENGTH`] bytes gets neither addition.
 fn likeness(word: &str, known: &str) -> f64 {
     let bonus = match known.find(word).filter(|_| word.len() >= LEAST_LENGTH) {
         Some(0) => 2.0,

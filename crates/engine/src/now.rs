@@ -41,7 +41,7 @@ const OPENING: u64 = u64::MAX - 1;
 /// every slot.
 const PLACES: u64 = 1 << 16;
 
-/// An activity that may take long.
+/// An activity that may take a long time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity<'n> {
     /// Arms are prepared: their set-up commands run, programs are compiled, and answers are verified.

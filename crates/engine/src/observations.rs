@@ -23,7 +23,7 @@ pub struct ArmValues {
     /// The values by key, for each metric whose values are summarised separately for each key. A key is, for instance,
     /// a server. `None` for all other metrics.
     pub(crate) by_key: Vec<Option<BTreeMap<String, Values>>>,
-    /// Facts about the arm: properties that nobody has set, and that are the same in each trial.
+    /// Facts about the arm: properties that the user did not choose, and that are the same in each trial.
     pub facts: Point,
     /// For each metric, the trials in which it has values, as ranges of trial indices.
     trials: Vec<Vec<Range<u64>>>,
@@ -86,7 +86,7 @@ impl Observations {
         relative_half_width(median_interval(&self.arms[arm].by_metric.first()?.sorted()))
     }
 
-    /// Returns the number of values, without those of metrics that are summarised by key.
+    /// Returns the number of values, not counting the values of metrics with keys.
     pub(crate) fn count(&self) -> usize {
         self.arms.iter().flat_map(|values| &values.by_metric).map(|values| values.len()).sum()
     }
@@ -140,7 +140,7 @@ impl Observations {
         self.arms.iter().any(|values| matches!(values.left_out, Some(Reason::Failed { .. })))
     }
 
-    /// Returns the arms that were requested but not measured, or only incompletely, each with the reason.
+    /// Returns each requested arm that was not measured, or only incompletely, with the reason.
     pub(crate) fn left_out(&self) -> Vec<LeftOut> {
         let left_out = self.arms.iter().filter_map(|values| {
             let reason = values.left_out.clone()?;

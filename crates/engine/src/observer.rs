@@ -25,7 +25,7 @@ pub trait Observer {
     /// outlook predicts the time that the run needs.
     fn outlook(&mut self, _outlook: &Outlook) {}
 
-    /// Called with the current progress, at most ten times a second, and before each step that may take long.
+    /// Called with the current progress, at most ten times a second, and before each step that may take a long time.
     fn progress(&mut self, progress: &Progress);
 
     /// Called once with the plan, before the run measures anything.
@@ -56,10 +56,10 @@ pub struct Progress {
     pub closed: [usize; Verdict::ALL.len()],
     /// Number of claims in the run, open or not.
     pub claims: usize,
-    /// The id of the first open claim that the current trials are for. If there is no such claim, the id of the
+    /// The id of the first open claim that needs the current trials. If no open claim needs them, the id of the
     /// experiment.
     pub what: String,
-    /// State of the claim in `what`; `None` if `what` is not a claim.
+    /// State of the claim that `what` names; `None` if `what` names an experiment.
     pub standing: Option<Standing>,
     /// `true` if the run compares commands, so that its trials are called pairs.
     pub is_comparison: bool,
@@ -95,8 +95,8 @@ pub struct Standing {
     pub unit: Option<Unit>,
 }
 
-/// A prediction of how long the run must measure until it has its answers. It is only made if this is longer than the
-/// run's time limit.
+/// A prediction of the time that a run needs for its answers. The run only makes this prediction if its time limit is
+/// too short.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outlook {
     /// The smallest effort that can give the run its answers: trials and time.

@@ -52,8 +52,8 @@ pub struct Outcome {
 
 impl Outcome {
     /// Returns the outcome with only those points whose arms are in one of these tables. The other points were measured
-    /// only because claims needed them. If there are no tables, all points are kept. Use this for tables that people
-    /// read; formats for programs contain every point.
+    /// only because claims needed them. If there are no tables, all points are kept. Call this before printing tables;
+    /// machine-readable formats contain every point.
     pub fn asked_for(&self, tables: &[Table]) -> Outcome {
         let is_asked_for = |point: &&PointSummary| {
             let asks = |table: &Table| table.experiment == point.experiment && table.arms.contains(&point.arm);
@@ -93,8 +93,8 @@ pub struct RowArm {
     pub point: Point,
 }
 
-/// Facts about an arm: properties that nobody has set, and that were the same in each of its trials. An example is
-/// `congestion=cubic mss_bytes=1448`.
+/// Facts about an arm: properties that the user did not choose, and that were the same in each of its trials. An
+/// example is `congestion=cubic mss_bytes=1448`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArmFacts {
     /// Id of the experiment.
@@ -226,7 +226,7 @@ pub struct ClaimResult {
     /// real network or store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated: Option<String>,
-    /// The statement about trials that was judged. It makes the sentence in `says` precise.
+    /// The judged statement about trials. It makes the sentence in `says` precise.
     pub asked: Hypothesis,
     /// The result of judging the claim: whether the claim holds, or why there is no answer.
     pub verdict: Verdict,
@@ -256,8 +256,8 @@ pub struct ClaimResult {
     /// trial.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undiagnosed: bool,
-    /// Total duration of the judged trials, in nanoseconds. Trials that several claims share count fully for each. It
-    /// is 0 if it is not known, as for trials that were read from evidence.
+    /// Total duration of the judged trials, in nanoseconds. A trial that several claims share counts fully for each of
+    /// them. It is 0 if it is not known, as for trials that were read from evidence.
     pub elapsed_ns: u64,
     /// Share of successes among the trials that are not ties.
     pub rate: Option<f64>,
@@ -272,9 +272,9 @@ pub struct ClaimResult {
     /// Highest probability that the verdict is wrong.
     pub error: f64,
     /// The factor by which the candidate is better (for `compare`: reference divided by command). It is a quantile of
-    /// the paired ratios, chosen to match the claimed rate; for a rate of 0.5 it is the median. For a claim about a
-    /// difference, it is the amount in the metric's unit. For a predicate on one deterministic metric, it is the value
-    /// of the metric.
+    /// the paired ratios, chosen to match the claimed rate; for a rate of 0.5 it is the median. If the claim is about a
+    /// difference, this field has the difference, in the metric's unit. If a predicate is about one deterministic
+    /// metric, this field has the value of the metric.
     pub ratio: Option<f64>,
     /// Lower bound of the confidence interval of `ratio`. The probability of a miss is as for
     /// [`rate_low`](Self::rate_low).
@@ -286,7 +286,7 @@ pub struct ClaimResult {
     pub ratio_min: Option<f64>,
     /// Largest ratio or difference in any single trial.
     pub ratio_max: Option<f64>,
-    /// For an undecided comparison, an upper bound on the share by which the two arms differ. It follows from the
+    /// For an undecided comparison, an upper bound on the relative difference between the two arms. It follows from the
     /// interval of `ratio`: 0.028 means that the ratio is between 1/1.028 and 1.028.
     pub difference_below: Option<f64>,
     /// Natural logarithm of the e-value in favour of the claim: the strength of the evidence that the claim holds.
@@ -339,13 +339,14 @@ pub struct Decided {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// A sign test decided. It uses only the number of pairs that each arm won, and shows that one arm wins more often.
+    /// The answer comes from a sign test, which uses only the number of pairs that each arm won. It shows that one arm
+    /// wins more often.
     Signs,
-    /// A test decided that also uses the size of the difference in each pair. It shows that the two arms differ, and in
-    /// which direction.
+    /// The answer comes from a test that also uses the size of the difference in each pair. It shows that the two arms
+    /// differ, and in which direction.
     Magnitudes,
-    /// The confidence interval of the median ratio decided. It assumes that trials are alike: independent, and under
-    /// the same conditions.
+    /// The answer comes from the confidence interval of the median ratio. This interval assumes that trials are alike:
+    /// independent, and under the same conditions.
     Interval,
 }
 

@@ -33,8 +33,8 @@ pub enum UseCase {
     CalibrateHere,
     /// Asks which of the user's functions is faster.
     Bench,
-    /// Asks which variant is better, and whether the claims of the experiments hold. A use case that this version does
-    /// not know is read as this one.
+    /// Asks which variant is better, and whether the claims of the experiments hold. Use cases that this version does
+    /// not know are also read as `Run`.
     #[default]
     #[serde(other)]
     Run,
@@ -87,8 +87,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns the pairs of arms to compare. Each arm is paired with the first arm that has the same point (combination
-    /// of levels). In a pair, this first arm comes last.
+    /// Returns the pairs of arms to compare. The first arm at each point (combination of levels) is the reference. Each
+    /// other arm at that point is paired with this reference, which is the second element of the pair.
     #[must_use]
     pub fn with_the_first(&self) -> Vec<[&Arm; 2]> {
         let versus = self.arms.iter().filter_map(|arm| {
@@ -117,20 +117,20 @@ pub struct Config {
     pub warmup_trials: u64,
     /// Seed of the run's random numbers. The same seed gives the same order of arms and the same inputs.
     pub seed: u64,
-    /// Precision to reach for the interval of each ratio: half of the interval's width divided by its middle. `None`
-    /// for no such aim.
+    /// Precision that the interval of each ratio must reach: half of the interval's width divided by its middle. With
+    /// `None`, the run does not wait for a precision.
     pub precision: Option<f64>,
-    /// Precision to reach for the median of each arm in the tables, by the experiment's first metric. The precision is
-    /// half of the width of the median's interval, divided by its middle. With this aim, the run also measures until
-    /// there are enough trials to check whether they are alike.
+    /// Precision that the median of each arm in the tables must reach, for the experiment's first metric. The precision
+    /// is half of the width of the median's interval, divided by its middle. If this is set, the run also continues
+    /// until there are enough trials to check whether they are alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median_precision: Option<f64>,
-    /// Time limit for reaching `precision` and `median_precision`, from the start of the run. `None`: only the run's
-    /// time limit applies.
+    /// Time limit for reaching `precision` and `median_precision`, from the start of the run. With `None`, only the
+    /// run's time limit applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision_time: Option<Duration>,
-    /// For `compare`, the largest difference that does not matter, `m`. The answer follows from the interval of the
-    /// ratio: whether it is inside [1/(1+m), 1+m], outside, or neither.
+    /// For `compare`, the largest relative difference that the user ignores, `m`. The answer depends on whether the
+    /// interval of the ratio is inside [1/(1+m), 1+m], outside, or neither.
     pub margin: Option<f64>,
     /// The answer that makes a comparison fail; `None` if no answer does. With a margin, a comparison ends as soon as
     /// this answer is reached or ruled out.
@@ -138,13 +138,13 @@ pub struct Config {
     /// The verdicts on claims that make the run fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fail_on: Vec<GatedVerdict>,
-    /// Mean time between two trials, which then start at random times. `None`: each trial starts right after the one
-    /// before.
+    /// Mean pause between two trials. The lengths of the pauses are random. With `None`, each trial starts immediately
+    /// after the previous one.
     pub gap: Option<Duration>,
     /// Number of trials that each table needs. Once a table has this many trials, its arms are only measured for
     /// claims. With `None`, the arms are measured in every trial while a claim is open.
     pub table_trials: Option<u64>,
-    /// `true` if the run goes on after all verdicts, until its time limit or the maximum number of trials.
+    /// `true` if the run continues after all verdicts, until its time limit or the maximum number of trials.
     pub until_time_is_up: bool,
 }
 
@@ -187,8 +187,8 @@ impl Config {
 /// The experiments that a run may use.
 pub type Registry<'a> = [&'a dyn Experiment];
 
-/// Returns the error probability of each claim. The claims that set none share the rest of the run's error probability,
-/// `total`, equally.
+/// Returns the error probability of each claim. `total` is the run's error probability. Claims that set no error
+/// probability share the rest of `total` equally.
 ///
 /// # Errors
 /// If `total` is not a probability, if the claims' own error probabilities exceed it, or if they leave nothing for the
@@ -232,11 +232,11 @@ fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>, Error> {
     judges.collect()
 }
 
-/// Puts the arms of claims into lanes, groups of at most [`MAX_ARMS`] arms that are measured together. Claims that
+/// Puts the arms of claims into lanes: groups of at most [`MAX_ARMS`] arms that are measured together. Claims that
 /// share arms get the same lane. Then adds the arms of the tables.
 ///
-/// `lack` is called once per arm, and returns the reason if it cannot be measured. Such arms are in the returned list.
-/// The lanes of a plan are the same on every machine.
+/// `lack` is called once per arm, and returns the reason if the arm cannot be measured. The returned list contains the
+/// arms that cannot be measured. They are still put into lanes, so that a plan has the same lanes on every machine.
 pub(crate) fn lanes<'a>(
     plan: &Plan,
     registry: &Registry<'a>,

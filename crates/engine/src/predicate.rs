@@ -21,7 +21,7 @@ pub struct Condition {
     pub measure: Measure,
     /// The relation between the value and the bound.
     pub relation: Relation,
-    /// The number that the value is compared with, in the metric's unit.
+    /// The bound with which the value is compared, in the metric's unit.
     pub bound: f64,
     /// `true` if the user wrote the bound in percent. The bound is then printed in percent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -74,7 +74,7 @@ impl fmt::Display for Relation {
 pub struct PredicateError(String);
 
 impl Predicate {
-    /// Returns the predicate that the metric is at most `bound`, which is in the metric's unit.
+    /// Returns the predicate "`metric` is at most `bound`". The bound is in the metric's unit.
     pub fn at_most(metric: &Metric, bound: f64) -> Predicate {
         Predicate(vec![Condition { measure: metric.into(), relation: Relation::AtMost, bound, in_percent: false }])
     }
@@ -93,8 +93,8 @@ impl Predicate {
         self.0.iter().any(|condition| condition.measure.metric == metric)
     }
 
-    /// Returns the only metric that the predicate compares, apart from the exit code. Returns `None` if there is no
-    /// such metric, or more than one.
+    /// Returns the metric that the conditions compare, apart from the exit code. Returns `None` if the conditions
+    /// compare several metrics, or only the exit code.
     pub fn measure(&self) -> Option<&Measure> {
         let mut measures = self.0.iter().map(|condition| &condition.measure).filter(|measure| measure.metric != "exit");
         let first = measures.next()?;
@@ -143,8 +143,8 @@ impl Condition {
         Ok(Condition { measure: metric.into(), relation, bound, in_percent: quantity.trim_end().ends_with('%') })
     }
 
-    /// Returns whether the value meets the condition: `None` if this is unknown because the value was cut off, and
-    /// `false` if the metric was not observed.
+    /// Returns whether the value meets the condition. Returns `None` if this is unknown because the value was cut off,
+    /// and `Some(false)` if the metric was not observed.
     pub(crate) fn is_true(&self, value: Bounds) -> Option<bool> {
         let keeps_to = |bound| value.keeps_to(bound);
         // A value that was not observed meets no condition, not even a negated one.

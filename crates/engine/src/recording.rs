@@ -95,8 +95,8 @@ pub(crate) fn open_evidence(
     }
 }
 
-/// Returns a word of the command line without secrets. The word is cut off where it contains the value of one of the
-/// environment variables `hidden`.
+/// Returns a word of the command line without secrets. If the word contains `NAME=` for one of the environment
+/// variables `hidden`, an ellipsis replaces everything after it.
 fn without_values(mut word: String, hidden: &[&str]) -> String {
     let values = hidden.iter().filter_map(|name| Some(word.find(&format!("{name}="))? + name.len() + 1));
     if let Some(first) = values.min() {

@@ -1,4 +1,4 @@
-//! The result of a run, and how it determines the exit code.
+//! The result of a run, and the rules that determine its exit code.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub struct RunResult {
     /// measured. Evidence from before the error stays readable.
     pub unkept: Option<evidence::Error>,
     /// `true` if an arm failed or gave a wrong answer. The verdicts may not reflect this, because there may be no claim
-    /// about that arm, or only one that was decided before.
+    /// about that arm, or its claims may have been decided before the failure.
     pub target_failed: bool,
     /// Duration of the run, including its preparation. For a continued run, this covers only the time since it was last
     /// continued.
@@ -67,7 +67,7 @@ pub enum Ending {
 }
 
 impl RunResult {
-    /// Returns how the run ended, for its exit code.
+    /// Returns the way in which the run ended, which determines its exit code.
     #[must_use]
     pub fn ending(&self) -> Ending {
         let RunResult { plan, outcome, .. } = self;

@@ -44,7 +44,7 @@ const FEW: u64 = 64;
 /// does not leave a table empty.
 const CLAIMS_SHARE: f64 = 0.75;
 /// Inverse of a share of the run's time: 4 means a quarter. A pilot prepares a lane (group of arms) and runs its
-/// warm-up trials. Until pilots have used this share of the time, they come before all other trials. Afterwards, pilots
+/// warm-up trials. Until pilots have used this share of the time, they run before any other trials. Afterwards, pilots
 /// may take up to half of the elapsed time.
 const PILOTS_SHARE: u64 = 4;
 
@@ -160,7 +160,7 @@ pub fn run_by_clock(
     })
 }
 
-/// Checks that environment variables that should contain addresses are set, before anything is measured.
+/// Checks that every environment variable to which a level refers is set. This check runs before anything is measured.
 fn check_addresses(plan: &Plan, registry: &Registry) -> Result<(), Error> {
     for (id, arm) in plan.arms() {
         let experiment = registry.iter().find(|experiment| experiment.spec().id == id);
@@ -182,9 +182,9 @@ fn remarks(now: &Now, lanes: &[Lane]) -> Vec<ArmRemark> {
     now.all_remarks().into_iter().map(to_remark).collect()
 }
 
-/// Adds data from `former`, the outcome from before the run was continued. Adds its facts about arms, and its remarks
-/// about each arm that has no new remarks. If `has_changed` is `false`, the continuation added no values, and the
-/// descriptions of the machine are copied too.
+/// Adds data from `former`, the outcome before the run was continued, to the new outcome. This data is the facts about
+/// arms, and the remarks about arms that have no new remarks. If `has_changed` is `false`, the continuation added no
+/// values. The description of the machine, the threats and the CPU times then also come from `former`.
 fn carry_over(mut former: Outcome, outcome: &mut Outcome, has_changed: bool) {
     let is_new =
         |old: &ArmRemark| outcome.remarks.iter().any(|new| (&new.experiment, &new.arm) == (&old.experiment, &old.arm));
@@ -197,7 +197,8 @@ fn carry_over(mut former: Outcome, outcome: &mut Outcome, has_changed: bool) {
     }
 }
 
-/// Converts a duration to nanoseconds. A duration that is too long becomes the maximum, more than 500 years.
+/// Converts a duration to nanoseconds. A duration that does not fit in a `u64` (more than 500 years) becomes
+/// `u64::MAX`.
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -222,10 +223,10 @@ pub(crate) struct TrialLoop<'r, 'a> {
     /// Moment at which the run stops waiting for the plan's precision, as a reading of the clock in nanoseconds.
     precision_ends_ns: u64,
     now: Now,
-    /// Number of lanes (groups of arms) that have had their pilot, which shows how long a trial takes. Lanes get their
-    /// pilots in the order of their indices.
+    /// Number of lanes (groups of arms) whose pilot has run. A pilot shows how long a trial takes. Pilots run in the
+    /// order of the lanes' indices.
     piloted: usize,
-    /// Number of lanes, groups of arms that are measured together, that have been opened.
+    /// Number of lanes (groups of arms) that the executor has opened so far.
     opened: usize,
     /// Time that all pilots have taken so far, in nanoseconds. A pilot prepares a lane and runs its warm-up trials.
     pilots_ns: u64,
@@ -319,9 +320,9 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
         self.clock.now_ns()
     }
 
-    /// Returns whether the next step is a pilot: preparing the next lane and running its warm-up trials. All pilots
-    /// come first if a quarter of the time is enough for them. Otherwise other trials are measured in between. In
-    /// comparisons, all pilots come first, because they show how long the comparisons take.
+    /// Returns whether the next step is a pilot: preparing the next lane and running its warm-up trials. All pilots run
+    /// first if a quarter of the time is enough for them. Otherwise pilots alternate with other trials. In comparisons,
+    /// all pilots run first, because they show how long the comparisons take.
     fn is_pilots_turn(&self) -> bool {
         let gone_ns = self.now_ns().saturating_sub(self.time_ns.start);
         let all_ns = self.time_ns.end.saturating_sub(self.time_ns.start);
@@ -520,8 +521,8 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
         self.unkept = Some(error);
     }
 
-    /// If the plan has a gap between trials, waits for a random time. Regular gaps could coincide with periodic
-    /// activity of the machine. Returns `false` if the run ends while waiting.
+    /// Waits for a random time if the plan has a gap between trials. Regular gaps could coincide with periodic activity
+    /// of the machine. Returns `false` if the run ends while waiting.
     fn wait_for_gap(&mut self, lane: usize) -> bool {
         let Some(gap) = self.judge.config.gap else { return true };
         let seed = self.judge.config.seed ^ self.judge.lanes[lane].trials.rotate_left(32);

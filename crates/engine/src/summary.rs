@@ -130,9 +130,9 @@ const QUIET_LOAD: f64 = 0.25;
 /// Smallest share of the requested CPU time at which steal is reported. Steal is the CPU time that this machine
 /// requested but that other virtual machines got.
 const STEAL: f64 = 0.01;
-/// Minimum CPU time, in nanoseconds, that must have been requested before steal is reported. Steal is the CPU time that
-/// other virtual machines got instead. The kernel counts steal in ticks of up to 10 ms. If less than a second was
-/// requested, a single tick would exceed the share [`STEAL`].
+/// Minimum requested CPU time, in nanoseconds, for reporting steal. Steal is requested CPU time that other virtual
+/// machines got. The kernel counts steal in ticks of up to 10 ms. If less than a second was requested, a single tick
+/// would exceed the share [`STEAL`].
 const STEAL_WANTED_NS: u64 = 1_000_000_000;
 
 /// Returns the properties of this machine that may change times. Because of these properties, the times may differ from
@@ -195,7 +195,8 @@ mod tests {
     use super::*;
     use crate::experiment::{Arm, Metric, Point};
 
-    /// Interrupts a command, which takes 3 s, after 0.6 s or 2.9 s. Neither of these times counts as its minimum.
+    /// Interrupts a command that would take 3 s, after 0.6 s or 2.9 s. The minimum must ignore these times, because
+    /// they are not durations of complete executions.
     #[test]
     fn the_least_is_of_what_came_to_its_end() {
         let spec = Spec { id: "sleep".into(), metrics: vec![Metric::time("wall", "")], ..Spec::default() };

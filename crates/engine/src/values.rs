@@ -42,9 +42,9 @@ impl Bounds {
         (self.low == self.high).then_some(self.low)
     }
 
-    /// Returns the number if it is known exactly, else the middle of its range if the range has two bounds. A lower
-    /// bound of zero does not count, because it says nothing about a time or a ratio. Tables, plots and sentences show
-    /// this value.
+    /// Returns the number if it is known exactly. Otherwise returns the middle of its range, or `None` if a bound is
+    /// infinite or the lower bound is zero. A lower bound of zero carries no information about a time or a ratio.
+    /// Tables, plots and sentences show this value.
     pub fn estimate(self) -> Option<f64> {
         let is_bounded = self.low.is_finite() && self.high.is_finite() && self.low != 0.0;
         self.value().or_else(|| is_bounded.then(|| self.low + (self.high - self.low) / 2.0))
@@ -55,8 +55,8 @@ impl Bounds {
         self.low.is_nan()
     }
 
-    /// Returns whether the number satisfies the bound: `None` if some numbers in the range satisfy it and others do
-    /// not, and `false` for a number that was not observed.
+    /// Returns whether the number satisfies the bound. Returns `None` if some numbers in the range satisfy the bound
+    /// and others do not, and `Some(false)` if the number was not observed.
     pub fn keeps_to(self, bound: Bound) -> Option<bool> {
         match bound {
             _ if self.is_none() => Some(false),
@@ -288,7 +288,7 @@ impl Sorted {
     }
 
     /// Returns an interval between the values at two ranks: the lower bound of the first and the upper bound of the
-    /// second. If a rank is `None`, this side of the interval is infinite.
+    /// second. If a rank is `None`, that end of the interval is infinite.
     pub fn between(&self, ranks: QuantileRanks) -> (f64, f64) {
         (ranks.interval_in(self.0.lows()).0, ranks.interval_in(self.as_slice()).1)
     }

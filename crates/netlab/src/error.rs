@@ -29,7 +29,7 @@ pub enum Error {
     /// A DNS message could not be encoded or decoded.
     #[error("invalid DNS message: {0}")]
     Message(#[source] BoxError),
-    /// A name server refused to change its zone. The text says why.
+    /// A name server refused to change its zone. The text contains the reason.
     #[error("the server did not change its zone: {0}")]
     NoUpdate(String),
     /// The clocks of a name server and of this machine differ too much.
@@ -64,7 +64,7 @@ pub enum Error {
     /// A server program ended too early or did not become ready. The text contains the reason.
     #[error("{0}")]
     NotUp(String),
-    /// A listener for throughput measurements refused to measure. The value says why.
+    /// A listener for throughput measurements refused to measure. The value is the reason.
     #[cfg(feature = "servers")]
     #[error("could not measure throughput: {0}")]
     Refused(crate::throughput::Refusal),
@@ -72,7 +72,7 @@ pub enum Error {
     /// connections, or the token is wrong.
     #[error(
         "no listener accepted the token: the token is wrong, the listener has too many connections, or another program \
-         listens there"
+         listens at the address"
     )]
     NoListener,
     /// The caller stopped the operation.

@@ -1,7 +1,7 @@
 //! The size of a function's machine code.
 
-/// Defines two functions. `$name` only calls `$body`, which must be inlined, and has a section of the executable for
-/// itself. `$size` returns the length of this section.
+/// Defines two functions. `$name` only calls `$body`, which must be inlined. `$name` is the only function in its
+/// section of the executable. `$size` returns the length of this section.
 ///
 /// The section's name is `$family` and `$variant`, joined by an underscore. The whole name must be an identifier. The
 /// section's length is the function's share of the instruction cache; tables are not counted. `$size` needs the

@@ -1,5 +1,6 @@
-//! Functions that `core` lacks: initialisation at first use, and rounded arithmetic. With the standard library they are
-//! those of `std`. Without it they come from this file and the crate `libm`, which rounds in the same way.
+//! Functions that `core` lacks: initialisation at first use, and rounded arithmetic. With the standard library, this
+//! module uses the functions of `std`. Without it, the functions come from this file and from the crate `libm`, which
+//! rounds in the same way.
 
 #[cfg(not(feature = "std"))]
 pub(crate) use libm::{cbrt, fma as mul_add, round};

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use ascertain_permute::{Question, Reshuffles, Sample};
 
-/// Returns numbers of the linear congruential generator of Numerical Recipes, of which only the upper bits are used.
+/// Returns numbers from the upper bits of a linear congruential generator (with the constants of Knuth's MMIX).
 fn numbers(count: usize, mut state: u64, shift: f64) -> Vec<f64> {
     let next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

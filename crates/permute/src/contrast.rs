@@ -1,5 +1,5 @@
-//! The test statistic: how the samples' statistics are compared, and how far the result is from its value under the
-//! null hypothesis.
+//! The test statistic: compares the statistics of the samples, and computes the distance of the result from its value
+//! under the null hypothesis.
 
 use crate::enclosure::Enclosure;
 use crate::question::{Alternative, Comparison, Null, Question, Statistic};
@@ -46,9 +46,9 @@ impl Contrast {
         compare(Enclosure::extreme(statistics, f64::max), Enclosure::extreme(statistics, f64::min))
     }
 
-    /// Returns a lower and an upper bound of how far `compared`, the result of a comparison, is from the result under
-    /// the null hypothesis. Depending on the question, this is a signed value, an absolute difference or a ratio. A
-    /// greater number always means farther away.
+    /// Returns a lower and an upper bound of the distance between `compared`, the result of a comparison, and the
+    /// result under the null hypothesis. Depending on the question, the distance is a signed value, an absolute
+    /// difference or a ratio. A greater number always means a greater distance.
     pub fn distance(&self, compared: Enclosure) -> (f64, f64) {
         let Enclosure { low, high, .. } = compared;
         match (self.comparison, self.alternative) {

@@ -10,18 +10,18 @@ use ascertain_stats::{self as stats, BettingDecision, BettingTest, Interval, Tal
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Method {
     /// Decides by betting ([`BettingTest`]) whether the null hypothesis is rejected at `alpha`. This method needs few
-    /// reshuffles, but gives no interval of the p-value.
+    /// reshuffles, but computes no confidence interval for the p-value.
     Betting {
         /// The maximum probability of rejecting a true null hypothesis.
         alpha: f64,
     },
-    /// Decides by the confidence sequence method ([`stats::csm_verdict`]) on which side of `alpha` the p-value is, and
-    /// computes an interval of the p-value.
+    /// Decides by the confidence sequence method ([`stats::csm_verdict`]) whether the p-value is below or above
+    /// `alpha`, and computes a confidence interval for the p-value.
     Csm {
         /// The value that the p-value is compared with.
         alpha: f64,
-        /// The maximum probability of an error: the decision is for the wrong side of `alpha`, or the p-value is
-        /// outside its interval.
+        /// The maximum probability of an error: the decision is wrong, or the p-value is outside its confidence
+        /// interval.
         error: f64,
     },
 }
@@ -36,7 +36,7 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// Allows a million reshuffles, in any time.
+    /// Allows a million reshuffles, without a time limit.
     fn default() -> Budget {
         Budget { max_shuffles: 1_000_000, max_time: None }
     }
@@ -61,9 +61,10 @@ pub enum Decision {
     /// `alpha`.
     Different,
     /// With [`Method::Betting`], the null hypothesis is not rejected, and more reshuffles would hardly change that.
-    /// With [`Method::Csm`], the p-value is above `alpha`. Neither proves that the null hypothesis is true.
+    /// With [`Method::Csm`], the p-value is above `alpha`. With either method, this does not prove that the null
+    /// hypothesis is true.
     NotShown,
-    /// The budget ended before a decision.
+    /// The budget was used up, or the test was interrupted, before a decision.
     Undecided,
 }
 
@@ -82,7 +83,7 @@ pub enum End {
 }
 
 impl Decision {
-    /// Returns the word for this decision in outputs, such as `different`.
+    /// Returns the name of this decision for outputs, such as `different`.
     pub fn word(self) -> &'static str {
         match self {
             Decision::Different => "different",
@@ -93,7 +94,7 @@ impl Decision {
 }
 
 impl End {
-    /// Returns the word for this reason in outputs, such as `decided`.
+    /// Returns the name of this reason for outputs, such as `decided`.
     pub fn word(self) -> &'static str {
         match self {
             End::Decided => "decided",
@@ -116,13 +117,13 @@ pub struct Conclusion {
     /// Number of reshuffles that are at least as far from the null hypothesis as the data.
     pub exceedances: u64,
     /// The anytime-valid p-value ([`BettingTest::p_value`]). Only [`Method::Betting`] computes it. This p-value is the
-    /// reciprocal of the bettor's highest wealth. The wealth is limited, so the p-value is never below 0.9 of alpha.
+    /// reciprocal of the bettor's highest wealth. The wealth is limited, so the p-value is never below 0.9 · alpha.
     pub p_anytime: Option<f64>,
     /// The natural logarithm of the bettor's wealth after the last reshuffle. Only [`Method::Betting`] computes it.
     pub log_wealth: Option<f64>,
     /// The share of exceedances among the reshuffles, which estimates the p-value. Only [`Method::Csm`] computes it.
     pub p: Option<f64>,
-    /// The interval of the possible p-values ([`stats::csm_interval`]). Only [`Method::Csm`] computes it.
+    /// The confidence interval for the p-value ([`stats::csm_interval`]). Only [`Method::Csm`] computes it.
     pub p_interval: Option<Interval>,
     /// The time that the reshuffles took.
     pub elapsed: Duration,
@@ -131,8 +132,8 @@ pub struct Conclusion {
 /// Time between two checks of the time limit, and between two calls of `watch`.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Reshuffles until there is a decision or the budget ends. `watch` is called about every 20 ms; return `false` from it
-/// to stop.
+/// Reshuffles until there is a decision or the budget is used up. `watch` is called about every 20 ms; if it returns
+/// `false`, reshuffling stops.
 ///
 /// # Errors
 /// Fails if alpha or the error is not strictly between 0 and 1.

@@ -57,7 +57,8 @@ impl Dyadic {
         self.digits.sign().cmp(&Sign::NoSign)
     }
 
-    /// Returns the integer that, multiplied by 2^`exponent`, is this number. The exponent is at most the number's own.
+    /// Returns this number divided by 2^`exponent`. The result is an integer, because `exponent` must not exceed the
+    /// exponent of this number.
     fn digits_from(&self, exponent: i32) -> BigInt {
         &self.digits << (self.exponent - exponent)
     }

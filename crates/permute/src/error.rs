@@ -64,11 +64,11 @@ pub enum Error {
     },
     /// A one-sided test was requested for more than two samples. It is defined for two samples only.
     #[error(
-        "a one-sided test needs two samples, but there are {0}; leave out the alternative, or compare two at a time"
+        "a one-sided test needs two samples, but there are {0}; use a two-sided test, or compare two samples at a time"
     )]
     OneSidedOfMany(usize),
     /// The null hypothesis has a shift or a scale, and there are more than two samples.
-    #[error("a shift or a scale needs two samples, but there are {0}; compare two at a time")]
+    #[error("a shift or a scale needs two samples, but there are {0}; compare two samples at a time")]
     NullOfMany(usize),
     /// The scale of the null hypothesis is not finite or not above 0, or its shift is not finite.
     #[error("the null hypothesis B = {scale} A + {shift} is invalid; use a finite scale above 0 and a finite shift")]

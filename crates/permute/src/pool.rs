@@ -36,7 +36,8 @@ impl Pool {
 /// A double counts as a decimal if it is the double nearest to a quotient: a whole number below 2^51, divided by 1, 10,
 /// 100, …. All values and the shift must be decimals with the same divisor. Otherwise they stay as they are.
 fn as_whole_numbers(samples: &mut [Sample], shift: f64) -> f64 {
-    /// The largest number of digits: powers of ten are doubles up to 10^22, and 2^51 has about 15 digits.
+    /// The largest number of decimal digits after the point. More digits are pointless, because 2^51 has only about 15
+    /// digits. Up to 10^22, powers of ten are exact doubles.
     const MOST_DIGITS: i32 = 15;
     let whole = |x: f64, per_unit: f64| {
         let whole = (x * per_unit).round();

@@ -1,5 +1,5 @@
-//! Reshuffles in the direct way: shuffles the pooled values and deals them out to samples. More than two samples always
-//! use this method. The method with bit masks is tested against it.
+//! The direct method of reshuffling: shuffles the pooled values and deals them out to the samples. This method is
+//! always used for more than two samples. It is the reference in tests of the bit mask method.
 
 use ascertain_numeric::sum::exact;
 use ascertain_stats::{Moments, quantile_sorted};
@@ -121,7 +121,8 @@ impl QuantilePosition {
         QuantilePosition { index, fraction: position - index as f64 }
     }
 
-    /// Returns the value at the index, and the next greater one if it is needed. Reorders the values.
+    /// Returns the two values between which the quantile lies. If the quantile is exactly at the index, returns the
+    /// value at the index twice. Reorders the values.
     pub fn select(self, values: &mut [f64]) -> (f64, f64) {
         let (_, low, above) = values.select_nth_unstable_by(self.index, f64::total_cmp);
         let low = *low;

@@ -110,7 +110,7 @@ impl SubsetStatistics {
         exactly::statistics(&mut [&mut first[..self.sizes[0]], &mut second[..self.sizes[1]]], self.statistic)
     }
 
-    /// Returns the statistics of both samples. The set bits of the mask are the second sample's values.
+    /// Returns the statistics of both samples. The set bits of the mask select the values of the second sample.
     pub fn for_mask(&self, mask: &[u64]) -> [Enclosure; 2] {
         let sizes = self.sizes;
         match &self.prepared {

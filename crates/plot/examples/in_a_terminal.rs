@@ -16,7 +16,7 @@ fn main() -> std::io::Result<()> {
     let plot = Plot {
         id: "sorting".into(),
         title: "Sorting by insertion and by merging".into(),
-        alt: "Insertion is faster up to some 50 elements.".into(),
+        alt: "Insertion sort is faster up to about 50 elements.".into(),
         x: Axis::new("elements", Scale::Log, NONE),
         y: Axis::new("time", Scale::Log, TIME),
         series: vec!["insertion".into(), "merging".into()],

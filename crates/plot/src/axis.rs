@@ -64,7 +64,7 @@ impl Axis {
         self
     }
 
-    /// Returns the axis with its numbers, which must be shares, written in percent: 0.99 as `99 %`.
+    /// Returns the axis with its numbers written in percent: 0.99 as `99 %`. The numbers must be shares.
     #[must_use]
     pub fn percent(mut self) -> Axis {
         self.in_percent = true;

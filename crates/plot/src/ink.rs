@@ -2,15 +2,15 @@
 
 /// The colours of series on white.
 ///
-/// A random search chose them for the greatest distance (OKLab, Ottosson 2020) between the two most similar colours.
-/// It considered normal vision and each of the three colour blindnesses (simulated after Machado, Oliveira and
-/// Fernandes 2009, severity 1). The distance is at least 0.11, and each colour has a contrast of at least 3:1 against
-/// white. A test recomputes distances and contrasts.
+/// A random search chose them for the greatest distance (OKLab, Ottosson 2020) between the two most similar colours. It
+/// considered normal vision and three types of colour blindness (simulated after Machado, Oliveira and Fernandes 2009,
+/// severity 1). The distance is at least 0.11, and each colour has a contrast of at least 3:1 against white. A test
+/// recomputes distances and contrasts.
 pub const LIGHT: [&str; COLORS] =
     ["#1f32af", "#b44c23", "#4d9f91", "#5b395e", "#126f9c", "#bd8700", "#8c0000", "#9f70f3"];
 
-/// The colours of the same series on black or a dark grey (up to `#1b1d20`), chosen in the same way: at least 0.1
-/// apart.
+/// The colours of the same series on black or on dark grey (up to `#1b1d20`). They were chosen in the same way as
+/// [`LIGHT`], and their distance is at least 0.1.
 pub const DARK: [&str; COLORS] =
     ["#b0c7fe", "#d1681e", "#6cf6b2", "#aa728f", "#59a8d6", "#dfce41", "#e6968b", "#7d76df"];
 
@@ -78,8 +78,9 @@ pub(crate) fn terminal_color(series: usize) -> u8 {
     TERMINAL[series % COLORS]
 }
 
-/// A perceptually uniform colour scale from low to high, which also works for colour-blind readers and in greys. It
-/// has nine colours of viridis (van der Walt and Smith 2015; dedicated to the public), interpolated linearly.
+/// A perceptually uniform colour scale from low to high, which also works for colour-blind readers and in greyscale.
+/// Its nine colours are from viridis (van der Walt and Smith 2015, public domain); colours between them are
+/// interpolated linearly.
 pub(crate) const RAMP: [[u8; 3]; 9] = [
     [0x44, 0x01, 0x54],
     [0x47, 0x2d, 0x7b],

@@ -30,7 +30,7 @@ pub enum Layer {
         series: Option<usize>,
         /// The points, as `[x, y]`.
         points: Vec<[f64; 2]>,
-        /// `true` for hollow dots. They mark values that are not counted, and values of which only a bound is known,
+        /// `true` for hollow dots. They mark values that are not counted, and values for which only a bound is known,
         /// such as times that were stopped at a limit.
         hollow: bool,
     },
@@ -65,7 +65,7 @@ pub enum Layer {
     Rule {
         /// The axis that has the number: the line is vertical for the x axis and horizontal for the y axis.
         on: Which,
-        /// The number on the axis that the line is drawn at.
+        /// The number on the axis at which the line is drawn.
         at: f64,
         /// The label of the line, a few words; empty for a line without a label.
         label: String,

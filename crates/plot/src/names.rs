@@ -29,8 +29,9 @@ pub(crate) fn shortened(text: &str, most: f64, width: impl Fn(&str) -> f64) -> S
     cut_at(text, 0.5, most, width)
 }
 
-/// Shortens names that stand below each other. Different names stay different if possible. First the middle of each
-/// name is replaced by `…`. If names become equal in this way, another part of them is replaced instead.
+/// Shortens names that are written one below the other. Different names stay different if possible. The middle of each
+/// name is replaced by `…`. If different names would become equal in this way, another part of these names is replaced
+/// instead.
 pub(crate) fn told_apart(names: &[String], most: f64, width: impl Fn(&str) -> f64) -> Vec<String> {
     const HEADS: [f64; 7] = [0.65, 0.35, 0.8, 0.2, 0.9, 0.1, 0.0];
     let mut labels: Vec<String> = names.iter().map(|name| cut_at(name, 0.5, most, &width)).collect();

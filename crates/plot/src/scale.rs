@@ -17,14 +17,15 @@ pub(crate) struct Ruler {
 
 /// The largest absolute value of a number at an end of an axis. The difference of two larger numbers could overflow.
 const FARTHEST: f64 = 1e300;
-/// A rule (a labelled line, [`Layer::Rule`]) near the marks extends the axis, so that it is visible. It is near if its
-/// distance from the marks is at most this many times the length of their range. For a rule farther away, only the
-/// label is shown, at the edge.
+/// Largest distance between the marks and a rule (a labelled line, [`Layer::Rule`]) at which the axis is extended to
+/// show the rule. The unit is the length of the range of the marks. If a rule is farther away, only its label is shown,
+/// at the edge.
 const RULE_REACH: f64 = 1.0;
 
 impl Ruler {
-    /// Creates the axis for these layers. It shows the requested range, its levels and, with a small margin, all marks
-    /// except the outliers in `clip`. If the lowest number is near zero, the axis starts at zero.
+    /// Creates the axis for these layers. The new axis shows the requested range, all levels of `axis` and, with a
+    /// small margin, all marks except the outliers in `clip`. If the lowest number is near zero, the axis starts at
+    /// zero.
     pub(crate) fn new(axis: &Axis, layers: &[Layer], on: Which, clip: Option<&Clip>) -> Ruler {
         let is_seen = |number: &f64| clip.is_none_or(|clip| clip.has(*number));
         let marks: Vec<f64> = layers

@@ -37,7 +37,7 @@ impl Scene {
         let mut alt = escape_controls(&plot.alt);
         if let Some(all) = all {
             alt += &format!(
-                " Of {all} marks, only the first, the last, the lowest and the highest of each section are drawn."
+                " The plot has {all} marks. Each section of it shows only the first, last, lowest and highest mark."
             );
         }
         let plot = Plot {
@@ -58,7 +58,7 @@ impl Scene {
         Scene { plot, x, y }
     }
 
-    /// Returns the position of a point as shares of both axes, from 0 to 1; `None` if a scale can't show the point.
+    /// Returns the position of a point on both axes, from 0 to 1; `None` if a scale can't show the point.
     pub(crate) fn place(&self, point: &[f64; 2]) -> Option<[f64; 2]> {
         Some([self.x.share(point[0])?, self.y.share(point[1])?])
     }

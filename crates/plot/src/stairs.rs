@@ -29,7 +29,7 @@ pub(crate) struct Step {
     pub(crate) text: String,
     /// The index of the row; 0 is the lowest.
     pub(crate) row: usize,
-    /// Horizontal position at which the text begins, at its left side; `to` is the position at which it ends.
+    /// Horizontal position of the left end of the text. The right end is at `to`.
     pub(crate) from: f64,
     to: f64,
     /// Horizontal position of the rule (the vertical line that is labelled); `None` if no line leads to the label.

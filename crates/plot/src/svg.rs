@@ -109,8 +109,8 @@ pub fn render(plot: &Plot, size: Size) -> String {
     Drawing { scene: Scene::thinned(plot, size.most_marks()), size, id_suffix: suffix, is_document: false }.drawn()
 }
 
-/// Draws the plot as a complete SVG document, 720 pixels wide, with its title. It is light or dark as the reader
-/// prefers.
+/// Draws the plot as a complete SVG document, 720 pixels wide, with its title. Its colours follow the reader's
+/// preference for a light or a dark background.
 pub fn standalone(plot: &Plot) -> String {
     let drawing = Drawing { scene: Scene::new(plot), size: Size::Wide, id_suffix: "s", is_document: true };
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", drawing.drawn())

@@ -25,8 +25,8 @@ const LEAST_WIDTH: usize = 40;
 /// The smallest height of the frame that contains the marks, in lines.
 const LEAST_ROWS: usize = 5;
 
-/// Draws the plot in at most `width` columns and `height` lines. Names and a legend that need more lines make the plot
-/// higher. Each line ends with a newline. `color` adds terminal escapes for colours, and changes nothing else.
+/// Draws the plot in at most `width` columns and `height` lines. If the names and the legend need more lines, the plot
+/// is taller. Each line ends with a newline. `color` adds terminal escapes for colours, and changes nothing else.
 ///
 /// ```
 /// use ascertain_plot::{Axis, Layer, Plot, Prefixes, Scale, text};

@@ -8,11 +8,11 @@ pub const MOST_MARKS: usize = 5_000;
 
 /// Returns at most `most` of the points, in their order. Returns all points if there are at most `most`.
 ///
-/// The points are divided into sections with equal numbers of points. Of each section the lowest, the highest, the
-/// leftmost and the rightmost point are kept, so that the result has the outline of the original. If the points are in
-/// the order of x, the leftmost and the rightmost are the first and the last (Jugel, Jerzak, Hackenbroich and Markl
-/// 2014, "M4"). One point that is not finite is also kept per section, because it interrupts a line. If `most` is at
-/// least 2, the lowest and the highest point of all are kept.
+/// The points are divided into sections with equal numbers of points. Each section keeps its lowest, highest, leftmost
+/// and rightmost point, so that the result has the outline of the original. If the points are in the order of x, the
+/// leftmost and the rightmost point are the first and the last one (Jugel, Jerzak, Hackenbroich and Markl 2014, "M4").
+/// A section also keeps one of its points that are not finite, because such a point interrupts a line. If `most` is at
+/// least 2, the lowest and the highest of all points are kept.
 ///
 /// ```
 /// use ascertain_plot::thin;
@@ -30,10 +30,10 @@ pub fn thin_ranges(ranges: &[Range], most: usize) -> Vec<Range> {
     survivors(ranges, most, |range| [range.low, -range.high, range.x, -range.x])
 }
 
-/// Returns at most `most` of the items, in their order. The items are divided into sections, and `keys` returns four
-/// sort keys of an item. For each of the four keys, a section keeps the item in which this key is lowest. It also keeps
-/// its first item with a key that is not finite. If `most` is too small for one section, the items with the lowest keys
-/// of all are kept.
+/// Returns at most `most` of the items, in their order. The items are divided into sections. The function `keys`
+/// returns four sort keys of an item, and each section keeps four items: for each key, the item with the lowest value.
+/// A section also keeps its first item with a key that is not finite. If `most` is too small for one section, all items
+/// form one section, which keeps only `most` of its four items.
 fn survivors<T: Clone>(items: &[T], most: usize, keys: impl Fn(&T) -> [f64; 4]) -> Vec<T> {
     if items.len() <= most {
         return items.to_vec();

@@ -59,8 +59,8 @@ pub(crate) fn are_apart(ticks: &[Tick], gap: f64, ends: impl Fn(&Tick) -> [f64; 
     written.windows(2).all(|pair| pair[0][1] + gap <= pair[1][0])
 }
 
-/// Returns the first of these sets of ticks, from dense to sparse, that has at least two ticks and whose labels fit. If
-/// there is none, returns every second, fifth, tenth … tick of the last set that is not empty.
+/// Returns the first set that has at least two ticks and whose labels fit; the sets are ordered from dense to sparse.
+/// If there is no such set, returns every second, fifth, tenth … tick of the last set that is not empty.
 fn densest(sets: Vec<Vec<Tick>>, space: &TickSpace) -> Vec<Tick> {
     if let Some(set) = sets.iter().find(|set| set.len() > 1 && (space.fits)(set)) {
         return set.clone();
@@ -86,8 +86,8 @@ fn named(ruler: &Ruler, names: &[String], space: &TickSpace) -> Vec<Tick> {
     every(&names.iter().zip(labels).enumerate().filter_map(tick).collect::<Vec<_>>(), space)
 }
 
-/// Creates ticks at those of the `values` that are within the range of the axis. `labels` returns the labels for all of
-/// these values together.
+/// Creates a tick at each of the `values` within the range of the axis. `labels` returns the labels for all of these
+/// values together.
 fn at(ruler: &Ruler, values: &[f64], labels: impl Fn(&[f64]) -> Vec<String>) -> Vec<Tick> {
     let within = |v: &f64| ruler.side(*v) == Some(Ordering::Equal);
     let values: Vec<f64> = values.iter().copied().filter(within).collect();

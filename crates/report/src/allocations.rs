@@ -10,7 +10,7 @@ use crate::text::{gathered, plain, quoted};
 /// all did, or if allocations were not counted.
 ///
 /// ```text
-/// Not every call allocates the same: `parse` (2 to 5 times, 1.1 kB to 4 kB).
+/// Not every call allocates the same amount: `parse` (2 to 5 times, 1.1 kB to 4 kB).
 /// ```
 pub fn uneven(outcome: &Outcome) -> Option<String> {
     let counts = outcome.points.iter().filter_map(|point| {
@@ -27,7 +27,7 @@ pub fn uneven(outcome: &Outcome) -> Option<String> {
     let of_each = gathered(counts);
     let said = of_each.iter().map(|(name, ranges)| format!("{name} ({})", ranges.join(", ")));
     let said = said.collect::<Vec<_>>().join(", ");
-    (!said.is_empty()).then(|| plain(&format!("Not every call allocates the same: {said}.")))
+    (!said.is_empty()).then(|| plain(&format!("Not every call allocates the same amount: {said}.")))
 }
 
 fn name(point: &PointSummary) -> String {

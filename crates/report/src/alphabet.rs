@@ -48,7 +48,7 @@ impl Alphabet {
         Cow::Owned(shown)
     }
 
-    /// Returns the text for a progress line. Characters that have no similar one in the alphabet become `?`.
+    /// Returns the text for a progress line. Characters for which the alphabet has no similar character become `?`.
     pub(crate) fn in_line(self, text: &str) -> String {
         match self {
             Alphabet::Unicode => text.to_string(),

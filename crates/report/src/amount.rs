@@ -68,7 +68,7 @@ impl Amount {
         }
     }
 
-    /// Returns "as much", for counters "as many".
+    /// Returns the words that compare equal amounts: "as much", or "as many" for a counter.
     pub fn as_much(&self) -> &'static str {
         if self.is_counted { "as many" } else { "as much" }
     }
@@ -148,7 +148,7 @@ impl Wording {
 /// The smallest ratio that is written as a multiple ("2 times as fast"); a smaller one is written in percent.
 const TIMES: f64 = 1.5;
 
-/// The words to write a ratio with: "it took 9.3 % longer", "it was 2.5 times as fast".
+/// The words that describe a ratio, as in "it took 9.3 % longer" and "it was 2.5 times as fast".
 struct RatioWording {
     /// The words before the number: "it took ", "its `error` was "; empty if the words after it name the metric.
     before: String,
@@ -240,7 +240,8 @@ fn is_zero(number: &str) -> bool {
     number.ends_with(" %") && number.chars().all(|c| "-0. %".contains(c))
 }
 
-/// The size of the difference between two sides whose ratio is known, for a sentence or a table.
+/// The size of the difference between candidate and reference in words, for a sentence or a table. It exists only if
+/// their ratio is known.
 struct Size<'a> {
     claim: &'a ClaimResult,
     measure: &'a Measure,
@@ -446,8 +447,8 @@ pub(crate) fn one_size(measure: &Measure, ratio: f64) -> String {
     words.written(&number)
 }
 
-/// Returns whether a ratio is better written as a multiple than in percent. This is so if the candidate has more than
-/// twice as much of the metric as the baseline.
+/// Returns whether a ratio is written as a multiple instead of in percent: the candidate has more than twice as much of
+/// the metric as the baseline.
 fn needs_times(measure: &Measure, ratio: f64) -> bool {
     (RatioWording::in_times(measure).number)(ratio) > 2.0
 }

@@ -26,7 +26,7 @@ pub fn sentences(calibration: &Calibration) -> Vec<String> {
     vec![
         format!("{pairs} of {command} and itself in {elapsed_s:.1} s, {a_second} a second.{few}"),
         format!(
-            "Two runs of the same command differ by {} typically (median), by more than {} in 1 of 20 pairs.",
+            "Two runs of the same command typically differ by {} (median), and by more than {} in 1 of 20 pairs.",
             differing(median),
             differing(p95)
         ),
@@ -38,11 +38,11 @@ pub fn sentences(calibration: &Calibration) -> Vec<String> {
 fn decision_sentence(calibration: &Calibration) -> String {
     let word = match calibration.decision {
         Some(decision @ (Decision::Faster | Decision::Slower)) => decision.word(),
-        _ => return "Neither was called faster than the other, which is right.".into(),
+        _ => return "The comparison found neither faster than the other, which is correct.".into(),
     };
     format!(
-        "The second of the two was called {word}, which is wrong. By chance this happens in at most {} of such \
-             runs; if it happens again, this machine favours one of them.",
+        "The comparison found the second command {word}, which is wrong. Such an error happens by chance in at most \
+         {} of runs. If it happens again, this machine systematically favours one of the two commands.",
         exact_percent(calibration.error)
     )
 }
@@ -118,9 +118,9 @@ mod tests {
             sentences(&calibration()),
             [
                 "500 pairs of `true` and itself in 10.0 s, 50.00 a second.",
-                "Two runs of the same command differ by ±2.1 % typically (median), by more than ±31 % in 1 of 20 \
+                "Two runs of the same command typically differ by ±2.1 % (median), and by more than ±31 % in 1 of 20 \
                  pairs.",
-                "Neither was called faster than the other, which is right.",
+                "The comparison found neither faster than the other, which is correct.",
                 "A minute here (3000 pairs) detects a difference of 0.46 % (in 8 of 10 runs, error at most 0.1 %).",
             ]
         );
@@ -135,7 +135,7 @@ mod tests {
         let unseen = last(Calibration { seen_difference: None, ..calibration() });
         assert!(unseen.contains("detects no difference of up to 100 %"), "{unseen}");
         let wrong = sentences(&Calibration { decision: Some(Decision::Slower), ..calibration() })[2].clone();
-        assert!(wrong.contains("called slower, which is wrong") && wrong.contains("0.1 %"), "{wrong}");
+        assert!(wrong.contains("second command slower, which is wrong") && wrong.contains("0.1 %"), "{wrong}");
         let one = sentences(&Calibration { pairs: 1, ..calibration() })[0].clone();
         assert_eq!(
             one,
@@ -145,7 +145,7 @@ mod tests {
         let noisy = Calibration { difference_median: Some(1.0), difference_p95: Some(4.77), ..calibration() };
         assert_eq!(
             sentences(&noisy)[1],
-            "Two runs of the same command differ by ±100 % typically (median), by more than a factor of 5.8 in 1 of 20 pairs."
+            "Two runs of the same command typically differ by ±100 % (median), and by more than a factor of 5.8 in 1 of 20 pairs."
         );
         let none = last(Calibration { difference_median: None, difference_p95: None, ..calibration() });
         assert_eq!(none, "No pair of `true` and itself was measured.");

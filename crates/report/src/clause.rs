@@ -1,4 +1,4 @@
-//! The words for a claim, from which its sentences are composed.
+//! The parts of the sentences about a claim: its subject, its complement, and its measured value in words.
 
 use ascertain_engine::claim::{Bound, Effect, Hypothesis, Judging, Measure, Test};
 use ascertain_engine::experiment::{Arm, Better, Level};
@@ -214,8 +214,9 @@ pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
 }
 
 /// Returns the names of the candidate and the reference. The candidate's name also has the levels that both arms share,
-/// because a run may compare the arms at several inputs. The candidate's name lacks a shared level that only the
-/// reference's command line shows. If both arms are the same command, each name is only the levels: "size=4096".
+/// because a run may compare the arms at several inputs. A shared level is left out if only the command line of the
+/// reference shows it. If both arms are the same variant at different levels, each name has only its levels:
+/// "size=4096".
 pub(crate) fn compared_names(candidate: &Arm, reference: &Arm) -> (String, String) {
     if candidate.variant == reference.variant && candidate.point != reference.point {
         return (candidate.point.to_string(), reference.point.to_string());
@@ -281,8 +282,8 @@ impl ClaimFigure {
 }
 
 /// Returns whether the ratio of a claim is written in words such as "9.3 % longer", not as a multiple such as "6.1
-/// times as fast". The ratio of a comparison is always written in words. Another ratio is written in words if it is
-/// below 1 and the claimed ratio is not.
+/// times as fast". This is always the case for a comparison of two commands. For other claims, it is the case if the
+/// measured ratio is below 1 and the claimed ratio is not.
 pub(crate) fn is_in_words(claim: &ClaimResult) -> bool {
     let [Test::Versus { scale: Effect::Ratio, bound, .. }] = claim.asked.tests.as_slice() else { return false };
     let is_below_one = |ratio: f64| ratio > 0.0 && ratio < 1.0;
@@ -336,8 +337,8 @@ pub(crate) fn times_apart(claim: &ClaimResult, word: &str, landmarks: &[f64]) ->
     Some(Figure { value: format!("{number}{word}"), range })
 }
 
-/// Returns the ratio and the two ends of its interval. A number that is unknown or zero is `None`, because it is no
-/// bound. All three are `None` if all pairs are ties.
+/// Returns the ratio and the two ends of its interval. A number that is unknown or zero becomes `None`, because it
+/// bounds nothing. All three are `None` if all pairs are ties.
 fn bounding(claim: &ClaimResult) -> [Option<f64>; 3] {
     let says = |ratio: &f64| *ratio > 0.0 && !ties_only(claim);
     [claim.ratio, claim.ratio_low, claim.ratio_high].map(|ratio| ratio.filter(says))
@@ -348,7 +349,8 @@ pub(crate) fn has_ratio(claim: &ClaimResult) -> bool {
     bounding(claim) != [None; 3]
 }
 
-/// Returns how many of the trials counted in `of` contradict the claim. Ties, and trials that were stopped, do not.
+/// Returns the number of trials in the counts `of` that contradict the claim. Ties and stopped trials do not contradict
+/// it.
 pub(crate) fn failures(of: Decided) -> u64 {
     [of.ties, of.unknown, of.successes].into_iter().fold(of.trials, u64::saturating_sub)
 }
@@ -370,7 +372,8 @@ pub(crate) fn rate_figure(claim: &ClaimResult) -> Figure {
 }
 
 /// Returns `range`, the text of an interval, or a note if the interval is invalid because the trials changed during the
-/// run. It is the interval of the rate if `of_rate`, otherwise that of the ratio or difference.
+/// run. With `of_rate`, `range` is the interval of the rate; otherwise it is the interval of the ratio or the
+/// difference.
 fn range(claim: &ClaimResult, of_rate: bool, range: String) -> String {
     if claim.has_lost_interval(of_rate) { NOT_ALIKE.into() } else { range }
 }

@@ -43,8 +43,9 @@ pub(crate) fn grid(outcome: &Outcome, layout: &TableLayout) -> Grid {
     grid.without_empty_columns()
 }
 
-/// Returns the outcome with this counter as the metric of its comparisons. If the run itself already compares by this
-/// counter, the result has no claims and no summaries of arms, so the table omits the counter.
+/// Returns the outcome with this counter as the metric of its comparisons. If this counter is already the main metric
+/// of a comparison in the run, the returned outcome has no claims and no summaries of arms. The table then omits the
+/// counter.
 fn of_counter(outcome: &Outcome, metric: &str) -> Outcome {
     let claims = outcome.claims.iter().flat_map(|claim| &claim.counters).filter(|claim| is_by(claim, metric));
     let is_judged = outcome.claims.iter().any(|claim| is_by(claim, metric));

@@ -16,7 +16,7 @@ pub enum Error {
     /// Two exports were requested to the same path.
     #[error("two exports can't both be written to `{0}`; name a file for each")]
     Twice(PathBuf),
-    /// The file could not be created or opened, before the measurement.
+    /// Before the measurement, the file could not be created, opened or read.
     #[error("can't export to `{path}`: {reason}; choose a folder that exists and may be written to")]
     Open {
         /// The path of the export.
@@ -24,7 +24,7 @@ pub enum Error {
         /// The I/O error that was returned.
         reason: io::Error,
     },
-    /// The file could not be written, during or after the measurement.
+    /// During or after the measurement, the file could not be written.
     #[error(
         "can't write `{path}`: {reason}; the previous file is unchanged; {}, or name another file",
         way_out(.reason)
@@ -61,7 +61,7 @@ impl Export {
     /// `/dev/stdout`, opens it for writing. If the path is a symbolic link, the export replaces the file it points to.
     ///
     /// # Errors
-    /// If the path is a folder, or its folder does not exist or is not writable.
+    /// Fails if the path is a folder, or if the folder that should contain the file does not exist or is not writable.
     pub fn open(path: &Path) -> Result<Export, Error> {
         let failed = |reason| Error::Open { path: path.to_path_buf(), reason };
         if path.is_dir() || path.file_name().is_none() {
@@ -87,7 +87,7 @@ impl Export {
     /// and for a device.
     ///
     /// # Errors
-    /// If the file exists and can't be read.
+    /// Fails if the file exists and can't be read.
     pub fn standing(&self) -> Result<String, Error> {
         if self.device.is_some() {
             return Ok(String::new());
@@ -99,11 +99,11 @@ impl Export {
         }
     }
 
-    /// Replaces the file by one with the results so far. Does nothing for a device, because text that was written to it
-    /// can't be replaced later; only [`finish`](Self::finish) writes to a device.
+    /// Replaces the file with a new one that has the results so far. Does nothing for a device, because text that was
+    /// written to it can't be replaced later; only [`finish`](Self::finish) writes to a device.
     ///
     /// # Errors
-    /// If the file can't be written. The previous file is unchanged.
+    /// Fails if the file can't be written. The previous file is then unchanged.
     pub fn update(&self, text: &str) -> Result<(), Error> {
         if self.device.is_some() { Ok(()) } else { self.put(text, false) }
     }
@@ -111,7 +111,8 @@ impl Export {
     /// Writes the complete text, and replaces the previous file.
     ///
     /// # Errors
-    /// If the file can't be written (for example, the disk is full) or renamed. The previous file is unchanged.
+    /// Fails if the file can't be written (for example, because the disk is full) or renamed. The previous file is then
+    /// unchanged.
     pub fn finish(&self, text: &str) -> Result<(), Error> {
         self.put(text, true)
     }
@@ -138,7 +139,7 @@ fn fill(draft: Draft, text: &str, lasting: Lasting) -> io::Result<()> {
 /// Writes a text to a file in one step: [`Export::open`], then [`Export::finish`].
 ///
 /// # Errors
-/// The errors of [`Export::open`] and [`Export::finish`].
+/// Fails in the cases of [`Export::open`] and [`Export::finish`].
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
     Export::open(path)?.finish(text)
 }
@@ -147,7 +148,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), Error> {
 /// not the link's target.
 ///
 /// # Errors
-/// If the file can't be written. The previous file is unchanged.
+/// Fails if the file can't be written. The previous file is then unchanged.
 pub fn write_in(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
     let begin = || Draft::create_in(files::open_folder(folder)?, name.as_ref());
     let written = begin().and_then(|draft| fill(draft, text, Lasting::ThroughCrash));

@@ -1,4 +1,5 @@
-//! Finding the fastest of several functions or commands at each input, and the comparisons that are not decided yet.
+//! Sentences about the fastest of several functions or commands at each input, and about comparisons that are not
+//! decided yet.
 
 use ascertain_engine::experiment::{Arm, Point};
 use ascertain_engine::outcome::{Decision, Outcome};

@@ -209,8 +209,8 @@ const TOO_FEW: &str = "too few trials";
 /// The words before the only end of an interval that has no upper end.
 pub(crate) const AT_LEAST: &str = "at least ";
 
-/// An interval is too wide for one unit if its upper end is at least this many times the lower end or the unit. Each
-/// end then has its own unit.
+/// Limit of the ratio of an interval's upper end to its lower end, and to the unit. If a ratio reaches this limit, the
+/// interval is too wide for one unit, so each end has its own unit.
 const FAR: f64 = 1e4;
 
 /// The largest number of decimals. A number that needs more decimals is written with an exponent.

@@ -333,7 +333,7 @@ pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
             (format!("The load is {load_1m:.1} on {}", counted(*cpus, "CPU")), "other work competes for them")
         }
         Threat::FewCpus { cpus } => {
-            (format!("Only {} may be used", counted(*cpus, "CPU")), "what is measured shares them with everything else")
+            (format!("Only {} may be used", counted(*cpus, "CPU")), "other processes compete for the same CPU time")
         }
         Threat::CoarseClock { step_ns } => {
             (format!("The clock moves in steps of {step_ns} ns"), "shorter times can't be measured")
@@ -354,7 +354,7 @@ pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
                 Some(status) => format!("exit code {status}"),
             };
             let fact = format!("`{arm}` ended with {code} in {trials} of {}", counted(*all, "trial"));
-            (fact, "its times are those of a command that fails")
+            (fact, "its measured times include failed runs")
         }
         Threat::Stopped { arm, limit_ns, trials, all } => {
             let limit = Unit::Nanosecond.exact(*limit_ns);

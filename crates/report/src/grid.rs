@@ -188,8 +188,8 @@ pub(crate) fn left_open(claim: &ClaimResult) -> String {
 }
 
 /// Returns the value that decides a claim, with its interval; `None` if nothing was measured. For a claim about a rate,
-/// the text is the median of the predicate's metric, followed by the rate. The text has a count in place of a rate of 0
-/// or 1: "0 of 143".
+/// the value is the median of the predicate's metric, followed by the rate. A rate of 0 or 1 is written as a count: "0
+/// of 143".
 pub(crate) fn judged_briefly(claim: &ClaimResult) -> Option<Figure> {
     judged_with(claim, median(claim))
 }

@@ -1,9 +1,9 @@
-//! Files in hyperfine's export formats, for tools that read such files: its JSON as written by version 2.0 and by 1.x,
-//! and the other formats as written by 1.x. Times are in seconds. Checked against the output of versions 1.15, 1.20 and
-//! 2.0.
+//! Files in hyperfine's export formats, for tools that read such files. JSON is written in the formats of version 2.0
+//! and of version 1.x, any other format only in that of version 1.x. Times are in seconds. The files were compared with
+//! the output of versions 1.15, 1.20 and 2.0.
 //!
 //! There are two differences. A time that was stopped at its limit is `null`, because only the limit is known; the mean
-//! is then `null` too. Observations are in the order of trials, not in the order in which they were measured.
+//! is then `null` too. Observations are sorted by trial, not by the time at which they were measured.
 
 mod second;
 
@@ -271,8 +271,8 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// Returns the mean divided by that of the fastest command, with its standard deviation. The deviation is that of a
-/// quotient of independent numbers, to first order.
+/// Returns the mean divided by that of the fastest command, with the standard deviation of this quotient. The deviation
+/// is a first-order approximation for independent means.
 fn relative(stats: &Stats, fastest: &Stats) -> String {
     let ratio = stats.mean / fastest.mean;
     match (stats.stddev, fastest.stddev) {

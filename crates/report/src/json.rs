@@ -47,8 +47,8 @@ fn say_of_claim(value: &mut Value, claim: &ClaimResult) {
 }
 
 /// Adds the size of the difference to a claim about a ratio, in words and as a number. If only a bound of the ratio is
-/// known, the words are those of the table: "at least 3.1 times as fast". The number is the candidate's
-/// metric divided by the baseline's: for times, how many times as long the candidate took.
+/// known, the words are the same as in the table: "at least 3.1 times as fast". The number is the candidate's metric
+/// divided by the baseline's. For times, it is the factor by which the candidate took longer.
 fn add_size(value: &mut Value, claim: &ClaimResult) {
     let [Test::Versus { measure, scale: Effect::Ratio, .. }] = claim.asked.tests.as_slice() else { return };
     let has_ratio = clause::has_ratio(claim);
@@ -66,7 +66,8 @@ fn add_size(value: &mut Value, claim: &ClaimResult) {
     value["times_baseline_high"] = high.into();
 }
 
-/// Replaces the value at `key` by `words`, for people, and moves the original value, for programs, to the key `codes`.
+/// Moves the value at `key`, which is for programs, to the key `codes`. Puts `words`, which are for people, at `key`
+/// instead.
 fn say(object: &mut Value, key: &str, codes: &str, words: Value) {
     let found = object[key].take();
     object[key] = words;

@@ -25,7 +25,7 @@ pub struct Judgement {
     /// The highest probability that the verdict is wrong.
     pub error: f64,
     /// For `csm`: an upper bound on the natural logarithm of (n+1)·C(n,s)·p^s·(1−p)^(n−s), for n trials, s successes
-    /// and the claimed rate p. There is a verdict if it is at most the logarithm of `error`.
+    /// and the claimed rate p. There is a verdict if this bound is at most the logarithm of `error`.
     pub log_level: Option<f64>,
     /// The natural logarithm of the e-value for *holds*.
     pub log_e_holds: Option<f64>,

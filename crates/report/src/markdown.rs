@@ -45,7 +45,7 @@ fn compares(outcome: &Outcome) -> bool {
     outcome.claims.iter().any(|claim| claim.asked.judging == Judging::Order)
 }
 
-/// Returns whether the output has a sentence for each claim. This is so for a single claim, and for comparisons.
+/// Returns whether the output has a sentence for each claim. Comparisons have sentences, and so does a single claim.
 pub(crate) fn has_sentences(outcome: &Outcome) -> bool {
     compares(outcome) || outcome.claims.len() == 1
 }
@@ -112,7 +112,8 @@ fn code(name: &str) -> String {
 }
 
 /// Returns a code span for a table cell. GitHub splits a row at vertical bars even inside code, so a bar needs a
-/// backslash. A bar after a backslash can't be written in a code span; such a name is between the HTML tags for code.
+/// backslash. A bar after a backslash can't be written in a code span. A name with such a bar is put into a `<code>`
+/// element instead.
 pub(crate) fn code_cell(name: &str) -> String {
     match escape_controls(name).contains("\\|") {
         true => format!("<code>{}</code>", text(name)),

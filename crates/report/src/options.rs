@@ -28,7 +28,7 @@ pub struct RenderOptions {
     pub layout: TableLayout,
     /// `true` to draw plots below the table.
     pub plot: bool,
-    /// The selection of the claims that are printed, and their form.
+    /// The selection of the claims that are printed, and whether they are printed as sentences.
     pub shown: Shown,
 }
 

@@ -20,7 +20,7 @@ pub struct Permutation {
     pub end: End,
     /// The name of the sequential test: `betting` or `csm`.
     pub method: String,
-    /// The statistic that is computed of each sample: `mean`, `std`, `median`, `p99`.
+    /// The statistic that is computed for each sample, such as `mean`, `std`, `median` or `p99`.
     pub statistic: String,
     /// The way in which the statistics of the samples are compared: by `difference` or `ratio`.
     pub comparison: Comparison,
@@ -86,7 +86,8 @@ impl Report for Permutation {
         vec![Element::Table(self.grid()), Element::Sentences(vec![self.conclusion(), self.p_value()])]
     }
 
-    /// Returns a line for each sample; the whole conclusion is repeated in each line.
+    /// Returns the result as CSV, with a line for each sample. Every line repeats the conclusion and the settings of
+    /// the test.
     fn csv(&self) -> String {
         let Permutation { method, statistic, shift, scale, alpha, error, samples, observed, expected, .. } = self;
         let Permutation { shuffles, exceedances, p_anytime, log_wealth, p, p_low, p_high, seed, elapsed_ns, .. } = self;
@@ -113,7 +114,7 @@ impl Permutation {
         plain(&self.conclusion())
     }
 
-    /// Returns the conclusion, with marks around the names of samples.
+    /// Returns the conclusion as a sentence in which the names of samples are marked, see `crate::text::quoted`.
     fn conclusion(&self) -> String {
         let (observation, reshuffles) = (self.observation(), self.reshuffles());
         let alpha = chance(self.alpha);

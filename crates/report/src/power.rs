@@ -15,19 +15,19 @@ use crate::text::capitalised;
 /// JSON `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PowerAnalysis {
-    /// The kind of claim. `rate` claims that something is true at least at a rate. `order` asks which of two sides wins
-    /// more pairs, as `compare` does.
+    /// The kind of claim. `rate` is a claim that a condition is true in at least a given share of the trials. `order`
+    /// is a comparison of two arms by the number of pairs that each wins, as in `compare`.
     pub judging: Judging,
-    /// The claimed rate; 0.5 for an order.
+    /// The claimed rate; 0.5 for a comparison (`order`).
     pub rate_claimed: f64,
     /// The margin: if the true rate differs from the claimed one by at most this much, both verdicts are acceptable.
     pub margin: Option<f64>,
-    /// The highest probability that the verdict *holds* (for an order: *faster*) is wrong.
+    /// The highest probability that the verdict *holds* (for a comparison: *faster*) is wrong.
     pub error_holds: f64,
-    /// The highest probability that the verdict *refuted* (for an order: *slower*) is wrong.
+    /// The highest probability that the verdict *refuted* (for a comparison: *slower*) is wrong.
     pub error_refuted: f64,
-    /// The largest number of trials (for an order: pairs without ties). If the claim has no verdict after that many
-    /// trials, it is undecided.
+    /// The largest number of trials (for a comparison: of pairs without ties). If the claim has no verdict after that
+    /// many trials, it is undecided.
     pub max_trials: u64,
     /// The results for the true rates in the table.
     pub rates: Vec<PowerAt>,
@@ -38,7 +38,7 @@ pub struct PowerAnalysis {
 /// The probabilities of the verdicts at one true rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PowerAt {
-    /// The true rate of successful trials; for an order, the share of pairs that the candidate wins.
+    /// The true rate of successful trials; for a comparison, the share of pairs that the candidate wins.
     pub true_rate: f64,
     /// The probability of the verdict *holds*, or *faster*.
     pub holds: f64,
@@ -56,7 +56,7 @@ pub struct PowerAt {
     pub trials_95: Option<u64>,
 }
 
-/// The words for a kind of claim, for sentences and tables.
+/// The words that sentences and tables use for one kind of claim.
 struct Terms {
     rate: &'static str,
     trials: &'static str,
@@ -72,8 +72,8 @@ impl PowerAnalysis {
         }
     }
 
-    /// Returns the question, then the answers, then a warning. Up to three rates have an answer each; more rates share
-    /// one sentence.
+    /// Returns the question, then the answers, then a warning. Each rate has an answer if there are at most three
+    /// rates; otherwise one sentence summarises them.
     pub fn sentences(&self) -> Vec<String> {
         let answers = match self.rates.len() {
             ..=3 => self.rates.iter().map(|at| self.answer(at)).collect(),
@@ -115,8 +115,8 @@ impl PowerAnalysis {
             .map(|count| count.map_or_else(|| format!("more than {}", self.max_trials), |count| count.to_string()));
         format!(
             "{opening}, the answer is {holds} with a chance of {says_holds}, {refuted} with {says_refuted}, and \
-             undecided with {undecided}. It needs {} {trials} on average. To have an answer with a chance of 80 % takes \
-             {by_80}, with a chance of 95 % {by_95}.",
+             undecided with {undecided}. The test needs {} {trials} on average. It has an answer with a chance of 80 % \
+             after {by_80} {trials}, and with a chance of 95 % after {by_95}.",
             rough_count(at.expected_trials)
         )
     }
@@ -230,7 +230,7 @@ impl Report for PowerAnalysis {
         ]
     }
 
-    /// Returns a line for each true rate. A number of trials above `max_trials` is empty.
+    /// Returns the results as CSV, with a line for each true rate. A number of trials above `max_trials` is left empty.
     fn csv(&self) -> String {
         let mut lines = String::from("true_rate,holds,refuted,undecided,expected_trials,trials_80,trials_95\n");
         for at in &self.rates {
@@ -252,8 +252,8 @@ fn rough_percent(chance: f64) -> String {
     }
 }
 
-/// Writes a rate in percent, with two significant digits of its distance to 0 or 100. It is rounded up if `up` is
-/// `true`, otherwise down.
+/// Writes a rate in percent. Its distance to 0 % or 100 %, whichever is closer, has two significant digits. Rounds the
+/// rate up if `up` is `true`, otherwise down.
 fn rough_rate(rate: f64, up: bool) -> String {
     let missing = rate.min(1.0 - rate) * 100.0;
     let scale = 10_f64.powf((1.0 - missing.log10().floor()).max(0.0));

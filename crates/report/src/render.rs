@@ -85,8 +85,8 @@ fn explanation(result: &RunResult, options: &RenderOptions) -> String {
     if options.explain { terminal::explained(&result.outcome, &options.style) } else { String::new() }
 }
 
-/// Returns the outcome. In a continued run, sets the durations of all claims to 0 (unknown), because they do not
-/// include the trials that were recorded before.
+/// Returns the outcome. The durations of all claims are set to 0 (unknown) if the run was continued, because they do
+/// not include the trials that were recorded before.
 fn with_whole_times(result: &RunResult) -> Cow<'_, Outcome> {
     let mut outcome = Cow::Borrowed(&result.outcome);
     if result.recorded_trials > 0 {
@@ -154,8 +154,8 @@ fn plots(result: &RunResult, options: &RenderOptions) -> String {
     parted(plots.iter().map(|plot| terminal::plot(plot, &options.style)))
 }
 
-/// Draws the curves of a metric over time. They are drawn only if a single arm was measured. This arm must have
-/// measured a real system, in an experiment that can also emulate one. `asked` has the requested results.
+/// Draws the curves of a metric over time. They are drawn only if a single arm was measured, and if this arm measured a
+/// real system in an experiment that can also emulate one. `asked` has the requested results.
 fn curves(result: &RunResult, asked: &Outcome, style: &Style) -> String {
     let mut measured = asked.points.iter().filter(|point| point.n > 0).peekable();
     let Some(&first) = measured.peek() else { return String::new() };
@@ -175,7 +175,7 @@ fn is_real(run: &RecordedRun, experiment: &str, arm: &Arm) -> bool {
 }
 
 /// Returns advice for failed commands. It names the option that shows the commands' output, the option that measures
-/// commands in spite of failures, or both.
+/// commands despite failures, or both.
 fn advice(result: &RunResult, style: &Style) -> String {
     let outcome = &result.outcome;
     let is_inherited = result.plan.commands.iter().any(|set| set.output == Output::Inherit);
@@ -185,7 +185,7 @@ fn advice(result: &RunResult, style: &Style) -> String {
     let is_failed = outcome.left_out.iter().any(|left_out| left_out.absence == Absence::Failed);
     if is_failed && result.plan.use_case == UseCase::Compare {
         let output = if is_seen { "" } else { "; `--show-output` shows their output" };
-        return style.paragraph(&format!("`-i` measures commands in spite of failures{output}."));
+        return style.paragraph(&format!("`-i` measures commands despite failures{output}."));
     }
     match broken.any(|broken| broken.metric == "exit") && !is_seen {
         true => style.paragraph("`--show-output` shows the output of the command."),
@@ -205,9 +205,8 @@ fn missing_trials(result: &RunResult) -> Option<String> {
     is_by_time.then(|| format!("only {taken} of {wanted} trials {were} measured; allow more time with --max-time"))
 }
 
-/// Returns the reasons why a target failed or why nothing was measured. If claims have such reasons, returns those of
-/// the claims, otherwise those of the arms. If only some arms could not be measured, returns their reasons, or nothing
-/// if `is_quiet`.
+/// Returns the reasons why a target failed or why nothing was measured. Reasons of arms are returned only if no claim
+/// has a reason. If only some arms could not be measured, returns the reasons for these arms, or nothing if `is_quiet`.
 fn missing_results(result: &RunResult, is_quiet: bool) -> Vec<String> {
     let outcome = &result.outcome;
     let is_empty = outcome.points.iter().all(|point| point.n == 0);

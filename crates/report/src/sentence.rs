@@ -63,19 +63,20 @@ pub fn explained(outcome: &Outcome) -> Vec<String> {
 const COIN: &str = "The order within each pair was drawn at random. If neither were faster, each would win a pair with \
                     a chance of one half, whatever else the machine does. So the chance of a wrong answer is exact, \
                     however often the results are checked. “Faster” means: wins more pairs than it loses.";
-const MAGNITUDES: &str = "The sizes of the differences count too. A pair counts more if one side won most of the \
-                          earlier pairs with a similar difference. The bound on the chance of a wrong answer still \
-                          holds exactly if the two do not differ. The answer names the one that won most pairs.";
+const MAGNITUDES: &str = "The sizes of the differences count too. A pair counts more if one of the two won most of \
+                          the earlier pairs with a similar difference. The bound on the chance of a wrong answer \
+                          still holds exactly if the two do not differ. The answer names the one that won most pairs.";
 const INTERVAL: &str = "With a margin, the answer is read from the interval of the ratio, which assumes that trials \
                         are alike. An answer without --margin does not need this assumption: the random order alone \
                         makes it exact.";
 const RATE: &str = "A verdict on a rate is about the measured trials, on this machine and at this time. It assumes \
                     nothing about other trials: these have the same rate only if they are like the measured ones.";
-const ALIKE: &str = "A ratio is the median of the ratios of the single trials. Its interval is valid at every moment of \
-                     the run, and assumes that trials are alike; if they do not seem to be, a warning says so.";
+const ALIKE: &str = "A ratio is the median of the ratios in the individual trials. Its interval is valid at every \
+                     moment of the run, but assumes that trials are alike. If they do not seem to be alike, a warning \
+                     is printed.";
 
-/// Returns a sentence about the error probability of the run, and about the share of it that each answer has. `claims`
-/// is the number of answers.
+/// Returns a sentence about the error probability of the run, and about that of each answer. `claims` is the number of
+/// answers.
 fn budget(claim: &ClaimResult, claims: usize) -> String {
     let each = if claims > 1 { "Each answer" } else { "The only answer of this run" };
     format!(
@@ -91,8 +92,8 @@ pub fn warning(claim: &ClaimResult) -> Option<String> {
     marked::warning(claim).as_deref().map(plain)
 }
 
-/// Returns a note that a decided comparison has too few pairs to detect lasting disturbances, such as a slow core that
-/// only one side used. `None` if there is no such comparison.
+/// Returns a note that a decided comparison has too few pairs to detect lasting disturbances. An example is a slow core
+/// that only one of the two arms used. `None` if there is no such comparison.
 pub fn undiagnosed(claims: &[ClaimResult]) -> Option<String> {
     let answered = claims.iter().filter(|claim| claim.undiagnosed && claim.asked.judging == Judging::Order);
     let pairs = answered.filter(|claim| matches!(claim.verdict, Verdict::Holds | Verdict::Refuted));
@@ -175,7 +176,7 @@ fn judged(asked: &Hypothesis, rate: f64) -> String {
     }
 }
 
-/// Returns a sentence for each reason why requested arms were not measured, or not to the end.
+/// Returns a sentence for each reason why requested arms were not measured, or only in part.
 ///
 /// ```text
 /// Unavailable here (needs neon, which this CPU lacks): `naive-neon`, `dot-neon`.

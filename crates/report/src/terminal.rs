@@ -51,7 +51,7 @@ pub(crate) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
 
-/// The smallest width of the output, in columns; it is the width on narrower terminals, too.
+/// The smallest width of the output, in columns. It also applies to terminals that are narrower.
 const LEAST_WIDTH: usize = 40;
 /// An output with fewer columns than this is narrow: lists have less indentation, and ids of claims have lines of their
 /// own.
@@ -133,8 +133,8 @@ fn wrapped(text: &str, columns: u16) -> String {
     lines.iter().map(|line| line.replace(NO_BREAK, " ") + "\n").collect()
 }
 
-/// Blue for good and red for bad answers: most colour-blind people can distinguish them. Blue and orange would be
-/// better, but terminals have no orange.
+/// Returns the colour of a word: blue for good answers and red for bad ones, because most colour-blind people can
+/// distinguish these. Blue and orange would be better, but terminals have no orange.
 fn color_of(word: &str) -> Option<&'static str> {
     match word.to_ascii_lowercase().as_str() {
         "holds" | "faster" | "less" | "fewer" => Some("1;34"),
@@ -165,7 +165,7 @@ pub fn counters_table(outcome: &Outcome, layout: &TableLayout, style: &Style) ->
     parted([style.table(&counters::grid(outcome, layout)), style.paragraphs(&counters::notes(outcome))])
 }
 
-/// Returns a paragraph for each reason why requested arms were not measured, or not to the end.
+/// Returns a paragraph for each reason why requested arms were not measured, or only in part.
 pub fn left_out(outcome: &Outcome, style: &Style) -> String {
     style.paragraphs(&sentence::left_out(outcome))
 }
@@ -217,8 +217,8 @@ pub fn plot(plot: &ascertain_plot::Plot, style: &Style) -> String {
     ascertain_plot::text::render(plot, style.width, PLOT_LINES, style.color)
 }
 
-/// Returns a paragraph with the threats to the results of a run; empty if there are none. The report also has their
-/// consequences.
+/// Returns a paragraph with the threats to the results of a run; empty if there are none. The consequences of the
+/// threats are described only in the report.
 pub fn threats(outcome: &Outcome, style: &Style) -> String {
     let facts: Vec<String> = outcome.threats.iter().map(finding::threat_fact).collect();
     if facts.is_empty() { String::new() } else { style.paragraph(&format!("Careful: {}.", facts.join("; "))) }

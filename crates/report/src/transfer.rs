@@ -14,7 +14,7 @@ use crate::text::{counted, escape_controls};
 /// The name and version of the JSON schema of [`TransferReport`].
 pub const SCHEMA: &str = "ascertain.transfer/1";
 
-/// The largest number of files that are always listed one by one.
+/// The largest number of files that are listed one by one, unless the user requests a list of all files.
 const MAX_FILES: usize = 20;
 
 /// The results of one `put` or `get`. Unknown values are `null` in JSON.
@@ -176,9 +176,9 @@ impl<'a> TransferReport<'a> {
         Self { schema: SCHEMA, direction, dry_run, elapsed_s: elapsed.as_secs_f64(), results }
     }
 
-    /// Returns a line for each file, then the total; for more than 20 files only the total, unless `all` is set. A
-    /// single file has no total, but lines with its forecast and checksum. Failed files are not listed, because they
-    /// were printed when they failed.
+    /// Returns a line for each file, then the total. For more than 20 files there is only the total, unless `all` is
+    /// set. For a single file there is no total, but there are lines with its forecast and checksum. Failed files are
+    /// not listed, because they were printed when they failed.
     #[must_use]
     pub fn text(&self, all: bool) -> String {
         let mut text = String::new();

@@ -26,11 +26,15 @@ const HARDLY_ANY_ERROR: f64 = 1e-100;
 fn main() -> Result<(), Error> {
     for (rate, true_rate) in [(0.5, 0.5), (0.5, 0.5005), (0.99, 0.99), (0.999, 0.999)] {
         let judge = Judge::new(rate, HARDLY_ANY_ERROR)?;
-        report(&format!("at least {rate}, truly {true_rate}, one judge"), &judge, &independent(true_rate));
+        report(&format!("at least {rate}, true rate {true_rate}, one judge"), &judge, &independent(true_rate));
     }
     for (rate, true_rate) in [(0.5, 0.6), (0.5, 0.9), (0.99, 0.999), (0.99, 0.95)] {
         let judge = Judge::new(rate, ERROR)?;
-        report(&format!("at least {rate}, truly {true_rate}, one judge per verdict"), &judge, &independent(true_rate));
+        report(
+            &format!("at least {rate}, true rate {true_rate}, one judge per verdict"),
+            &judge,
+            &independent(true_rate),
+        );
     }
     for rate in [0.5, 0.9, 0.99] {
         let judge = Judge::new(rate, ERROR)?;

@@ -20,11 +20,12 @@ const MOST_PAIRS: u64 = 50_000;
 /// Largest accepted number of pairs of [`OrderJudge`] in any stream, relative to the number that signs alone need.
 const GOAL_ANYWHERE: f64 = 1.03;
 
-/// A stream of log-ratios with its goal, the largest accepted number of pairs relative to the number for signs alone.
+/// A stream of log-ratios with its goal. The goal is the largest accepted number of pairs, relative to the number that
+/// signs alone need.
 struct Row {
     name: &'static str,
     goal: f64,
-    /// Returns the log-ratios of one run.
+    /// A function that returns the log-ratios of one run.
     stream: fn(Random) -> Box<dyn Iterator<Item = f64>>,
 }
 
@@ -115,8 +116,9 @@ fn bursts(mut random: Random) -> Box<dyn Iterator<Item = f64>> {
     }))
 }
 
-/// Returns recorded pairs of a program with itself, in their order, starting from a random pair. A coin decides which
-/// time of each pair is made longer by `ratio`.
+/// Returns the log-ratios of recorded pairs in which both times are of the same program. The pairs are in the recorded
+/// order, starting from a random pair. A coin decides which time of each pair is that of the reference, and this time
+/// is made longer by `ratio`.
 fn replay(mut random: Random, recorded: &'static str, ratio: f64) -> Box<dyn Iterator<Item = f64>> {
     let pairs: Vec<f64> = recorded.lines().filter(|line| !line.starts_with('#')).map(log_ratio).collect();
     let start = random.random_range(0..pairs.len());

@@ -63,9 +63,9 @@ pub enum BettingDecision {
 /// # Guarantee
 ///
 /// If the null hypothesis is true, the chance that it is ever rejected is at most `α`. For every `x`, the chance that
-/// [`p_value`](Self::p_value) ever falls to `x` or below is at most `x`. Both hold whenever you look and stop. The data
-/// and the samples must be exchangeable under the null hypothesis, as random permutations of the data are, and ties
-/// count as exceedances.
+/// [`p_value`](Self::p_value) ever falls to `x` or below is at most `x`. Both bounds hold, however often you look and
+/// whenever you stop. The data and the samples must be exchangeable under the null hypothesis, as random permutations
+/// of the data are, and ties count as exceedances.
 ///
 /// ```
 /// use ascertain_stats::{BettingDecision, BettingTest};
@@ -83,11 +83,11 @@ pub struct BettingTest {
     /// Smallest number of samples at which the test rejects, if no further exceedance occurs. The wealth then reaches
     /// `1/α`.
     reject_from: u64,
-    /// Number of samples below which the test is futile, at the present number of exceedances. The wealth is then too
-    /// low.
+    /// Smallest number of samples at which the test is not futile, given the present number of exceedances. With fewer
+    /// samples, the wealth is too low.
     futile_below: u64,
-    /// The logarithm of the greatest wealth up to the last exceedance. Since that exceedance the wealth has only grown,
-    /// so the greatest wealth so far is either this one or the present one.
+    /// The logarithm of the greatest wealth up to the last exceedance. Since then the wealth has only grown, so the
+    /// greatest wealth so far is the larger of this wealth and the present one.
     log_peak: f64,
     decision: Option<BettingDecision>,
 }

@@ -7,8 +7,8 @@
 //! * `ln e` is convex in the two counts, so the tallies below the threshold are a convex set and `x` is concave;
 //! * if favourable outcomes are no more frequent than at the null's rate `p`, no likelihood ratio in the integral is
 //!   above 1. `ln e` is then at most zero, so `x(f) ≥ f·p/(1−p)`;
-//! * the slope of `x` never rises, because `x` is concave. The slope is also never below `p/(1−p)`. If it once were, it
-//!   would remain below, and `x` would fall below the line `f·p/(1−p)` for large `f`.
+//! * the slope of `x` never rises, because `x` is concave. The slope is also never below `p/(1−p)`. Otherwise it would
+//!   remain below, and `x` would fall below the line `f·p/(1−p)` for large `f`.
 //!
 //! From one known point below the boundary, a line of slope `p/(1−p)` is therefore a lower bound for all greater `f`.
 //! From two known points, their chord is a lower bound for the `f` between them.
@@ -19,7 +19,7 @@
 //!    the threshold is not reached.
 //! 2. Otherwise it computes the bound at the present `f`. If the count is below this bound, the threshold is not
 //!    reached.
-//! 3. Otherwise it evaluates the e-process, and only this can decide that the threshold is reached. If the threshold is
+//! 3. Otherwise it evaluates the e-process. Only this step can find that the threshold is reached. If the threshold is
 //!    not reached, the judge may draw a new bound.
 //!
 //! A new bound starts from a point below the boundary. If the tally is far from the boundary, a rough point is good
@@ -31,9 +31,9 @@ use crate::eprocess::Mixture;
 use crate::rate::Rate;
 use crate::root::{Search, last_below_zero};
 
-/// Bound on the error of a computed `ln e` near a threshold. The computed value may be too low by this much, but is
-/// never too high. If it is below the threshold by more than this, the exact value is therefore below the threshold
-/// too.
+/// Bound on the error of a computed `ln e` near a threshold. The computed value may be too low by up to this bound, but
+/// is never too high. If the computed value plus this bound is below the threshold, the exact value is therefore below
+/// the threshold too.
 const SLACK: f64 = 1e-9;
 
 /// Precision of the search for a new point slightly below the boundary. It is a share of the distance between the tally
@@ -103,15 +103,15 @@ impl Boundary {
         self.mixture.log_e(favourable as f64, against as f64) - self.threshold
     }
 
-    /// Returns whether the e-process reaches its threshold at this tally. The result is always the same as that of
-    /// evaluating the e-process, which is seldom needed.
+    /// Returns whether the e-process reaches its threshold at this tally. The result is the same as if the e-process
+    /// were evaluated each time, but an evaluation is seldom needed.
     #[inline]
     pub fn is_reached(&mut self, favourable: u64, against: u64) -> bool {
         favourable >= self.least && self.evaluate(favourable, against)
     }
 
     /// Continues [`Boundary::is_reached`] if the count of favourable outcomes is `least` or more, so that the threshold
-    /// may be reached. Raises `least` if it is not reached.
+    /// may be reached. Raises `least` if the threshold is not reached.
     #[cold]
     fn evaluate(&mut self, favourable: u64, against: u64) -> bool {
         self.least = self.bound.least_beyond(against);

@@ -129,8 +129,8 @@ fn padded_log_level(tally: Tally, rate: f64) -> f64 {
     log_probability + libm::log((tally.trials + 1) as f64) + PADDING * (4.0 + log_probability.abs())
 }
 
-/// Returns an upper bound of a logarithm from its computed value: adds four units in the last place. Libraries promise
-/// an error of at most three.
+/// Returns an upper bound of a logarithm from its computed value, by adding four units in the last place. Libraries
+/// promise an error of at most three units.
 fn up(logarithm: f64) -> f64 {
     (0..4).fold(logarithm, |x, _| x.next_up())
 }

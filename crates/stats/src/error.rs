@@ -72,7 +72,7 @@ fn is_inside(value: f64) -> bool {
 /// can be counted.
 const LEAST_RATE: f64 = 1e-100;
 
-/// Returns the rate, or an error if the rate is not within (0, 1) or too small.
+/// Returns the rate, or an error if the rate is too small or outside of (0, 1).
 pub(crate) fn check_rate(rate: f64) -> Result<f64, Error> {
     match rate {
         rate if !is_inside(rate) => Err(Error::Rate { rate }),

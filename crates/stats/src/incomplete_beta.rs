@@ -19,7 +19,7 @@
 //! q)`. The whole, `B(a,b) / (p^a q^b)`, is computed in Loader's deviance form ([`crate::stirling_remainder`]).
 //!
 //! The error of each logarithm is at most `1e-12 + 4e-15·D`, with the deviance `D = (a+b)·KL(a/(a+b) ‖ p)`. This holds
-//! for sums `a+b` up to 2^53 and rates down to 1e-15 on either side. The tests compare the logarithms with references
+//! for sums `a+b` up to 2^53, and for rates from 1e-15 to 1 − 1e-15. The tests compare the logarithms with references
 //! that were computed with 80 digits.
 
 use crate::deviance::stirling_remainder;

@@ -37,8 +37,8 @@ impl Interval {
     }
 }
 
-/// Precision of the log-odds of each limit of an interval. The limits are moved outward by up to this much, so their
-/// error relative to `min(p, 1−p)` is about the same.
+/// Precision of the log-odds of each limit of an interval. The limits are moved outward by up to this much. Their error
+/// relative to `min(p, 1−p)` has about the same size.
 const STEP: f64 = 1.0 / (1u64 << 43) as f64;
 
 /// Limit of the search for the bounds of an interval: the largest magnitude of the log-odds that it tries.
@@ -174,7 +174,7 @@ fn greatest_rejected(favourable: f64, against: f64, threshold: f64) -> Option<Ra
 const PADDING: f64 = 2e-13;
 
 /// Returns the equal-tailed credible interval of a rate: the quantiles `error/2` and `1 − error/2` of Beta(s+1, f+1),
-/// which is the posterior of a uniform prior.
+/// which is the posterior for a uniform prior.
 ///
 /// Each end is rounded outward, with an error of at most 1e-12 of `min(x, 1−x)` or, if that is more, of one unit in the
 /// last place of the double.

@@ -124,8 +124,9 @@ impl Judge {
     /// and the chance of any wrong verdict is at most `error`. A confidence interval for the rate is not part of this
     /// guarantee; [`RateSequence`](crate::RateSequence) has its own errors.
     ///
-    /// The bounds of the margin are the doubles `rate - margin` and `rate + margin`. If one batch rejects both, either
-    /// verdict is right; the result is *holds* if the share of successes is at least `rate`.
+    /// The bounds of the margin are the doubles `rate - margin` and `rate + margin`. If both hypotheses are rejected
+    /// after one batch, either verdict is right. The result is then *holds* if the share of successes is at least
+    /// `rate`, otherwise *refuted*.
     ///
     /// # Errors
     /// Returns [`Error::Rate`] or [`Error::ErrorProbability`] for invalid arguments. Returns [`Error::Margin`] if the
@@ -186,9 +187,9 @@ impl Judge {
     /// Counts a batch of outcomes, looks once after it, and returns the verdict, or `None` as long as the claim is
     /// undecided. A verdict is never taken back.
     ///
-    /// Use it for outcomes that are exchangeable only as whole batches, such as a reshuffled sample of requests, or if
-    /// only their sum is known. It may decide later than [`Judge::observe`] would have. A batch with more successes
-    /// than trials is invalid and gets no verdict. Count the unknown outcomes of a batch before it, with
+    /// Use this method for outcomes that are exchangeable only as whole batches, such as a reshuffled sample of
+    /// requests, or if only their sum is known. The verdict may come later than with [`Judge::observe`]. A batch with
+    /// more successes than trials is invalid and gets no verdict. Count the unknown outcomes of a batch before it, with
     /// [`Judge::observe_unknown`].
     pub fn observe_batch(&mut self, batch: Tally) -> Option<Verdict> {
         self.tally += batch;
@@ -309,13 +310,13 @@ impl Judge {
         self.refuted.mixture().log_e(failures as f64, successes as f64)
     }
 
-    /// Returns two boundaries, the tallies at which a verdict is reached: that of *holds*, and then that of *refuted*.
+    /// Returns the boundaries at which the verdicts *holds* and *refuted* are reached, in this order.
     pub(crate) fn boundaries(&self) -> (&Boundary, &Boundary) {
         (&self.holds, &self.refuted)
     }
 }
 
-/// Returns the verdict at this tally, as of a [`Judge`] that has looked only once, at this tally.
+/// Returns the verdict of a [`Judge`] that looks only once, at this tally.
 ///
 /// You may repeat the call while a count grows, with the same guarantee. Scripts that count outcomes themselves can use
 /// this function instead of a [`Judge`].

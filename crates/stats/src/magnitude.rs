@@ -34,24 +34,25 @@
 //!
 //! Under symmetry, signs are fair coins given the sizes. Sources:
 //!
-//! - Efron, *Student's t-test under symmetry conditions*, 1969, has this premise.
-//! - De la Peña, *A general class of exponential inequalities for martingales and ratios*, 1999, has it for processes.
+//! - Efron, *Student's t-test under symmetry conditions*, 1969, starts from this premise.
+//! - De la Peña, *A general class of exponential inequalities for martingales and ratios*, 1999, extends it to
+//!   stochastic processes.
 //! - Ramdas, Ruf, Larsson and Koolen, *Admissible anytime-valid sequential inference must rely on nonnegative
 //!   martingales*, 2020, treat symmetry as a case of their theorem.
 //! - Vovk and Wang, *Nonparametric e-tests of symmetry*, 2022, compare some such tests.
-//! - Robbins, *Statistical methods related to the law of the iterated logarithm*, 1970, uses a mixture over what is not
-//!   known.
+//! - Robbins, *Statistical methods related to the law of the iterated logarithm*, 1970, uses a mixture over the unknown
+//!   parameter.
 //!
 //! # The components
 //!
-//! Each component is a shape of noise together with a way to lean. The noise is Student's t with 5 degrees of freedom
-//! and one of the [`SCALES`] as its width. Times have outliers, so a share of the noise is Cauchy's distribution,
-//! several times as wide ([`TAILS`]).
+//! Each component combines a shape of noise with a leaning, which makes one sign more likely than the other. The noise
+//! is Student's t with 5 degrees of freedom and one of the [`SCALES`] as its width. Times have outliers, so a share of
+//! the noise is Cauchy's distribution, several times as wide ([`TAILS`]).
 //!
 //! A component leans in one of two ways: by a shift, measured in scales ([`SHIFTS`]), or by signs that are positive at
 //! one of the [`RATES`] for all sizes. In the second case there are two kinds of sizes. The first kind is that of noise
-//! around 0. The second kind is that of noise around plus and minus the greatest shift, half each. It describes two
-//! situations: one command is always slower by about the same amount, or the clock is coarse.
+//! around 0. The second kind is that of noise around plus and minus the greatest shift, half each. The second kind
+//! describes two situations: one command is always slower by about the same amount, or the clock is coarse.
 //!
 //! After each pair the weights are updated by Bayes' rule. The noise may change later, and a component that was useless
 //! may become useful. So that such a component can recover, a small share of the weights returns to the prior (the
@@ -75,14 +76,15 @@ const SCALES: [f64; 16] = {
     scales
 };
 
-/// The tails of the noise in the components. A part of the noise follows Cauchy's distribution. Each entry has the share
-/// of this part, and its width as a multiple of the width of the rest.
+/// The tails of the noise in the components. A part of the noise follows Cauchy's distribution. Each entry has the
+/// share of this part, and its width as a multiple of the width of the rest.
 const TAILS: [(f64, f64); 4] = [(0.05, 5.0), (0.3, 10.0), (0.6, 15.0), (0.8, 50.0)];
 
 /// Shifts of the components, as multiples of the noise's width. A component with a shift leans towards one sign.
 const SHIFTS: [f64; 8] = [0.07, 0.122, 0.214, 0.374, 0.655, 1.145, 2.0, 3.5];
 
-/// Rates of positive signs, for components without a shift. Such a component leans towards one sign by its rate.
+/// Rates of positive signs, for components without a shift. Such a component leans towards positive signs, because its
+/// rate is above one half.
 const RATES: [f64; 5] = [0.55, 0.65, 0.75, 0.85, 0.95];
 
 /// Prior weight of a component whose signs have one of the [`RATES`]. A component that is shifted has the weight 1.
@@ -112,8 +114,8 @@ const RETURNED: [f64; COMPONENTS] = {
     returned
 };
 
-/// Greatest size of a log-ratio that the components distinguish. It is a factor of 200 between the times, and greater
-/// sizes count as this one.
+/// Greatest size of a log-ratio that the components distinguish; greater sizes are treated as this one. It corresponds
+/// to two times that differ by a factor of 200.
 const GREATEST_SIZE: f64 = SHIFTS[SHIFTS.len() - 1] * SCALES[SCALES.len() - 1];
 
 /// The greatest ratio of a component's density at D to its density at −D, and the other way around.
@@ -137,7 +139,8 @@ pub(crate) struct MagnitudeBet {
     negative: Gambler,
     /// The density of each component at the size of the last log-ratio, with the sign to which the component leans.
     towards: Vec<f64>,
-    /// The density of each component at the size of the last log-ratio, with the sign opposite to that of `towards`.
+    /// The density of each component at the size of the last log-ratio, with the sign opposite to the component's
+    /// leaning.
     away: Vec<f64>,
 }
 
@@ -198,8 +201,8 @@ impl Gambler {
         Gambler { weights: RETURNED.iter().map(|weight| weight / RETURNING).collect(), log_wealth: 0.0 }
     }
 
-    /// Multiplies the wealth by the factor of a bet. `actual` has each component's density at the actual log-ratio,
-    /// `opposite` that at the same size with the opposite sign.
+    /// Multiplies the wealth by the factor of a bet. `actual` has each component's density at the actual log-ratio.
+    /// `opposite` has each component's density at the log-ratio with the opposite sign and the same size.
     fn pay_out(&mut self, actual: &[f64], opposite: &[f64]) {
         // These sums are independent, so none waits for another.
         const LANES: usize = 8;

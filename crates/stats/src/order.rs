@@ -14,8 +14,8 @@ const SIGN_SHARE: f64 = 0.6;
 /// relative to this `ln e`.
 const PADDING: f64 = 1e-14;
 
-/// Two sizes of log-ratios, for [`soonest_order_verdict`]. If all log-ratios have the same size, one of these two leads
-/// to the soonest verdict. Which of them does so depends on the number of pairs. Both are slightly above the narrowest
+/// Two sizes of log-ratios, for [`soonest_order_verdict`]. If all log-ratios have the same size, one of these two sizes
+/// leads to the soonest verdict. The number of pairs determines which one. Both sizes are slightly above the narrowest
 /// width of noise that the bet on magnitudes considers.
 const SOONEST: [f64; 2] = [2.42e-4, 3.75e-4];
 
@@ -147,7 +147,8 @@ impl OrderJudge {
         self.verdict()
     }
 
-    /// Decides for the verdict with which most pairs agree, if the `ln e` of that verdict has reached its threshold.
+    /// Decides in favour of the verdict that most pairs support, if the `ln e` of that verdict has reached its
+    /// threshold.
     fn decide(&mut self) {
         let agreeing = [Verdict::Holds, Verdict::Refuted].into_iter().find(|&verdict| {
             let (favourable, against) = self.counts(verdict);
@@ -213,7 +214,7 @@ impl OrderJudge {
         self.decision.map(|decision| decision.tally)
     }
 
-    /// Returns the number of ties before the verdict, or `None` as long as there is none.
+    /// Returns the number of ties before the verdict, or `None` as long as there is no verdict.
     pub fn ties_at_decision(&self) -> Option<u64> {
         self.decision.map(|decision| decision.ties)
     }
@@ -235,9 +236,9 @@ impl OrderJudge {
     }
 
     /// Returns whether later pairs contradict the verdict. They do if the opposite verdict has since reached its
-    /// threshold, even if its e-value has fallen below the threshold again. They also do if the side that the verdict
-    /// calls slower has won more pairs than the other side. In both cases, no single answer fits all pairs, and the
-    /// verdict must not be reported.
+    /// threshold, even if its e-value has fallen below the threshold again. They also do if the alternative that the
+    /// verdict calls slower has won more pairs than the other one. In both cases, no single answer fits all pairs, and
+    /// the verdict must not be reported.
     pub fn contradicted(&self) -> bool {
         self.decision.is_some_and(|decision| {
             let (favourable, against) = decision.verdict.counts(self.tally);
@@ -262,10 +263,10 @@ impl OrderJudge {
 }
 
 /// Returns the smallest number of pairs, without ties, after which an [`OrderJudge`] can reach a verdict. This number
-/// is enough only if one side wins all pairs, always by the same difference: the one that leads to a verdict soonest.
+/// is enough only if one alternative wins all pairs, always by the difference that leads to the soonest verdict.
 ///
-/// The number is found by running judges on pairs with the best differences. Other differences need up to four more
-/// pairs. Returns `u64::MAX` if an argument is not strictly between 0 and 1.
+/// The function finds the number by running judges on pairs with this difference. Other constant differences need up to
+/// four more pairs. Returns `u64::MAX` if an argument is not strictly between 0 and 1.
 ///
 /// ```
 /// use ascertain_stats::{OrderJudge, soonest_order_verdict, soonest_verdict};

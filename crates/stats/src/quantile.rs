@@ -82,14 +82,14 @@ impl QuantileRanks {
 ///
 /// A `q`-quantile Q has `P(X < Q) ≤ q ≤ P(X ≤ Q)`.
 ///
-/// - `low`: each value is at or below Q with a rate of at least `q`. If Q is below the value of rank `k` (from 1), at
-///   most `k−1` values are at or below Q. The e-process against "at least q" rejects this if `k−1` is too small
-///   ([`log_e_refuted`](crate::log_e_refuted)). `low` is the greatest `k` for which it rejects.
-/// - `high`: each value is strictly below Q with a rate of at most `q`. If Q is above the value of rank `k`, at least
-///   `k` values are strictly below Q. The e-process against "at most q" rejects this if `k` is too large
-///   ([`log_e_holds`](crate::log_e_holds)). `high` is the smallest `k` for which it rejects.
+/// - `low`: each value is at or below Q with a rate of at least `q`. Assume that Q is below the value of rank `k` (from
+///   1). Then at most `k−1` values are at or below Q. If `k−1` is too small, the e-process against "at least q"
+///   ([`log_e_refuted`](crate::log_e_refuted)) rejects this assumption. `low` is the greatest `k` for which it does.
+/// - `high`: each value is strictly below Q with a rate of at most `q`. Assume that Q is above the value of rank `k`.
+///   Then at least `k` values are strictly below Q. If `k` is too large, the e-process against "at most q"
+///   ([`log_e_holds`](crate::log_e_holds)) rejects this assumption. `high` is the smallest `k` for which it does.
 ///
-/// One side uses "strictly below" and the other "at or below", so ties and discrete values do no harm.
+/// `low` uses "at or below" and `high` uses "strictly below", so ties and discrete values do no harm.
 ///
 /// # Guarantee
 ///

@@ -57,9 +57,9 @@ pub(crate) fn last_below_zero(mut f: impl FnMut(f64) -> f64, search: Search) -> 
     narrow(f, below, above, step)
 }
 
-/// Returns the greatest position at which the function is below zero. It considers only positions that are a whole
-/// number of steps above `below`. `below` and `above` are two positions, each with the value of the function. The
-/// values have different signs.
+/// Returns the greatest position at which the function is below zero, among the positions that are a whole number of
+/// steps above the position of `below`. `below` and `above` each have a position and the value of the function there.
+/// The values have different signs.
 fn narrow(mut f: impl FnMut(f64) -> f64, mut below: (f64, f64), mut above: (f64, f64), step: f64) -> f64 {
     let mut rounds = 0;
     let mut width_before = above.0 - below.0;

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "it leaks, as it must")]
+    #[cfg_attr(miri, ignore = "the test leaks memory on purpose")]
     fn what_is_thrown_may_panic_too() {
         let dropped = Cell::new(0);
         let items = [(); 3].map(|()| Item(&dropped));

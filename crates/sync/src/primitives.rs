@@ -1,15 +1,15 @@
-//! The types that the protocols are written with, under the names of the standard library, so that a model checker can
-//! run the same code.
+//! The atomics, locks and threads that the protocols of this crate use, under the names of the standard library. A
+//! model checker replaces these types by its own, so it can run the same code.
 //!
 //! | built with | types | shows |
 //! |---|---|---|
 //! | nothing | those of the standard library, and the kernel's futex | |
 //! | `--cfg model="loom"` | those of loom | acquire and release, on any machine that Rust allows |
-//! | `--cfg model="portable"` | as with nothing, and no assembly | errors that ThreadSanitizer can detect |
+//! | `--cfg model="portable"` | those of the first row, without assembly | errors that ThreadSanitizer can detect |
 //! | `--cfg model="tso"` | those of `ascertain-tso` | store buffers of x86, asymmetric barriers, and time |
 //!
 //! Two types differ from the standard library: `UnsafeCell` is accessed through `with` and `with_mut`, and `Futex` is
-//! an `AtomicU32` that threads can sleep on. Loom treats sequentially consistent accesses as acquire and release, so
+//! an `AtomicU32` on which threads can sleep. Loom treats sequentially consistent accesses as acquire and release, so
 //! use `fence`. An unbounded loop that waits for another thread must call `spin_loop` or `thread::yield_now` in each
 //! round. A loop with a limited number of rounds, such as spinning before a sleep, must have no rounds in a model. Its
 //! rounds would only add executions that the model checker has to explore.
@@ -41,7 +41,7 @@ mod native {
 
     pub(crate) use super::cell::UnsafeCell;
 
-    /// A word of this process that threads can sleep on.
+    /// A word of this process on which threads can sleep.
     #[derive(Debug, Default)]
     #[repr(transparent)]
     pub(crate) struct Futex(AtomicU32);
@@ -86,7 +86,7 @@ mod loom {
     pub(crate) use std::sync::atomic::compiler_fence;
     pub(crate) use std::time::Instant;
 
-    /// A word that threads can sleep on. As for the kernel's futex, the comparison and the start of the sleep are one
+    /// A word on which threads can sleep. As for the kernel's futex, the comparison and the start of the sleep are one
     /// atomic step with respect to wake-ups.
     #[derive(Debug)]
     pub(crate) struct Futex {

@@ -1,5 +1,5 @@
-//! Measures how much wall time an option for running a command costs: runs the command with and without the option, in
-//! pairs of random order.
+//! Measures how much wall time an option for running a command costs. Runs the command in pairs, once with and once
+//! without the option, in random order.
 //!
 //! ```sh
 //! cargo run --release -p ascertain-sys --example costs -- counting 4000 true

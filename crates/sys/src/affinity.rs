@@ -1,4 +1,4 @@
-//! The set of CPUs that the calling thread is allowed to run on.
+//! The set of CPUs on which the calling thread may run.
 
 use std::marker::PhantomData;
 
@@ -50,8 +50,8 @@ impl Drop for PinnedThread {
     }
 }
 
-/// Uses the C library's calls, which support any number of CPUs. Those of rustix support the first 1,024 CPUs, and fail
-/// on a kernel that is configured for more.
+/// Uses the C library's functions, which support any number of CPUs. The functions of rustix support only the first
+/// 1,024 CPUs, and fail on a kernel that is configured for more.
 #[cfg(target_os = "linux")]
 mod imp {
     use std::io;

@@ -42,7 +42,7 @@ pub enum Helper {
     /// Returns `CLOCK_MONOTONIC` in nanoseconds. While the rate of this clock is being corrected, the value may be
     /// wrong by about a microsecond.
     Nanoseconds = 5,
-    /// Returns the number of the CPU that the program runs on.
+    /// Returns the number of the CPU on which the program runs.
     Cpu = 8,
 }
 
@@ -253,8 +253,8 @@ impl Program {
     }
 }
 
-/// Makes the kernel measure how long it runs each BPF program, until the returned descriptor is closed. The `fdinfo` of
-/// a program's descriptor shows the sum as `run_time_ns`.
+/// Makes the kernel measure the run time of each BPF program, until the returned descriptor is closed. The `fdinfo` of
+/// a program's descriptor shows the total run time as `run_time_ns`.
 ///
 /// # Errors
 /// `EPERM` if this process lacks `CAP_SYS_ADMIN`; `EINVAL` from kernels before 5.8; `ENOSYS` without bpf(2).

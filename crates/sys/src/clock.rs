@@ -83,9 +83,9 @@ fn checked_ns(clock: libc::clockid_t) -> std::io::Result<u64> {
 
 /// Reads one of the two clocks that exist on every Unix for which this crate compiles.
 ///
-/// Uses the C library's call, because it may be called at any time: in a signal handler, and in a forked copy of a
-/// process with threads. The call of rustix is as fast. But it looks up the kernel's function at its first use, and may
-/// allocate for that.
+/// Uses the C library's function, which may be called at any time: in a signal handler, and in a forked copy of a
+/// process with threads. The function of rustix is as fast, but looks up the kernel's function at its first call, and
+/// may allocate memory for that.
 #[inline]
 fn read_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

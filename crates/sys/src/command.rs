@@ -131,11 +131,11 @@ pub enum Exit {
 pub struct Usage {
     /// The way the command ended.
     pub exit: Exit,
-    /// Time from the moment before the process is created until the kernel reports that the process has ended. If the
-    /// command was interrupted, the time ends at the moment when it was killed.
+    /// Wall time in nanoseconds, from just before the process is created until the kernel reports that the process has
+    /// ended. If the command was interrupted, the time ends at the moment when the command was killed.
     pub wall_ns: u64,
-    /// Time on a CPU in user mode. Many kernels know the sum of this and `system_ns` exactly, but split it by samples
-    /// that are some milliseconds apart. So for a short command, use the sum.
+    /// Time on a CPU in user mode, in nanoseconds. Many kernels know the sum of this time and `system_ns` exactly, but
+    /// split the sum by samples that are some milliseconds apart. So for a short command, use the sum.
     pub user_ns: u64,
     /// Time on a CPU in the kernel, in nanoseconds.
     pub system_ns: u64,
@@ -169,13 +169,13 @@ pub enum Counter {
     BranchMisses,
     /// Pages of memory that the kernel had to provide at their first access, with or without reading from disk.
     PageFaults,
-    /// Number of times that the command gave up a CPU or had to leave it.
+    /// Number of times that the command gave up its CPU or was preempted.
     ContextSwitches,
     /// Number of times that the command continued on another CPU.
     CpuMigrations,
 }
 
-/// The number of different [counters](Counter), and so the length of [`Counts`].
+/// The number of different [counters](Counter), which is the length of [`Counts`].
 pub const COUNTERS: usize = Counter::ALL.len();
 
 /// One count for each counter, in the order of [`Counter::ALL`]; `None` if the counter was not used.

@@ -1,5 +1,5 @@
-//! C and C++ code that is part of this program. This machine's compiler compiles the code at run time. The code is used
-//! for comparisons, or to show how a compiler translates a loop.
+//! Compiles C and C++ code, which is part of this program's source, at run time with a compiler of this machine. The
+//! code is used for comparisons, or to show how a compiler translates a loop.
 //!
 //! A callable function is defined by `ASCERTAIN(name, input, output)`, which stands for
 //!
@@ -7,9 +7,10 @@
 //! int64_t ascertain_name(const input *in, size_t in_count, output *out, size_t out_count)
 //! ```
 //!
-//! All functions have this form, so that one wrapper can call each of them. The macro also stores the two types in the
-//! object. They are compared with the caller's types before any call. Nothing checks that a function stays within the
-//! lengths that it is given: the source must be trusted, like the other code of this program.
+//! All functions have this form, so that one wrapper can call each of them. The macro also stores the input and output
+//! types in the object. [`Library::function`] compares them with the types that the caller requests. Nothing checks
+//! that a function stays within the lengths that it is given: the source must be trusted, like the other code of this
+//! program.
 //!
 //! ```no_run
 //! use ascertain_sys::compiled::{Language, Source, compile};
@@ -235,7 +236,7 @@ impl Library {
     /// # Errors
     /// [`Error::Load`] if the library does not have a function of this name, or if its types differ.
     pub fn function<I: Plain, O: Plain>(&self, name: &str) -> Result<Function<I, O>, Error> {
-        let missing = || Error::Load { message: format!("it does not define the function `{name}` with ASCERTAIN") };
+        let missing = || Error::Load { message: format!("the library does not define `{name}` with ASCERTAIN") };
         let types = self.symbol(&format!("types_{name}"))?.ok_or_else(missing)?;
         // SAFETY: a symbol of such a name is four bytes that `ASCERTAIN` defines. They exist as long as the library.
         let types: [u8; 4] = unsafe { types.cast().read() };
@@ -243,7 +244,7 @@ impl Library {
         if types != wanted {
             let [theirs, ours] = [types, wanted].map(shown);
             return Err(Error::Load {
-                message: format!("it defines `{name}` from {theirs}, but {ours} was requested"),
+                message: format!("the library defines `{name}` from {theirs}, but {ours} was requested"),
             });
         }
         let address = self.symbol(name)?.ok_or_else(missing)?;

@@ -1,14 +1,15 @@
-//! The CPUs of this machine, and the CPU that the current thread runs on. Linux only; other kernels do not report them.
+//! The CPUs of this machine, and the CPU on which the current thread runs. Linux only; other kernels do not report
+//! them.
 
 #[cfg(target_os = "linux")]
 use std::io;
 #[cfg(any(target_os = "linux", feature = "measuring"))]
 use std::ops::RangeInclusive;
 
-/// Returns the CPU that the calling thread runs on, or ran on a moment ago.
+/// Returns the CPU on which the calling thread runs, or ran a moment ago.
 ///
-/// Uses the C library, which can read the CPU with one load if the kernel stores it for restartable sequences. The call
-/// of rustix uses the kernel's vDSO (2.0 ns instead of 1.3 ns here) or, on aarch64, a system call.
+/// Uses the C library, which can read the CPU with one load if the kernel stores it for restartable sequences. The
+/// function of rustix takes longer: it uses the kernel's vDSO (2.0 ns instead of 1.3 ns) or, on aarch64, a system call.
 #[cfg(target_os = "linux")]
 #[inline]
 #[must_use]
@@ -20,7 +21,7 @@ pub fn current() -> Option<u32> {
 /// Returns how many CPU numbers this machine can ever have, including offline CPUs and empty sockets.
 ///
 /// The kernel's list of online CPUs is not used. Some containers replace that list (`/sys/devices/system/cpu/online`)
-/// by their own, which has fewer CPUs than the threads of the container run on.
+/// with their own list, which omits CPUs on which threads of the container run.
 ///
 /// # Errors
 /// If `/sys` is not mounted, or the file has an unexpected format.

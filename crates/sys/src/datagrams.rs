@@ -1,5 +1,5 @@
-//! Receives many datagrams per call, each with the time at which the kernel received it. So the times stay exact even
-//! if the program reads the socket rarely.
+//! Receives many datagrams per call, each with its arrival time according to the kernel. So the arrival times are exact
+//! even if the program reads the socket rarely.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -23,12 +23,12 @@ impl Inbox {
     /// Receives the pending datagrams of a socket and returns their number. If the number is below [`AT_ONCE`], the
     /// socket is empty. Calls `each` with the arrival time, the sender and the bytes of each datagram. The arrival time
     /// is on the clock of [`now_ns`](crate::clock::now_ns). If the kernel did not [record arrival times](note_times),
-    /// the time of this call stands in for it. On Linux this does not block; on other systems the socket must be
+    /// the time of this call is used instead. On Linux this does not block; on other systems the socket must be
     /// non-blocking.
     ///
     /// # Errors
-    /// The kernel's error, which may also be about an earlier datagram that this socket sent. If there are no
-    /// datagrams, this returns 0.
+    /// The kernel's error, which may be caused by a datagram that this socket sent earlier. If there are no datagrams,
+    /// this returns 0.
     pub fn receive(&mut self, socket: &UdpSocket, mut each: impl FnMut(u64, SocketAddr, &[u8])) -> io::Result<usize> {
         receive(self, socket, now, &mut each)
     }
@@ -156,8 +156,8 @@ use here::receive;
 mod elsewhere {
     use super::{AT_ONCE, Each, Inbox, SocketAddr, UdpSocket, io};
 
-    /// Does nothing, because only Linux records arrival times here. The time of a datagram is the time of the call that
-    /// reads it.
+    /// Does nothing, because this module records arrival times only on Linux. The time of a datagram is the time of the
+    /// call that reads it.
     ///
     /// # Errors
     /// This never fails.

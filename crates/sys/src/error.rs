@@ -128,7 +128,7 @@ pub enum Error {
     /// The processor, or the hypervisor, does not provide the requested counter.
     #[error("this machine does not provide this hardware counter (most virtual machines provide none)")]
     NoCounter,
-    /// A system call failed, for a reason that is rare.
+    /// A system call failed for a rare reason, which has no variant of its own.
     #[error("{what}: {source}")]
     System {
         /// The start of the message, which names the action that failed: "could not …".

@@ -1,10 +1,10 @@
-//! Files that no other user can redirect. They are written under a temporary name until they are complete. They are
-//! read only if they are regular files.
+//! Safe reading and writing of files in folders that other users may write to, so that a symbolic link of another user
+//! cannot redirect a file. A file has a temporary name until it is complete. Only regular files are read.
 //!
-//! | who chose the name | a symbolic link of that name | a device or a pipe |
+//! | origin of the name | handling of a symbolic link | handling of a device or a pipe |
 //! |---|---|---|
-//! | the user ([`Draft::create`]) | is followed | is written to directly |
-//! | a store, a run folder, this program ([`Draft::create_in`], [`open_regular`]) | is replaced, or refused | is refused |
+//! | the user ([`Draft::create`]) | follows it | writes to it directly |
+//! | a store, a run folder, Ascertain ([`Draft::create_in`], [`open_regular`]) | replaces or refuses it | refuses it |
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -21,10 +21,11 @@ use rustix::io::Errno;
 /// Suffix of the temporary names of incomplete files.
 pub const UNFINISHED: &str = ".part";
 
-/// A file that gets its final name only when it is complete. If it is dropped before, it is removed.
+/// A file that gets its final name only when [`publish`](Self::publish) is called. If the draft is dropped without
+/// that, the file is removed.
 ///
-/// Until then it has a temporary name in the same folder, which no other file has and which cannot be guessed. It has
-/// the mode of the file that it is going to replace. It also has that file's owner, if the system allows this.
+/// Until the file is published, it has a unique temporary name in the same folder, which other users cannot guess. The
+/// file has the mode of the file that it is going to replace. It also has that file's owner, if the system allows this.
 ///
 /// ```
 /// use std::io::Write;
@@ -66,7 +67,8 @@ pub enum Lasting {
 
 impl Draft {
     /// Creates a file at a path that the user chose. Follows a symbolic link, even to a file that does not exist yet.
-    /// Opens a device, a pipe and the target of standard output directly; data written there cannot be taken back.
+    /// Opens a device, a pipe and the target of standard output directly, without a temporary name: data that was
+    /// written there cannot be removed again.
     ///
     /// # Errors
     /// If the path is a folder, if its folder is missing, or if the user lacks the permission to write the file.
@@ -121,7 +123,7 @@ impl Draft {
         let there = file.metadata()?;
         let is_ours = there.is_file() && there.nlink() == 1 && there.uid() == rustix::process::geteuid().as_raw();
         if !is_ours || Identity::from_metadata(&there) != identity {
-            return Err(io::Error::other("it is not the file that was created before"));
+            return Err(io::Error::other("the file is not the one that was created before"));
         }
         let place = DraftLocation { folder, temporary: temporary.into(), name: name.into(), is_kept: false };
         Ok(Draft { file, place: Some(place) })
@@ -142,7 +144,7 @@ impl Draft {
         Ok((temporary, Identity::from_metadata(&self.file.metadata()?)))
     }
 
-    /// Sets whether a draft that is dropped before it is published keeps its file, under the temporary name.
+    /// Sets whether the file stays, under its temporary name, if the draft is dropped before it is published.
     pub fn keep(&mut self, is_kept: bool) {
         if let Some(place) = &mut self.place {
             place.is_kept = is_kept;
@@ -264,8 +266,8 @@ pub fn write_target(path: &Path) -> io::Result<WriteTarget> {
     Ok(WriteTarget::File { path: fs::canonicalize(path)?, there: Some(Access::from_metadata(&there)) })
 }
 
-/// Follows a chain of symbolic links, and returns the path that the last one leads to, even if there is no file at that
-/// path.
+/// Follows a chain of symbolic links, and returns the path to which the last link leads, even if there is no file at
+/// that path.
 ///
 /// # Errors
 /// If there are too many links.
@@ -378,7 +380,7 @@ fn regular_there(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<Acce
         FileType::Symlink => Ok(None),
         FileType::RegularFile => Ok(Some(Access { uid: there.st_uid, gid: there.st_gid, mode })),
         FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
-        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a device, a pipe or a socket")),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "the name belongs to a device, a pipe or a socket")),
     }
 }
 
@@ -416,7 +418,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);
     let file = opened.map_err(|error| match Errno::from_io_error(&error) {
-        Some(Errno::LOOP | Errno::MLINK) => io::Error::other("it is a symbolic link, which is not followed here"),
+        Some(Errno::LOOP | Errno::MLINK) => io::Error::other("the path is a symbolic link, which is not followed here"),
         _ => error,
     })?;
     let there = file.metadata()?;
@@ -436,7 +438,7 @@ pub fn read_regular(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(file.metadata()?.len().min(most_bytes) as usize);
     file.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most_bytes {
-        let message = format!("it has more than the allowed {most_bytes} bytes");
+        let message = format!("the file is larger than the limit of {most_bytes} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)

@@ -72,8 +72,8 @@ impl Stop {
 
 const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// Duration in nanoseconds after the first signal. Another signal within it belongs to the same request. `timeout` and
-/// some job runners send their signal first to the process and then to its group.
+/// Time after the first signal, in nanoseconds, within which a second signal counts as part of the same request.
+/// `timeout` and some job runners send their signal first to the process and then to its group.
 const SAME_WISH_NS: u64 = 200_000_000;
 
 /// The time of the first signal, by [`clock::now_ns`]; 0 if no signal has arrived.
@@ -148,8 +148,9 @@ fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> Result<()
     }
 }
 
-/// Uses only atomics (the pipe's `get` is one load), `clock_gettime`, `write` and `_exit`; a handler may call all of
-/// them. `errno` stays unchanged, because the only write, of one byte to an empty pipe, does not fail.
+/// The signal handler. It uses only atomics (the pipe's `get` is one load), `clock_gettime`, `write` and `_exit`; a
+/// handler may call all of them. `errno` stays unchanged, because the only write, of one byte to an empty pipe, does
+/// not fail.
 extern "C" fn on_signal(_signal: libc::c_int) {
     match wish(&REQUESTED_NS, clock::now_ns()) {
         Wish::First => {

@@ -1,4 +1,4 @@
-//! A few words in a file, written without a system call. Linux only.
+//! Writes 64-bit words to a mapped file without a system call. Linux only.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

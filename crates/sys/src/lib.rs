@@ -2,7 +2,7 @@
 //!
 //! This is the only crate that makes system calls directly. It does so if rustix lacks a call, or implements the call
 //! in an unsuitable way. `unsafe` code is found here, in the numeric crate and in the synchronization crate. This crate
-//! knows nothing of experiments, claims or statistics, prints nothing, and can be used alone.
+//! does not depend on experiments, claims or statistics, prints nothing, and can be used alone.
 //!
 //! - [`clock`]: monotonic time and the smallest step of the clock
 //! - [`process`]: commands started without a shell, with the kernel's accounting for each
@@ -15,14 +15,14 @@
 //! - `allocations`: the allocations of a call, with the feature of that name
 //! - [`perf`]: counters of the processor and the kernel for a command
 //! - [`page_cache`]: the share of a file that the kernel keeps in memory (Linux)
-//! - [`files`]: files that no other user can redirect, and that get their name once they are complete
+//! - [`files`]: files that no other user can redirect by a link, and that get their name once they are complete
 //! - [`fork`]: distinguishing a child from its parent
 //! - [`futex`]: sleeping until a word in memory changes; [`journal`]: words that outlive the process (Linux)
-//! - [`terminal`]: its width; [`standard`]: whether standard input and output were closed
-//! - [`bpf`], [`mapping`], [`socket`], [`cpus`], [`privileges`]: the parts of a daemon close to the kernel (Linux)
+//! - [`terminal`]: the width of a terminal; [`standard`]: whether standard input and output were closed
+//! - [`bpf`], [`mapping`], [`socket`], [`cpus`], [`privileges`]: the kernel interfaces that a daemon uses (Linux)
 //! - [`tcp`]: the kernel's data about a connection; [`tether`]: children that do not outlive this process (Linux)
 //! - [`datagrams`]: datagrams received many at a time, with the times at which the kernel received them
-//! - [`namespace`], [`netlink`], [`tun`], [`packet`]: the parts of an emulated network (Linux)
+//! - [`namespace`], [`netlink`], [`tun`], [`packet`]: the kernel interfaces that an emulated network uses (Linux)
 //! - [`threads`]: threads that work at the same time
 //! - [`compiled`]: C and C++ code of this program, compiled when it is needed
 //!

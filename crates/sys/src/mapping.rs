@@ -1,4 +1,4 @@
-//! Memory that processes share. It is safe even if one of the processes is not trusted. Linux only.
+//! Memory that processes share, with an interface that is safe even if another process is not trusted. Linux only.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -114,8 +114,8 @@ impl AsFd for SharedMemory {
 /// page table entry, the kernel interrupts the CPUs that run threads of this process. Programs used this as a barrier
 /// before membarrier(2) existed.
 ///
-/// This is not a reliable barrier: no kernel promises to interrupt the CPUs, or to wait until it has. Use it only for
-/// measurements.
+/// This is not a reliable barrier: no kernel promises to interrupt the CPUs, or to wait until they were interrupted.
+/// Use it only for measurements.
 #[derive(Debug)]
 pub struct Shootdown(Pages);
 

@@ -8,7 +8,7 @@
 //! namespace.
 //!
 //! A namespace exists as long as a descriptor of it is open, or a socket or a process is in it. No helper process keeps
-//! it alive, so none can be left over: the namespace ends with this process, however this process ends.
+//! a namespace alive, so the namespace ends with this process, however this process ends.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::fs::File;
@@ -30,7 +30,7 @@ use rustix::thread::{LinkNameSpaceType as Kind, UnshareFlags, move_into_link_nam
 #[derive(Clone, Debug)]
 pub struct Namespace {
     network: Arc<OwnedFd>,
-    /// The user namespace that the network namespace belongs to, if that is not the one of this process.
+    /// The user namespace to which the network namespace belongs, if that is not the user namespace of this process.
     user: Option<Arc<OwnedFd>>,
 }
 

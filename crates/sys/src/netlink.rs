@@ -1,7 +1,7 @@
 //! Interfaces, addresses and routes of a network namespace, by rtnetlink(7). Linux only.
 //!
 //! This module has its own encoder for the few messages that an emulated link needs. The existing crates for netlink
-//! are large, several thousand lines. The one for routes also encodes the congestion control as a number, but the
+//! have several thousand lines. Also, the existing crate for routes encodes the congestion control as a number, but the
 //! kernel expects a name.
 
 use std::io;

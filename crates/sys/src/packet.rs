@@ -16,9 +16,9 @@ pub const VIRTIO_HEADER_BYTES: usize = 10;
 
 /// Opens a socket that reads the frames that the interface receives and sends the frames that are written to it.
 ///
-/// Each read or write transfers one frame after a header of [`VIRTIO_HEADER_BYTES`] bytes, without blocking. Frames may
-/// have up to 64 KiB if the other device of the pair does not segment data before it sends. Frames that are not read in
-/// time are lost: [`take_dropped`] counts them.
+/// Each read or write transfers one frame after a header of [`VIRTIO_HEADER_BYTES`] bytes, without blocking. On a
+/// virtual Ethernet device, frames have up to 64 KiB if the other device of the pair does not segment data before it
+/// sends. Frames that are not read in time are lost: [`take_dropped`] counts them.
 ///
 /// # Errors
 /// The kernel's error.

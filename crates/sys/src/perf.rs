@@ -70,7 +70,7 @@ pub(crate) const EVENTS: [Event; 6] = [
     Event { counter: Counter::CpuMigrations, kind: SOFTWARE, config: 4, is_own_code: false },
 ];
 
-/// Counters for the next child of a process. They start when the child executes a program. They serve one child only:
+/// Counters for the next child of a process. They start when the child executes a program. They serve only one child:
 /// the kernel may swap the counters of parent and child, and a later child would then not be counted.
 pub(crate) struct Counters(Vec<(Counter, OwnedFd)>);
 

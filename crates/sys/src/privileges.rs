@@ -7,7 +7,7 @@ use rustix::thread::{self, CapabilitySet, CapabilitySets};
 
 use crate::syscall::check;
 
-/// The ID of the user `nobody` and of its group, which own nothing on any Linux.
+/// The ID of the user `nobody` and of its group, which own no files on any Linux system.
 pub const NOBODY: u32 = 65_534;
 
 /// Privileges of the superuser that a process can have separately: capabilities(7).

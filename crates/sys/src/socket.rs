@@ -28,7 +28,7 @@ pub const DESCRIPTORS_MAX: usize = 8;
 pub fn open_to_all(path: &Path) -> io::Result<()> {
     let there = File::options().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
     if !there.metadata()?.file_type().is_socket() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a socket"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path does not lead to a socket"));
     }
     fs::set_permissions(format!("/proc/self/fd/{}", there.as_raw_fd()), fs::Permissions::from_mode(0o666))
 }

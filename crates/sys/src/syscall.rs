@@ -7,7 +7,7 @@ pub(crate) fn check(result: impl Into<i64>) -> io::Result<()> {
     if result.into() == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sets an option of a socket to the bytes of `value`. `level` is the protocol that the option belongs to.
+/// Sets an option of a socket to the bytes of `value`. `level` is the protocol to which the option belongs.
 #[cfg(all(feature = "network", target_os = "linux"))]
 pub(crate) fn set_socket_option(
     socket: impl std::os::fd::AsFd,

@@ -55,7 +55,7 @@ pub struct Info {
     /// The maximum rate at which the kernel sends data. `None` if there is no limit, or if the kernel does not report
     /// it.
     pub pacing_rate_bytes_per_s: Option<u64>,
-    /// The number of bytes that the other side has room to receive.
+    /// The receive window of the other side: the number of bytes that it has room to receive.
     pub peer_window_bytes: Option<u32>,
     /// The time since data was last sent, in milliseconds.
     pub idle_ms: u32,
@@ -82,8 +82,8 @@ pub fn info(socket: impl AsFd) -> io::Result<Info> {
     raw.info(tcp_congestion(socket)?).ok_or_else(too_old)
 }
 
-/// Puts the kernel's TLS on top of a connection (`TCP_ULP`). It has no effect until [`give_tls_key`] sets a key. If the
-/// caller is root, the kernel loads the TLS module for this, if the module exists.
+/// Puts the kernel's TLS on top of a connection (`TCP_ULP`). TLS has no effect until [`give_tls_key`] sets a key. If
+/// the caller is root, the kernel loads its TLS module, if the module exists.
 ///
 /// # Errors
 /// The kernel's error. `ENOENT` means that the kernel does not know the name of the protocol, because TLS is not loaded

@@ -105,9 +105,9 @@ pub fn deadline() -> Instant {
     Instant::now() + LIMIT
 }
 
-/// The environment variable with the path of the list that [`left_out`] appends to. A test that runs other tests as
-/// another user removes the variable, because that user may not write to the list. That test then reports the omitted
-/// tests itself.
+/// The environment variable with the path of the list to which [`left_out`] appends a line. A test that runs other
+/// tests as another user removes the variable, because that user may not write to the list. That test then reports the
+/// omitted tests itself.
 pub const LIST: &str = "ASCERTAIN_LEFT_OUT";
 
 /// Reports that the test, or some of its checks, is left out, and the reason. The report bypasses the harness, which
@@ -118,7 +118,7 @@ pub const LIST: &str = "ASCERTAIN_LEFT_OUT";
 pub fn left_out(why: impl Display) {
     let thread = std::thread::current();
     let alone = std::env::var(ALONE).ok().filter(|test| test != "*");
-    let test = alone.as_deref().or(thread.name()).unwrap_or("a thread of a test");
+    let test = alone.as_deref().or(thread.name()).unwrap_or("a thread that a test started");
     let why = why.to_string().replace('\n', " ");
     let line = format!("{test}: {why}\n");
     let _ = std::io::stderr().write_all(format!("left out: {line}").as_bytes());

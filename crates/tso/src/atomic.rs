@@ -1,4 +1,4 @@
-//! The atomics of the standard library, in the memory of the model.
+//! Atomic types with the interface of the standard library, whose values are in the simulated memory of the model.
 
 use std::fmt;
 use std::marker::PhantomData;

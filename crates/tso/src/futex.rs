@@ -1,4 +1,4 @@
-//! A word that threads can sleep on.
+//! A word on which threads of the model can sleep.
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use crate::atomic::AtomicU32;
 use crate::explorer::step;
 use crate::machine::Op;
 
-/// A futex like that of the kernel: a word that threads can sleep on. Its system calls empty the thread's buffer. The
-/// comparison and the start of the sleep are one atomic step.
+/// A futex like that of the kernel: a word on which threads can sleep. Its system calls empty the thread's store
+/// buffer. The comparison and the start of the sleep are one atomic step.
 #[derive(Debug, Default)]
 pub struct Futex(AtomicU32);
 
@@ -19,7 +19,8 @@ impl Futex {
         Self(AtomicU32::new(value))
     }
 
-    /// Sleeps while memory has `expected`, until a wake-up or a timeout. The timeout may occur at any moment.
+    /// Sleeps until a wake-up or a timeout, if the word in memory is `expected`; otherwise returns immediately. The
+    /// timeout may occur at any moment.
     #[track_caller]
     pub fn wait(&self, expected: u32, timeout: Option<Duration>) {
         if self.step(Op::Sleep, |state, thread, word| state.sleep(thread, word, u64::from(expected))) {

@@ -8,8 +8,8 @@
 //! - [`heavy`], a barrier on behalf of all threads: it empties all buffers;
 //! - time: it passes when a sleep times out. No store stays in a buffer for a whole second, because a processor is
 //!   interrupted more often, and each interrupt empties the buffer;
-//! - [`Futex`], and [`Atomic::add_unlocked`], the addition to memory in one instruction without LOCK. Interrupts,
-//!   and so [`heavy`] and the passing of time, come before or after it, never between its load and its store.
+//! - [`Futex`], and [`Atomic::add_unlocked`], the addition to memory in one instruction without LOCK. Interrupts, and
+//!   so [`heavy`] and the passing of time, come before or after the addition, never between its load and its store.
 //!
 //! [`explore`] runs a closure in every order of these steps that could make a difference. It runs the closure
 //! repeatedly from the start, with its threads as coroutines on one thread of the host. Orders that differ only in

@@ -1,4 +1,4 @@
-//! The memory, the threads with their store buffers, and the clock.
+//! The simulated machine: its memory, the threads with their store buffers, and the clock.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -32,7 +32,7 @@ pub(crate) fn keep(is_model: bool) {
     IS_MODEL.set(is_model);
 }
 
-/// Frees the memory that was kept. No thread of a model may run.
+/// Frees the memory that was kept. Call this only while no thread of a model runs.
 pub(crate) fn release() {
     let mut header = FREED.swap(std::ptr::null_mut(), Ordering::Acquire);
     while !header.is_null() {

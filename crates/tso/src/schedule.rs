@@ -86,7 +86,7 @@ impl State {
         let chosen = branch.options[branch.taken];
         if !possible.contains(&chosen) {
             return Err(Over::Failed(
-                "the program takes other steps than in the run before; it must not depend on addresses or clocks"
+                "the program takes different steps than in the previous run; it must not depend on addresses or clocks"
                     .into(),
             ));
         }

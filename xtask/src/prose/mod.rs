@@ -22,7 +22,7 @@ const EXCEPTIONS: &str = "xtask/prose.toml";
 /// Largest accepted number of exceptions. More would mean that a rule is wrong or that sentences are not rewritten.
 const MAX_EXCEPTIONS: usize = 40;
 
-/// Largest number of characters of a refused sentence to print.
+/// Maximum length of a refused sentence in the output, in characters. Longer sentences are cut.
 const MAX_PRINTED: usize = 140;
 
 /// A sentence that breaks a rule, and where it is.

@@ -10,13 +10,13 @@ const ABBREVIATIONS: &[&str] = &["e.g.", "i.e.", "vs.", "cf.", "al.", "no.", "fi
 /// Smallest accepted number of words in a doc comment.
 const MIN_WORDS: usize = 3;
 
-/// Number of words from which a string literal counts as prose. Shorter literals are names and phrases.
+/// Minimum number of words of a string literal that counts as prose. Shorter literals are names and phrases.
 const MIN_WORDS_OF_LITERAL: usize = 4;
 
 /// A comment, a string literal or a whole Markdown file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Text {
-    /// Number of the file's line in which the text begins, counted from 1.
+    /// Line number at which the text begins in the file, counted from 1.
     pub line: usize,
     pub contents: String,
     kind: Kind,

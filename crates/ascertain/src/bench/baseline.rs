@@ -21,8 +21,8 @@ pub(super) fn folder(runs: &Path, group: &str, name: &str) -> PathBuf {
     runs.join(format!("{}@{}", in_file_name(group), in_file_name(name)))
 }
 
-/// Makes a name that is safe in a file name. Every byte other than ASCII letters, digits, `-`, `_` and `.` becomes `%`
-/// and its hexadecimal value. Different names therefore have different folders.
+/// Escapes the name of a group or a baseline for use in a file name. Every byte other than ASCII letters, digits, `-`,
+/// `_` and `.` becomes `%` and its hexadecimal value. Different names therefore have different folders.
 fn in_file_name(name: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(byte).to_string(),

@@ -29,7 +29,8 @@ use crate::names;
 
 use crate::run::{self, Request, RunContext};
 
-/// Number of batches to measure for a function that is alone at its input, and so is not compared.
+/// Number of batches to measure for a function that is the only one at its input. It is not compared with any other
+/// function.
 const ALONE_BATCHES: u64 = 100;
 
 /// Measures the groups one after another, and prints the results of each. The first function of a group is its
@@ -102,12 +103,13 @@ pub enum Pairs {
     All,
 }
 
-/// Returns the plan that compares the functions of a group at each input. A function that is alone at its input is only
-/// measured.
+/// Returns the plan that compares the functions of a group at each input. A function that is the only one at its input
+/// is measured, but not compared.
 ///
 /// `config` limits the time per input (`max_time`), and the time per function for reaching the precision
-/// (`precision_time`). The plan has both limits for the whole group: the sums over its inputs and functions. Its
-/// `precision_time` is at most half of its `max_time`, so that time remains for verdicts.
+/// (`precision_time`). The limits in the plan are for the whole group: `max_time` is multiplied by the number of
+/// inputs, and `precision_time` by the number of functions. The resulting `precision_time` is at most half of the
+/// resulting `max_time`, so that time remains for verdicts.
 #[must_use]
 pub fn plan(group: &Group, pairs: Pairs, config: &Config) -> Plan {
     let id = &group.spec().id;
@@ -142,9 +144,8 @@ fn pairs_without_the_first(table: &Table) -> Vec<[&Arm; 2]> {
     others.iter().enumerate().flat_map(with_those_before).collect()
 }
 
-/// Returns a reference that the filters leave out, although they keep another function at the same input. Returns
-/// `None` if there is no such reference. `all` are the functions of the group, and `kept` are those that the filters
-/// keep.
+/// If the filters keep a function but not the reference at its input, returns this reference; otherwise `None`. `all`
+/// has all functions of the group, and `kept` has the functions that the filters keep.
 fn missing_reference<'a>(all: &'a [Arm], kept: &[Arm]) -> Option<&'a Arm> {
     let reference = |arm: &Arm| all.iter().find(|other| other.point == arm.point);
     kept.iter().filter_map(reference).find(|reference| !kept.contains(reference))
@@ -313,9 +314,7 @@ impl Bench<'_> {
         let (pairs, error) = (outcome.claims.len(), self.options.config.error);
         let [shared, each] = [error, error / pairs as f64].map(error_in_words);
         (self.options.all_pairs && pairs > 1).then(|| {
-            format!(
-                "The error of {shared} is divided among {pairs} pairs, so the error of each answer is at most {each}."
-            )
+            format!("The error probability of {shared} is divided among {pairs} pairs: at most {each} for each answer.")
         })
     }
 

@@ -32,8 +32,8 @@ part of it. Without a FILTER, all functions are measured.
       --save-baseline NAME
                         name under which this run of each group is kept; `ascertain history` lists it as GROUP@NAME
                         (needs the feature `recorded` of `ascertain`)
-      --margin M        smallest difference that matters: for a larger one, the answer is faster or slower, for a
-                        smaller one, same; with 0, the function that wins more pairs is faster [default: 1%]
+      --margin M        smallest difference that matters: the answer is faster or slower for a larger difference, and
+                        same for a smaller one; with 0, the function that wins more pairs is faster [default: 1%]
       --error E         highest chance that any answer for a group is wrong [default: 0.001]
       --precision P     width to which the intervals of all ratios and medians are narrowed; 1% is ±1 % [default: 1%,
                         for at most half a second for each function]
@@ -51,7 +51,7 @@ part of it. Without a FILTER, all functions are measured.
       --list            list the functions, one per line, as `--format terse` of other test programs does
       --test            call each function once and check its answer, without measuring
       --bench           measure (`cargo bench` passes this option, and `cargo test --benches` does not)
-      --ignored         run only ignored functions, of which there are none; --include-ignored and --nocapture are
+      --ignored         run nothing, because a bench has no ignored functions; --include-ignored and --nocapture are
                         accepted and have no effect
   -h, --help            print this text
 
@@ -189,7 +189,7 @@ impl Options {
         let config = &mut options.config;
         match config.precision {
             Some(_) if is_quick => {
-                return Err("--quick and --precision exclude each other; leave one of them out".into());
+                return Err("--quick and --precision can't be combined; leave one of them out".into());
             }
             None if !is_quick => (config.precision, config.precision_time) = (Some(PRECISION), Some(PRECISION_TIME)),
             _ => {}

@@ -125,8 +125,8 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// If the value is a duration, returns it in words: `30 s`, or `no limit` if it is endless. Returns `None` for any
-/// other value.
+/// If the value is a duration, formats it for people: `30 s`, or `no limit` for a duration that is practically
+/// infinite. Returns `None` for any other value.
 fn time(value: &Value) -> Option<String> {
     let map = value.as_object().filter(|map| map.len() == 2)?;
     let (secs, nanos) = (map.get("secs")?.as_u64()?, map.get("nanos")?.as_u64()?);

@@ -46,8 +46,8 @@ fn listed(folder: &Path) -> ListedRun {
 }
 
 /// Counts the claims of a run by their answers, such as `holds` or `faster`. The answers come from the recorded
-/// outcome. The outcome of a killed run is missing, or is from before the run was continued. If the folder of a killed
-/// run has at most [`MOST_BYTES`], its recorded rows are judged instead.
+/// outcome, except for killed runs. A killed run has no outcome, or an outdated one from before its continuation. If
+/// the folder of such a run has at most [`MOST_BYTES`], the answers come from its rows, which are judged again.
 fn answers(folder: &Path, brief: &Brief, state: State, bytes: u64) -> BTreeMap<String, u64> {
     let is_read = state == State::Killed && bytes <= MOST_BYTES;
     let claims: Vec<(Verdict, Option<Decision>)> = match is_read.then(|| recorded::read(folder)) {

@@ -68,23 +68,23 @@ fn remove(folder: &Path, dry_run: bool) -> Option<String> {
     match &lines {
         Ok(lines) => match lines.try_lock() {
             Err(TryLockError::WouldBlock) => return Some("it is being written".into()),
-            Err(TryLockError::Error(error)) => return Some(format!("it can't be locked: {error}")),
+            Err(TryLockError::Error(error)) => return Some(format!("its folder can't be locked: {error}")),
             Ok(()) => {}
         },
         // If this file is missing, no process writes to the run. Either the run has ended and its rows are in Parquet,
         // or the run is damaged.
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Some(format!("its rows can't be opened to check whether it is still in use: {error}")),
+        Err(error) => return Some(format!("can't open its rows to check whether the run is in use: {error}")),
     }
     if dry_run {
         return None;
     }
     let aside = folder.with_file_name(format!("{LEFTOVER}{}", runs::name(folder)));
     if let Err(error) = fs::rename(folder, &aside) {
-        return Some(format!("it can't be renamed: {error}"));
+        return Some(format!("its folder can't be renamed: {error}"));
     }
     let removed = fs::remove_dir_all(&aside);
-    removed.err().map(|error| format!("it was deleted only in part; the rest is in {}: {error}", aside.display()))
+    removed.err().map(|error| format!("its folder was deleted in part; the rest is in {}: {error}", aside.display()))
 }
 
 /// Deletes folders that an interrupted deletion left behind.

@@ -106,7 +106,7 @@ impl MeasuredRun {
     }
 
     /// Reads a run; returns `None` if it did not measure the experiment. Adds the ids of all the run's experiments to
-    /// `others`. An error lists these if no run has measured the requested experiment.
+    /// `others`. If no run has measured the requested experiment, the error message lists these ids.
     fn read(folder: &Path, experiment: &str, others: &mut BTreeSet<String>) -> Result<Option<MeasuredRun>, String> {
         let (brief, _) = Brief::read(folder)?;
         let is_measured = brief.experiments.iter().any(|known| known.id == experiment);
@@ -274,12 +274,13 @@ fn ratios(
     }
     if without > 0 {
         let trials = if without == 1 { "1 trial has".to_string() } else { format!("{without} trials have") };
-        faults.push(format!("{name}: {trials} no ratio, because a value is zero or below"));
+        faults.push(format!("{name}: {trials} no ratio, because a value is zero or negative"));
     }
     Ok(figures)
 }
 
-/// Returns the median of the values, and its 95 % confidence interval as in summaries of a run.
+/// Returns the median of the values and its 95 % confidence interval, computed in the same way as in the summary of a
+/// run.
 fn estimate(values: &Values) -> MedianEstimate {
     let (n, sorted) = (values.len() as u64, values.sorted());
     let (low, high) =
@@ -288,8 +289,8 @@ fn estimate(values: &Values) -> MedianEstimate {
     MedianEstimate { n, median: sorted.quantile(0.5).and_then(Bounds::estimate), low: finite(low), high: finite(high) }
 }
 
-/// Returns one plotted line for each arm, from the values of the runs. `runs` is sorted from the oldest. With
-/// `of_latest`, leaves out arms without a value in the latest run that has values. If any arm is left out, adds a note
+/// Returns one plotted line for each arm, from the values of the runs. `runs` is sorted from the oldest. If `of_latest`
+/// is set, only plots arms that have a value in the latest run with any values. If this leaves out an arm, adds a note
 /// to `notes`.
 fn lines(runs: &[(TrendPoint, ArmFigures)], of_latest: bool, notes: &mut Vec<String>) -> Vec<TrendLine> {
     let (mut arms, mut latest): (Vec<&Arm>, usize) = (Vec::new(), 0);
@@ -316,7 +317,8 @@ fn lines(runs: &[(TrendPoint, ArmFigures)], of_latest: bool, notes: &mut Vec<Str
     arms.into_iter().map(line).collect()
 }
 
-/// Returns a note that `without` of `all` runs have no value of the metric.
+/// Returns a note that some runs have no value of the metric. `without` is their number, and `all` is the number of all
+/// runs.
 fn without_value(without: usize, all: usize) -> String {
     let have = if without == 1 { "has" } else { "have" };
     format!("{without} of these {all} runs {have} no value of the metric; request more runs to see more values")

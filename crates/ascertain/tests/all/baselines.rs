@@ -66,8 +66,8 @@ fn a_baseline_that_is_not_there_says_how_to_keep_one() {
     );
 }
 
-/// If evidence can't be written, this is only a warning. With `--save-baseline` it is an error, because the baseline is
-/// the purpose of the run.
+/// Evidence that can't be written normally leads to a warning only. With `--save-baseline` it is an error, because the
+/// baseline is the purpose of the run.
 #[test]
 fn a_baseline_that_can_not_be_kept_is_an_error() {
     let state = tempfile::tempdir().unwrap();

@@ -22,7 +22,7 @@ impl Ran {
     }
 }
 
-/// Returns the command of the bench, with its evidence below `state`.
+/// Runs the bench with these arguments, and with its evidence below `state`.
 pub fn bench(state: &Path, arguments: &[&str]) -> Ran {
     example_bench("bench", state, arguments)
 }
@@ -154,7 +154,7 @@ fn all_pairs_share_the_error() {
     }
     let text = measured(state.path(), &arguments).stdout;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let said = "The error of 0.1 % is divided among 3 pairs, so the error of each answer is at most 0.034 %.";
+    let said = "The error probability of 0.1 % is divided among 3 pairs: at most 0.034 % for each answer.";
     assert!(words.contains(said), "{text}");
     assert!(!measured(state.path(), &["--no-evidence", "calls", "--all-pairs"]).stdout.contains("share"), "one pair");
 }

@@ -45,7 +45,7 @@ fn a_run_that_was_asked_to_end_is_continued() {
     assert_eq!(result.outcome.claims[0].verdict, Verdict::Refuted, "it has more page faults");
 }
 
-/// A stop also ends a command that hangs, for which the run is waiting.
+/// A stop also ends a hanging command, for which the run is waiting.
 #[test]
 fn a_command_that_is_waited_for_is_stopped() {
     let state = tempfile::tempdir().unwrap();

@@ -30,7 +30,7 @@ pub struct Args {
     /// Files of claims, in TOML
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Claims to judge, by a part of their ids, or claims to print, by their verdict
+    /// Parts of ids that select the claims to judge, or verdicts that select the claims to print
     ///
     /// With a part of an id, `check` judges only the claims whose id contains it. With a verdict, such as `--only
     /// refuted,undecided`, it judges all claims and prints those with this verdict.

@@ -17,7 +17,7 @@ use crate::options::duration;
 use crate::output;
 use crate::transfer::journals;
 
-/// Age at which a file counts as unused. A process writes more often than this to the files that it uses.
+/// Age at which a file counts as unused. A process that uses a file writes to it more often than this.
 const AT_REST: Duration = Duration::from_secs(60 * 60);
 
 const EXAMPLES: &str = "\
@@ -181,7 +181,7 @@ fn removed((path, maker): (PathBuf, u32)) -> Option<Result<String, String>> {
             return Ok(None);
         }
         if !is_at_rest(&path)? {
-            let why = "it was written to within the last hour, possibly by another machine";
+            let why = "it was changed within the last hour, possibly by another machine";
             return Ok(Some(format!("kept {shown} of process {maker}: {why}")));
         }
         let is_folder = !path.is_symlink() && path.is_dir();

@@ -72,9 +72,10 @@ impl Starting {
         self.shell.as_deref().and_then(named_shell)
     }
 
-    /// Returns the shell, if any, and the commands to run. In hyperfine, the word after `--shell` is the shell. If
-    /// `--shell` has no value, and the first of `commands` is only the name of a shell, that name is therefore the
-    /// shell. A first command that merely contains the name of a shell is ambiguous, and an error.
+    /// Returns the shell, if any, and the commands to run. For compatibility with hyperfine, the word after `--shell`
+    /// may be the shell. So if `--shell` has no value, and the first of `commands` is just the name of a shell, this
+    /// command is taken as the shell. If the first command contains such a name among other words, it is ambiguous,
+    /// which is an error.
     pub fn shell_and_commands<'c>(&self, commands: &'c [String]) -> anyhow::Result<(Option<String>, &'c [String])> {
         let is_bare = self.shell.as_deref() == Some("");
         let Some((first, rest)) = commands.split_first().filter(|_| is_bare) else {
@@ -103,8 +104,8 @@ impl Starting {
         }
     }
 
-    /// Returns the largest number of times that an option was given, among the options that may be given once for each
-    /// command. The user expects this number of commands.
+    /// Returns the number of commands that the user expects. It is the largest number of values for any option that
+    /// takes one value per command.
     pub fn given_for(&self) -> usize {
         let hooks = [&self.prepare, &self.conclude, &self.setup, &self.cleanup].map(Vec::len);
         hooks.into_iter().chain([self.env.len(), self.output.len()]).max().unwrap_or(0)

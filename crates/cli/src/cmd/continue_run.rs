@@ -93,15 +93,13 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     measure(Start::Recorded(continuation), &options, &args.exports)
 }
 
-/// If the run was not recorded on this machine, shows the command lines that it would execute, and asks for
+/// If the run was not recorded on this machine, shows the command lines that its continuation executes, and asks for
 /// confirmation.
 fn agree(folder: &Path, header: &Header) -> anyhow::Result<()> {
     let lines = ascertain::executed_lines(&header.plan);
     let shown: String = lines.iter().map(|line| format!("  {}\n", escape_controls(line))).collect();
     let run = folder.display();
-    output::note(&format!(
-        "you did not record {run} on this machine. To continue it, these lines are executed:\n{shown}"
-    ));
+    output::note(&format!("you did not record {run} on this machine. Continuing it executes these lines:\n{shown}"));
     let mut answer = String::new();
     if io::stdin().is_terminal() {
         output::note("Execute these lines? [y/N]");
@@ -126,8 +124,8 @@ fn latest(below: &Path) -> anyhow::Result<PathBuf> {
     bail!("there is no run in {} that this program can continue; name the folder of a run", below.display())
 }
 
-/// Returns the id of the first experiment of the run that this program does not have, or has with other metrics.
-/// Returns `None` if the program can continue all of them.
+/// Returns the id of the run's first experiment that this program lacks, or has with other metrics. Returns `None` if
+/// the program can continue all experiments of the run.
 fn missing(header: &Header) -> Option<&str> {
     let is_here = |id: &str| {
         let shipped = ascertain_experiments::registry().into_iter().find(|experiment| experiment.spec().id == id);

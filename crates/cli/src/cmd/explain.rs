@@ -57,7 +57,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Returns a hint that lists ids that contain `text`, or `None` if there are none. Ids that begin with `text` come first.
+/// Returns a hint with a list of ids that contain `text`; `None` if no id does. Ids that begin with `text` come first.
 fn containing<'a>(text: &str, ids: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut found: Vec<&str> = ids.filter(|id| text.len() >= LEAST_LENGTH && id.contains(text)).collect();
     found.sort_by_key(|id| !id.starts_with(text));
@@ -72,13 +72,13 @@ fn containing<'a>(text: &str, ids: impl Iterator<Item = &'a str>) -> Option<Stri
 }
 
 /// Returns a hint for an id that is unknown and not similar to any other. If the id begins with the name of an
-/// experiment, the hint lists the claims about it whose ids are nearest.
+/// experiment, the hint lists the most similar ids of claims about it.
 fn elsewhere(id: &str, claims: &[Claim]) -> String {
     let experiment = id.split_once('.').map_or(id, |(experiment, _)| experiment);
     let about = claims.iter().filter(|claim| claim.experiment == experiment).map(|claim| claim.id.as_str());
     match by_nearness(id, about).get(..NEAR) {
         Some(near) => {
-            format!("; the nearest are `{}`; use `ascertain list {experiment}` to list all", near.join("`, `"))
+            format!("; the most similar ids are `{}`; use `ascertain list {experiment}` to list all", near.join("`, `"))
         }
         None => {
             "; use `ascertain list` for the experiments, and `ascertain list sum` for the claims about `sum`".into()

@@ -55,7 +55,8 @@ Examples:
   ascertain history list --runs 5
       List the latest five runs";
 
-/// Options of `history list`. The group needs this name, because clap already uses the default one for the subcommand.
+/// Options of `history list`. The group needs an explicit id, because clap already uses the default id for the
+/// subcommand.
 #[derive(clap::Args)]
 #[command(after_help = LIST_EXAMPLES)]
 #[group(id = "list")]

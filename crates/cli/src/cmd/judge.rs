@@ -44,8 +44,8 @@ const METHODS: &[Word<Method>] = &[
     (&["mixture"], "Mixture of beta-binomial e-processes: needs the fewest trials", Method::Mixture),
     (
         &["csm"],
-        "Robbins' confidence sequence method. Its test may use the whole error (in the program that its authors \
-         published, half of it)",
+        "Robbins' confidence sequence method. The verdict may use the whole error; the program of the method's authors \
+         uses only half of it",
         Method::Csm,
     ),
 ];

@@ -100,7 +100,7 @@ fn invitation(address: SocketAddr, token: &Token, max_bytes: u64) -> String {
     let ip = if address.is_ipv4() { "" } else { " --at ip=6" };
     let most = Unit::Byte.human(max_bytes as f64);
     format!(
-        "listening on {address}, for at most {most}; run on the other side{named}:\n    \
+        "listening on {address}, for at most {most}; run on the other machine{named}:\n    \
          {TOKEN}={} ascertain run link-throughput --at listener={host}{ip}\n",
         token.as_str()
     )
@@ -139,7 +139,7 @@ mod tests {
         let token: Token = "a-token-of-mine".parse().unwrap();
         let said = |address: &str| invitation(address.parse().unwrap(), &token, 1_000_000_000);
         let expected = "\
-listening on 192.0.2.1:5200, for at most 1.000 GB; run on the other side:
+listening on 192.0.2.1:5200, for at most 1.000 GB; run on the other machine:
     ASCERTAIN_LISTEN_TOKEN=a-token-of-mine ascertain run link-throughput --at listener=192.0.2.1:5200
 ";
         assert_eq!(said("192.0.2.1:5200"), expected);

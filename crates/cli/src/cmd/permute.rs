@@ -111,8 +111,9 @@ const ALTERNATIVES: &[Word<Alternative>] = &[
     (&["less"], "The second sample's statistic is less", Alternative::Less),
 ];
 
-/// A function that makes the sequential test from the values of `--alpha` and `--error`. The first is the chance of a
-/// false difference. The second is the chance that the p-value is on the wrong side of `--alpha`.
+/// A function that makes the sequential test from the values of `--alpha` and `--error`. `--alpha` is the highest
+/// chance of a false difference. `--error` is the highest chance that the p-value is placed on the wrong side of
+/// `--alpha`.
 type MethodOf = fn(f64, f64) -> Method;
 
 const METHODS: &[Word<MethodOf>] = &[
@@ -216,7 +217,8 @@ fn from_files(args: &Args) -> anyhow::Result<Vec<HeadedSample>> {
     files.iter().enumerate().map(read).collect()
 }
 
-/// Returns the error for a file that can't be opened. If a recorded run has this name, the error tells how to use it.
+/// Returns the error for a file that can't be opened. If a recorded run has this name, the error message explains how
+/// to use the run as a sample.
 fn not_a_file(file: &str, error: &io::Error) -> anyhow::Error {
     let run = file.split(':').next().unwrap_or(file);
     let is_run = runs::find(Some(Path::new(run)), &evidence::runs_folder()).is_ok();

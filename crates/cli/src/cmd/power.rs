@@ -61,13 +61,13 @@ pub struct Args {
 fn true_rate(text: &str) -> Result<f64, String> {
     share(text).map_err(|error| match ascertain_engine::unit::parse_quantity(text, ascertain_engine::unit::Unit::One) {
         Ok(end) if end == 0.0 || end == 1.0 => {
-            format!("`{text}` is not strictly between 0 and 1; give a rate close to it, such as 0.01% or 99.99%")
+            format!("`{text}` is not strictly between 0 and 1; give a rate close to that, such as 0.01% or 99.99%")
         }
         _ => error,
     })
 }
 
-/// If the computation takes longer than this, in seconds, a note announces how long it takes.
+/// Duration in seconds above which a note announces how long the computation takes.
 const LONG_S: f64 = 5.0;
 
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {

@@ -50,7 +50,7 @@ pub struct Args {
     /// Encryption by the store (S3)
     #[arg(long, value_name = "METHOD", value_parser = ["AES256", "aws:kms", "aws:kms:dsse"], help_heading = "Objects")]
     sse: Option<String>,
-    /// Key with which the store encrypts the objects (S3: the key of KMS; GCS: the name of the key)
+    /// Key with which the store encrypts the objects (S3: id or ARN of a KMS key; GCS: name of the key)
     #[arg(long, value_name = "KEY", help_heading = "Objects")]
     sse_kms_key_id: Option<String>,
     /// Predefined access control list, such as `public-read` (S3 and GCS)

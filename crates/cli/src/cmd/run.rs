@@ -155,8 +155,8 @@ fn has_variants(table: &Table, claim: &Claim) -> bool {
     claim.experiment != table.experiment || claim.arms().into_iter().all(has)
 }
 
-/// Returns whether the table has the levels of the claim's arms, for the factors that the user `asked` for. For a claim
-/// about another experiment, always returns `true`.
+/// Returns whether the table has the levels of the claim's arms, for the factors in `asked`, which the user named. For
+/// a claim about another experiment, always returns `true`.
 fn is_within(claim: &Claim, table: &Table, asked: &[&str]) -> bool {
     let has = |factor: &str, arm: &Arm| {
         let level = arm.point.get(factor);
@@ -284,8 +284,8 @@ fn level(factor: &Factor, text: &str) -> anyhow::Result<Level> {
     }
 }
 
-/// Returns whether one trial is enough, because each arm that this machine can measure is about an event that happens
-/// once. There must be at least one such arm. The other arms are checked last, because their checks may be slow.
+/// Returns whether one trial is enough. This is so if the machine can measure at least one arm for an event that
+/// happens only once, and no other arm. The other arms are checked last, because their checks may be slow.
 fn all_happen_once(arms: &[(&dyn Experiment, &Arm)], machine: &Machine) -> bool {
     let is_available = |(experiment, arm): &(&dyn Experiment, &Arm)| experiment.available(arm, machine).is_ok();
     let (once, again): (Vec<_>, Vec<_>) = arms.iter().partition(|(experiment, arm)| experiment.happens_once(arm));

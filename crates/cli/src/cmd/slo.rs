@@ -36,7 +36,7 @@ pub struct Args {
     /// Share of observations that must succeed, such as `99%`
     #[arg(long, value_name = "SHARE", value_parser = share)]
     at_least: f64,
-    /// Longest time that counts as a success, such as `200ms`
+    /// Longest time that a success may take, such as `200ms`
     #[arg(long, value_name = "TIME", value_parser = bound)]
     within: Option<String>,
     /// Further condition of a success, such as `memory_peak <= 50 MB and exit == 3`
@@ -72,7 +72,7 @@ pub struct Args {
     #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',', default_value = "refuted,undecided",
           help_heading = "Judging")]
     fail_on: Vec<Option<GatedVerdict>>,
-    /// Draw the share of successes, and the quantiles of the bounded metrics, below the table
+    /// Draw the share of successes, and the quantiles of the metrics in its conditions, below the table
     #[arg(long, help_heading = "Output")]
     plot: bool,
     #[command(flatten)]

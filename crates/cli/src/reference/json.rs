@@ -34,16 +34,16 @@ const SCHEMAS: &[Schema] = &[
             (
                 "claims[].unlike_codes",
                 "list of objects",
-                "The signs in `unlike` that trials are not alike, in structured form.",
+                "The same as `unlike`, in structured form: each has a `code` and its figures.",
             ),
-            ("claims[].size", "string or null", "Of a ratio: the size of the difference in words."),
+            ("claims[].size", "string or null", "For a claim about a ratio: the size of the difference in words."),
             (
                 "claims[].times_baseline",
                 "number or null",
-                "Of a ratio: the candidate's metric divided by the baseline's. For a time, 1.3 means 1.3 times as long.",
+                "For a claim about a ratio: the candidate's value over the baseline's. 1.3 is 1.3 times as long.",
             ),
-            ("claims[].times_baseline_low", "number or null", "The lower end of its interval."),
-            ("claims[].times_baseline_high", "number or null", "The upper end of its interval."),
+            ("claims[].times_baseline_low", "number or null", "The lower end of the interval of `times_baseline`."),
+            ("claims[].times_baseline_high", "number or null", "The upper end of the interval of `times_baseline`."),
             ("left_out[].reason_code", "object", "The same as `reason`, in structured form."),
             ("remarks[].remark_code", "object", "The same as `remark`, in structured form."),
         ],
@@ -61,7 +61,7 @@ const SCHEMAS: &[Schema] = &[
         &[
             ("points[].experiment", "string", "The experiment."),
             ("points[].variant", "string", "The variant."),
-            ("points[].at", "object", "The levels of its factors."),
+            ("points[].at", "object", "The level of each factor."),
             ("points[].metric", "string", "The metric."),
             ("points[].unit", "string", "The unit of the metric."),
             ("points[].better", "string", "`lower` or `higher`."),
@@ -85,16 +85,20 @@ const SCHEMAS: &[Schema] = &[
         "",
         &[
             ("experiments[].id", "string", "The name of the experiment."),
-            ("experiments[].title", "string", "A line about it."),
+            ("experiments[].title", "string", "A line about the experiment."),
             ("experiments[].variants[].name", "string", "The name of a variant."),
-            ("experiments[].variants[].about", "string", "A line about it."),
-            ("experiments[].variants[].unavailable", "string or null", "The reason why this machine cannot run it."),
+            ("experiments[].variants[].about", "string", "A line about the variant."),
+            (
+                "experiments[].variants[].unavailable",
+                "string or null",
+                "The reason why this machine cannot run the variant.",
+            ),
             ("experiments[].factors[].name", "string", "The name of a factor."),
-            ("experiments[].factors[].about", "string", "A line about it."),
+            ("experiments[].factors[].about", "string", "A line about the factor."),
             ("experiments[].factors[].default", "string or number", "The level that is used if none is given."),
-            ("experiments[].factors[].accepts", "string or object", "The levels that it accepts."),
+            ("experiments[].factors[].accepts", "string or object", "The levels that the factor accepts."),
             ("experiments[].metrics[]", "Metric", ""),
-            ("experiments[].claims[]", "string", "The ids of the shipped claims about it."),
+            ("experiments[].claims[]", "string", "The ids of the shipped claims about the experiment."),
         ],
     ),
     (
@@ -103,17 +107,21 @@ const SCHEMAS: &[Schema] = &[
         "",
         &[
             ("experiment.id", "string", "The name of the experiment."),
-            ("experiment.readme", "string", "Its README, in Markdown."),
+            ("experiment.readme", "string", "The README of the experiment, in Markdown."),
             ("experiment.claims[].id", "string", "The id of a shipped claim."),
             ("experiment.claims[].says", "string", "The claim as a sentence."),
             ("claim.id", "string", "The id of the claim."),
             ("claim.says", "string", "The claim as a sentence."),
             ("claim.source", "string", "The document that makes the claim."),
-            ("claim.source_value", "string", "The figure as the source has it."),
-            ("claim.analysis", "string", "Why it should hold, and when it does not."),
-            ("claim.restated", "string", "How the claim of the source was turned into a rate."),
-            ("claim.experiment", "string", "The experiment that measures it."),
-            ("claim.rate", "number", "The share of trials in which it must be true."),
+            ("claim.source_value", "string", "The figure that the claim states, as written in the source."),
+            (
+                "claim.analysis",
+                "string",
+                "The reasons why the claim should hold, and the conditions under which it will not.",
+            ),
+            ("claim.restated", "string", "The claim of the source, restated as a rate of successful trials."),
+            ("claim.experiment", "string", "The experiment that measures the claim."),
+            ("claim.rate", "number", "The share of trials in which the condition of the claim must be true."),
             ("claim.asked", "Hypothesis", ""),
         ],
     ),
@@ -124,19 +132,23 @@ const SCHEMAS: &[Schema] = &[
         &[
             ("files[].path", "string", "The local path."),
             ("files[].name", "string", "The address in the store."),
-            ("files[].bytes", "number", "The size."),
+            ("files[].bytes", "number", "The size of the file in bytes."),
             ("files[].done", "string", "`dry-run`, `moved`, `exists`, `unchanged` or `failed`."),
             ("files[].error", "string or null", "The reason of a failure."),
             ("files[].resumed_bytes", "number or null", "The bytes that an earlier attempt had transferred."),
-            ("files[].begun_anew", "string", "The reason why an earlier attempt was not resumed; left out otherwise."),
+            (
+                "files[].begun_anew",
+                "string",
+                "The reason why an interrupted transfer was restarted; left out if it was not.",
+            ),
             (
                 "files[].repaired[].offset",
                 "number",
-                "The offset of a range that arrived damaged and was fetched again. `repaired` is left out if there is none.",
+                "The offset in bytes of a range that arrived damaged and was fetched again. Left out if there is none.",
             ),
-            ("files[].repaired[].bytes", "number", "The size of this range in bytes."),
+            ("files[].repaired[].bytes", "number", "The size of the damaged range in bytes."),
             ("files[].blocks", "number or null", "The number of parts."),
-            ("files[].elapsed_s", "number or null", "The time that it took."),
+            ("files[].elapsed_s", "number or null", "The duration of the transfer, in seconds."),
             ("files[].crc64", "string or null", "The CRC-64/NVME of the file, in hexadecimal."),
             ("files[].verified", "boolean or null", "`true` if the stored file was read back and compared."),
             ("files[].requests", "RequestSummary", ""),
@@ -149,11 +161,11 @@ const SCHEMAS: &[Schema] = &[
         "`barrierd --status`",
         "",
         &[
-            ("path", "string or null", "The file through which programs reach the daemon."),
-            ("pid", "number", "The process of the daemon."),
+            ("path", "string or null", "The path of the daemon's socket."),
+            ("pid", "number", "The process ID of the daemon."),
             ("virtual_time", "number", "The virtual time: the number of interrupts on all CPUs until now."),
             ("beats", "number", "The number of heartbeats."),
-            ("period_ns", "number", "The longest time between two heartbeats."),
+            ("period_ns", "number", "The minimum time between two heartbeats."),
             ("cpu_time_ns", "number", "The CPU time that the daemon has used."),
             (
                 "barrier_ns",
@@ -161,9 +173,9 @@ const SCHEMAS: &[Schema] = &[
                 "With `--once`: the time of one barrier, which waits until every CPU was interrupted or idle.",
             ),
             ("cpus[].cpu", "number", "The number of a CPU."),
-            ("cpus[].idle", "boolean", "`true` if it is idle."),
-            ("cpus[].interrupts", "number", "The interrupts that the daemon has sent to it."),
-            ("cpus[].age_ns", "number", "The time since its last interrupt."),
+            ("cpus[].idle", "boolean", "`true` if the CPU is idle."),
+            ("cpus[].interrupts", "number", "The number of recorded interrupts of the CPU."),
+            ("cpus[].age_ns", "number", "The time since the last interrupt of the CPU."),
         ],
     ),
 ];
@@ -192,7 +204,7 @@ pub fn page() -> String {
         read_folder(&in_root("crates").join(folder), &mut types);
     }
     let mut text =
-        "# JSON output\n\n`--format json` prints one object. `schema` is the name of its format and the version. \
+        "# JSON output\n\n`--format json` prints one object. `schema` is the name and the version of its format. \
                     A value that is not known is `null`. In the names below, `[]` marks the elements of a list.\n"
             .to_owned();
     for (schema, commands, root, added) in SCHEMAS {
@@ -215,7 +227,7 @@ pub fn page() -> String {
     text
 }
 
-/// Appends the rows of a schema's table to the reference page.
+/// The rows of a schema's table, which are appended to the reference page.
 struct Rows<'a> {
     types: &'a BTreeMap<String, Type>,
     /// The types whose keys already have rows, with the prefix of these keys. Later rows for the same type refer to

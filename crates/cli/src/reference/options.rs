@@ -6,7 +6,7 @@ use clap::{Arg, Command};
 
 use super::{code, escaped, head, row};
 
-/// The options that every command has, and that therefore get no row in the tables of options.
+/// The options that every command has. Because every command has them, the tables of options leave them out.
 const EVERYWHERE: [&str; 2] = ["help", "version"];
 
 /// Returns a reference page for each subcommand: its file name and its text.
@@ -53,7 +53,7 @@ fn describe(command: &Command, text: &mut String) {
     }
 }
 
-/// Adds a full stop to the first line of a help text. Clap wants this line without one.
+/// Adds a full stop to the first line of a help text. Clap expects this line without one.
 fn with_full_stop(about: &str) -> String {
     let (first, rest) = about.split_once("\n\n").unwrap_or((about, ""));
     format!("{}\n\n{rest}", sentence(first)).trim_end().to_owned()

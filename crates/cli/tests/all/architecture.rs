@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Each crate, and the crates of this workspace that it may depend on.
+/// Each crate, with the crates of this workspace that may be its dependencies.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-sys", &[]),
     ("ascertain-stats", &[]),

@@ -1,4 +1,4 @@
-//! Tests that `clean` removes uploads and files that killed `put` and `get` commands have left.
+//! Tests of `clean`: it removes the uploads and files that `put` and `get` leave behind if they are killed.
 
 use std::fs::{self, File};
 use std::io::Write;

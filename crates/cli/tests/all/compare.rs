@@ -1,4 +1,4 @@
-//! `ascertain compare` on real programs.
+//! Tests of `ascertain compare` with real programs.
 
 use ascertain_sys::testing::left_out;
 use serde_json::Value;

@@ -40,7 +40,7 @@ fn values_of_environment_variables_are_recorded_only_on_request() {
 }
 
 /// After SIGTERM during a trial, the exit code is 130, the measured command has ended, and the run can be continued.
-/// The measured command hangs when it is called for the third time. (SIGINT would be ignored below `nohup` and `&`.)
+/// The measured command hangs when it is called for the third time. (SIGINT would be ignored under `nohup` and `&`.)
 #[cfg(target_os = "linux")]
 #[test]
 fn interrupted_runs_keep_their_evidence_and_can_be_continued() {

@@ -63,8 +63,9 @@ fn serve(socket: &UdpSocket, questions: u64, is_over: &AtomicBool) {
     }
 }
 
-/// Waits for the record on two servers, one of which has it only after a thousand queries. The command first checks for
-/// about a second which servers answer. So it usually begins to wait before that server has the record.
+/// Waits for the record on two servers. The slower server has the record only after a thousand queries. The command
+/// first spends about a second on checking which servers answer, so it usually begins to wait before the slower server
+/// has the record.
 fn waited_for_two(state: &Path, format: &str) -> (Ran, [SocketAddr; 2]) {
     let servers = [1, 1_000].map(|questions| (UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), questions));
     let addresses = servers.each_ref().map(|(socket, _)| socket.local_addr().unwrap());

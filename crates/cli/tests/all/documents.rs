@@ -82,7 +82,8 @@ fn is_page(path: &Path) -> bool {
     NO_PAGES.iter().all(|name| !path.ends_with(name))
 }
 
-/// Links must not lead out of the folder of the book: mdBook copies nothing from outside, so they would be dead.
+/// Links must not lead out of the folder of the book. Such links would be dead, because mdBook copies nothing from
+/// outside.
 #[test]
 fn links_of_the_book_stay_in_the_book() {
     for (folder, out) in [("docs", "../"), ("docs/reference", "../../"), ("docs/experiments", "../../")] {
@@ -198,8 +199,8 @@ fn stations(table: &str) -> Vec<(&str, &str)> {
     table.lines().filter_map(station).collect()
 }
 
-/// CONTRIBUTING follows two commands from function to function. Each file must have its function, and an earlier file
-/// must call it.
+/// CONTRIBUTING follows two commands through the code, in tables with a file and a function in each row. Each file must
+/// define its function, and a file in an earlier row must call it.
 #[test]
 fn the_walks_are_true() {
     let text = read("CONTRIBUTING.md");

@@ -1,4 +1,4 @@
-//! Tests the options whose value is a path, each with every kind of object that a path can lead to. Also tests that a
+//! Tests the options whose value is a path, each with every kind of object to which a path can lead. Also tests that a
 //! secret in the level of a factor is never written to a file. The options come from the program's own definition, so
 //! new options are tested automatically.
 
@@ -18,8 +18,8 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 
 use crate::common::{Ran, ascertain, command, ran, runs};
 
-/// For each subcommand, the arguments before and after the tested option, with which the subcommand ends soon. `RUN` is
-/// a recorded run, `CLAIMS` a claims file, `OLD` an existing file, and `NEW` a missing one.
+/// For each subcommand, the arguments before and after the tested option. They make the subcommand end soon. `RUN` is a
+/// recorded run, `CLAIMS` a claims file, `OLD` an existing file, and `NEW` a missing one.
 const BASES: &[(&str, &[&str], &[&str])] = &[
     ("compare", &["compare", "--max-trials", "1"], &["true", "true"]),
     ("slo", &["slo", "--at-least", "50%", "--max-trials", "1"], &["--", "true"]),
@@ -44,7 +44,7 @@ const BASES: &[(&str, &[&str], &[&str])] = &[
 /// Subcommands that do not end by themselves; they have tests of their own.
 const LEFT_OUT: &[&str] = &["barrierd", "calibrate-here", "listen"];
 
-/// The arguments of subcommands that are paths; `PATH` is replaced by the tested path.
+/// For each subcommand with an argument that is a path, a command line with `PATH` for the tested path.
 const ARGUMENTS: &[(&str, &[&str])] = &[
     ("check", &["check", "--max-trials", "1", "PATH"]),
     ("continue", &["continue", "--max-trials", "2", "PATH"]),
@@ -59,10 +59,10 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("clean", &["clean", "--dry-run", "PATH"]),
 ];
 
-/// The arguments of subcommands that are not paths.
+/// Arguments of subcommands, other than paths.
 const NO_PATHS: &[&str] = &["COMMAND", "CMD", "EXPERIMENT", "ID", "S/N", "METRIC", "SHELL"];
 
-/// The kinds of object that a path can lead to.
+/// The kinds of object to which a path can lead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     File,

@@ -49,7 +49,7 @@ fn every_command_that_measures_writes_every_kind() {
     }
 }
 
-/// Command line of a command with more page faults than `sleep`, which takes at least 100 ms.
+/// Command line of a command that takes at least 100 ms, and has more page faults than `sleep`.
 const MANY_FAULTS_AND_SLOW: &str = "sh -c 'env; env; env; env; sleep 0.1'";
 
 #[test]
@@ -274,7 +274,7 @@ fn quiet_does_not_silence_why_something_failed() {
     assert!(ran.code == Some(5) && says("one") && says("other"), "each by its name: {}", ran.stderr);
 }
 
-/// The test sends SIGTERM, because SIGINT is ignored below `nohup` and `&`.
+/// The test sends SIGTERM, because SIGINT is ignored under `nohup` and `&`.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupted_run_says_how_to_go_on() {

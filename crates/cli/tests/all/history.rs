@@ -147,7 +147,7 @@ fn a_run_has_its_label_and_the_revision_of_its_folder() {
     }
 }
 
-/// A run that was continued after its end, and was killed before it wrote its outcome again.
+/// A run counts as killed if it was continued after its end, and killed before it wrote its new outcome.
 #[test]
 fn a_run_that_was_killed_while_it_was_continued_is_known() {
     let runs = Runs::new();

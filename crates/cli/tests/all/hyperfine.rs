@@ -36,8 +36,8 @@ fn versions(state: &Path) {
     }
 }
 
-/// All set-ups run before the first trial. If each writes the same program, both commands would use the program of the
-/// last set-up.
+/// All set-ups run before the first trial. If several set-ups write the same program, all commands would use the
+/// program of the last set-up.
 #[test]
 fn set_ups_that_overwrite_each_other_are_refused() {
     let state = tempfile::tempdir().unwrap();

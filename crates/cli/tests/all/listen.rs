@@ -42,7 +42,7 @@ struct Running {
     process: Child,
     output: BufReader<ChildStdout>,
     address: SocketAddr,
-    /// The command line to run on the other side, as the listener prints it.
+    /// The command line to run on the other machine, as the listener prints it.
     line: String,
 }
 
@@ -95,7 +95,7 @@ fn it_serves_and_says_so_in_the_end() {
     }
     let other = Token::new().unwrap();
     assert!(matches!(measure(&address, &other, &TrafficSpec::default(), &|| false), Err(Error::NoListener)));
-    // SIGHUP and SIGINT are ignored below `nohup` and `&`.
+    // SIGHUP and SIGINT are ignored under `nohup` and `&`.
     let (said, code) = running.end("-TERM");
     let served = said.strip_prefix("served ").and_then(|rest| rest.split(' ').next()?.parse().ok());
     assert!(served.is_some_and(|served: u64| (2..=tries).contains(&served)), "{tries}: {said}");

@@ -20,7 +20,8 @@ fn typed() -> Vec<String> {
     commands.filter(|line| !line.is_empty() && !line.starts_with('#')).map(Into::into).collect()
 }
 
-/// Runs a command line in a shell. No credentials are set except these variables.
+/// Runs a command line in a shell, with these environment variables. Removes variables that select another profile,
+/// endpoint or proxy.
 fn shell(state: &Path, line: &str, variables: &[(&str, &str)]) -> Output {
     let ascertain = Path::new(env!("CARGO_BIN_EXE_ascertain")).parent().unwrap();
     let path = format!("{}:{}", ascertain.display(), std::env::var("PATH").unwrap());

@@ -77,7 +77,7 @@ fn a_single_failure_has_the_json_of_several() {
 }
 
 /// Starts a command that transfers a file slowly. Stops it as soon as its journal records a part. SIGINT would be
-/// ignored below `nohup` and `&`.
+/// ignored under `nohup` and `&`.
 fn stopped(state: &Path, arguments: &[&str]) -> Ran {
     let mut slow = command(state, arguments);
     slow.args(["--limit", "500kB/s"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -239,7 +239,10 @@ fn mistakes_name_the_file_and_the_remedy() {
         ),
         (["a.txt", "a.txt", "--scale", "-1"], "is invalid; use a finite scale above 0"),
         (["a.txt", "a.txt", "--shift", "5ms"], "--shift: `5ms` is not in a suitable unit"),
-        (["a.txt", "a.txt", "--max-values", "1"], "or allow more, with up to 17 bytes of memory for each (--max-"),
+        (
+            ["a.txt", "a.txt", "--max-values", "1"],
+            "or, for up to 17 bytes of memory per number, raise the limit (--max-",
+        ),
         (["a.txt", "a.txt", "--column", "wall"], "a.txt has no column `wall`"),
         (["a.txt", "a.txt", "--alpha", "1"], "not strictly between 0 and 1"),
         (["a.txt", "a.txt", "--max-shuffles", "0"], "--max-shuffles"),

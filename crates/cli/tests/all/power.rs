@@ -63,7 +63,7 @@ fn how_many_pairs_it_takes() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("If it wins 80 % of the pairs"), "{}", ran.stdout);
     let flat = ran.stdout.replace('\n', " ");
-    assert!(flat.contains("48.4 pairs on average. To have an answer with a chance of 80 % takes 65, with"), "{flat}");
+    assert!(flat.contains("48.4 pairs on average. It has an answer with a chance of 80 % after 65 pairs, and with"), "{flat}");
     assert_eq!(json(&["--compare", "--max-trials", "100"])["rates"][0]["true_rate"], 0.5);
 }
 
@@ -90,7 +90,7 @@ fn questions_that_power_refuses() {
         (&["--true", "90%"][..], "--at-least"),
         (&["--at-least", "100%"], "strictly between 0 and 1"),
         (&["--at-least", "98"], "strictly between 0 and 1"),
-        (&["--at-least", "98%", "--true", "100%"], "close to it, such as 0.01% or 99.99%"),
+        (&["--at-least", "98%", "--true", "100%"], "close to that, such as 0.01% or 99.99%"),
         (&["--at-least", "98%", "--true", "0"], "close to it"),
         (&["--at-least", "98%", "--true", "1.5"], "strictly between 0 and 1"),
         (&["--at-least", "98%", "--true", "often"], "often"),

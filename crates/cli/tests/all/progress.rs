@@ -180,8 +180,8 @@ fn a_pipe_gets_the_required_time_and_no_progress() {
     assert_eq!(ascertain(state.path(), &quiet).stderr, "");
 }
 
-/// If the first observation takes long, a note reports how long the run must take at least. The note comes before the
-/// observation ends.
+/// If the first observation takes long, a note reports the minimum duration of the run, even before the observation
+/// ends.
 #[test]
 fn a_pipe_gets_the_required_time_before_the_first_pair_has_ended() {
     let state = tempfile::tempdir().unwrap();

@@ -261,7 +261,7 @@ fn put_looks_at_the_source_first() {
     }
 }
 
-/// Runs a command with a store of S3, and with the credentials for it.
+/// Runs a command with the address and the credentials of a running S3 store.
 fn with_store(state: &Path, running: &RunningStore, arguments: &[&str]) -> Ran {
     let url = running.url();
     let Store { account, secret, .. } = running.store();
@@ -369,7 +369,7 @@ fn get_looks_at_the_source_first() {
     assert_eq!(fs::read_dir(state.path().join("ascertain/transfers")).map_or(0, Iterator::count), 0, "no journal");
 }
 
-/// Runs the README's commands against local stores that accept the accounts in them.
+/// Runs the README's commands against local stores, which accept the credentials in these commands.
 #[test]
 fn what_the_readme_has_to_type_works() {
     let readme = include_str!("../../../transfer/README.md");

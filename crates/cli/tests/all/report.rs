@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::common::{MANY_FAULTS, ascertain, restored_lines, runs};
 
-/// A quick comparison of two commands.
+/// Runs a quick comparison of two commands.
 fn compare(state: &Path) {
     let ran = ascertain(state, &["compare", "-q", "-r", "5", "sleep 0.001", "echo '<script>alert(1)</script>'"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

@@ -14,7 +14,7 @@ fn started(store: Store) -> RunningStore {
     store.start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap()
 }
 
-/// Runs a command with the environment that this store needs.
+/// Returns a command with the environment that this store needs.
 fn command_for(state: &Path, store: &RunningStore, arguments: &[&str]) -> std::process::Command {
     let mut command = command(state, arguments);
     command.env("AWS_ENDPOINT_URL", store.url()).env("AWS_ACCESS_KEY_ID", &store.store().account);
@@ -22,7 +22,7 @@ fn command_for(state: &Path, store: &RunningStore, arguments: &[&str]) -> std::p
     command
 }
 
-/// Returns all paths below a folder.
+/// Returns the paths and the contents of all files below a folder, as one text.
 fn text_below(folder: &Path) -> String {
     let mut text = String::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -122,7 +122,7 @@ fn nothing_is_left_there_after_ctrl_c() {
         let mut command = command_for(state.path(), &store, &arguments);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         wait_until("a byte has arrived", || store.seen().iter().any(|seen| seen.body_bytes > 0));
-        // SIGINT is ignored below `nohup` and `&`.
+        // SIGINT is ignored under `nohup` and `&`.
         send_signal(&child, "-TERM");
         let ran = ran(child.wait_with_output().unwrap());
         assert_eq!(ran.code, Some(130), "{variant}: {}", ran.stderr);
@@ -151,7 +151,8 @@ fn ctrl_c_among_many_files_is_said_once() {
     assert_eq!((ran.code, &*ran.stderr, &*ran.stdout), (Some(130), said, ""));
 }
 
-/// Levels are recorded, so a level that is refused must not be printed.
+/// The address of a store is a level, and levels are recorded. An address that contains a secret is therefore refused,
+/// without printing the secret.
 #[test]
 fn an_address_with_a_secret_is_refused() {
     let state = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The root of this repository.
+/// Returns the root folder of this repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -49,7 +49,7 @@ pub fn commands(folders: &[&str]) -> Vec<Typed> {
     found
 }
 
-/// Returns the code in a text that is a complete `ascertain` command.
+/// Returns the complete `ascertain` commands in the inline code of a text.
 fn inline(text: &str) -> impl Iterator<Item = String> {
     let code = text.split('`').skip(1).step_by(2).map(|code| code.replace("\\|", "|").replace('\n', " "));
     code.filter(|code| code.starts_with("ascertain ") && !code.contains('…'))

@@ -206,8 +206,8 @@ fn a_missing_privilege_is_reported_as_such() {
     }
 }
 
-/// If the client or server must be built with Go, the run builds it before it begins, outside of its time limit. If the
-/// build fails, the variant is unavailable.
+/// A client or server in Go is built before the run begins, so the time for building does not count towards the time
+/// limit. If the build fails, the variant is unavailable.
 #[cfg(target_os = "linux")]
 #[test]
 fn go_builds_before_the_run_begins() {

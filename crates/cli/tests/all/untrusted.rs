@@ -16,7 +16,8 @@ fn recorded() -> (tempfile::TempDir, PathBuf) {
     (state, run)
 }
 
-/// Every command that reads a run. None of them may hang on a pipe without a writer.
+/// Runs every command that reads a run, and returns its command line, exit code and standard error. None of these
+/// commands may hang on a pipe without a writer.
 fn readers(state: &Path, run: &Path) -> Vec<(String, Option<i32>, String)> {
     let run = run.to_str().unwrap();
     let commands: [&[&str]; 6] = [

@@ -1,5 +1,5 @@
-//! End-to-end tests with zones at providers that are changed through HTTP: credentials come only from the environment,
-//! and `clean` removes the records of a killed run.
+//! End-to-end tests with zones at providers, which change their zones on HTTP requests. Credentials come only from the
+//! environment, and `clean` removes the records of a killed run.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};

@@ -38,7 +38,7 @@ pub(super) struct Notes<'a> {
     file: &'a Path,
     text: &'a str,
     mistakes: Vec<Mistake>,
-    /// The line and column at which each table begins, which is usually a claim. The tables are in file order.
+    /// The line and column at which each table of the file begins. Most tables are claims.
     tables: Vec<(usize, usize)>,
 }
 
@@ -76,9 +76,9 @@ impl<'a> Notes<'a> {
         self.mistakes.len()
     }
 
-    /// Returns the value if there are no mistakes, else the error with all mistakes, in file order. A mistake at the
-    /// beginning of a claim is about a missing key. Often the key is there but misspelled, which is another mistake of
-    /// the same claim. The missing key is therefore reported after the claim's other mistakes.
+    /// Returns the value if there are no mistakes, else the error with all mistakes, in file order. A missing key is
+    /// reported at the beginning of its claim, but after the claim's other mistakes. Often one of these is the
+    /// misspelled key, which is the real cause.
     pub(super) fn finish<T>(mut self, value: T) -> Result<T, ClaimsFileError> {
         self.tables.sort_unstable();
         let tables = &self.tables;

@@ -116,7 +116,7 @@ pub(super) const KEYS: &[Key] = {
              with `pattern`, `unit` and `better`.",
         ),
         key("candidate", Side, Anywhere, "The arm that the claim is about."),
-        key("baseline", Side, Comparison, "The arm to compare the candidate with."),
+        key("baseline", Side, Comparison, "The arm with which the candidate is compared."),
         key(
             "at_least",
             Bound,

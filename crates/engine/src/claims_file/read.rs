@@ -19,7 +19,7 @@ use crate::plan::Registry;
 /// The contents of a claims file, with all names in its claims resolved.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClaimsFile {
-    /// The claims, in the order in which the file has them.
+    /// The claims, in file order.
     pub claims: Vec<Claim>,
     /// The commands to measure: one set of commands for each `[[claim]]` that is about commands and not about an
     /// experiment.
@@ -28,7 +28,7 @@ pub struct ClaimsFile {
     ids: Vec<(String, Place)>,
 }
 
-/// Parses a claims file. `text` is its contents, and `path` is only its name in messages.
+/// Parses a claims file. `text` has the contents of the file. `path` is only used in messages.
 ///
 /// # Errors
 /// Returns all mistakes in the file. If the TOML itself is invalid, returns only the syntax errors, because the rest
@@ -215,10 +215,10 @@ fn check_levels(claims: &[Claim], swept: &[String], fields: &Fields<'_>, notes: 
             let means_nothing = format!("`{factor}` does not apply to {variants}");
             let of_claim = arms.first().map_or_else(String::new, |arm| levels(swept, &arm.point, ", "));
             let message = match (having.is_empty(), of_claim.as_str()) {
-                (true, _) => format!("{means_nothing} at its other levels; leave it out"),
-                (false, "") => format!("{means_nothing}; make a separate claim without it"),
+                (true, _) => format!("{means_nothing} at the other levels of the claim; leave out `{factor}`"),
+                (false, "") => format!("{means_nothing}; make a separate claim without `{factor}`"),
                 (false, of_claim) => {
-                    format!("{means_nothing} at `{of_claim}`; make a separate claim without it")
+                    format!("{means_nothing} at `{of_claim}`; make a separate claim without `{factor}`")
                 }
             };
             notes.add(key_at, message);

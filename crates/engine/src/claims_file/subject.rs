@@ -22,7 +22,7 @@ pub(super) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Reads which experiment or commands the claim is about.
+    /// Reads the subject of the claim: an experiment or commands.
     pub(super) fn read(fields: &Fields<'_>, registry: &Registry<'a>, notes: &mut Notes<'_>) -> Option<Subject<'a>> {
         if !fields.check_subject(notes) {
             return None;
@@ -160,7 +160,7 @@ const MAX_POINTS: usize = 1000;
 
 /// The points at which a claim is measured.
 pub(super) struct Points {
-    /// Names of the factors in `at`, in the order in which the file has them.
+    /// Names of the factors in `at`, in file order.
     pub(super) named: Vec<String>,
     /// Names of the factors in `at` that have a list of levels.
     pub(super) swept: Vec<String>,

@@ -249,7 +249,7 @@ const SYSTEM: usize = 2;
 /// Index of the peak memory among the metrics of a command.
 const MEMORY_PEAK: usize = 3;
 
-/// Returns the hardware counter that a metric belongs to; `None` for other metrics. `metric` is an index into the
+/// Returns the counter that a metric records; `None` for a metric that is not a counter. `metric` is an index into the
 /// metrics of a command, in which the counters follow [`EXIT`].
 fn counter(metric: usize) -> Option<Counter> {
     metric.checked_sub(EXIT + 1).and_then(|index| Counter::ALL.get(index).copied())

@@ -255,7 +255,7 @@ pub fn counters() -> Vec<Metric> {
 
 /// Index of the wall time in [`metrics`].
 pub const WALL: usize = 0;
-/// Index of the exit code in [`metrics`], which is the last of them.
+/// Index of the exit code, the last of the [`metrics`].
 pub(crate) const EXIT: usize = 4;
 
 const README: &str = "\

@@ -53,7 +53,7 @@ pub enum Error {
         reason: io::Error,
     },
     /// The folder does not contain a run.
-    #[error("there is no run in {}: it has no {file}", .folder.display())]
+    #[error("there is no run in {}: the folder has no {file}", .folder.display())]
     Missing {
         /// The folder in which a run was expected.
         folder: PathBuf,
@@ -150,7 +150,7 @@ impl Error {
         Error::Malformed { path: path.to_path_buf(), line, column: error.column() as u64, reason }
     }
 
-    /// Adds advice to the error for an invalid row. The advice is about how to read the rows before that one.
+    /// Adds advice to the error for an invalid row: how the user can still read the rows before it.
     pub(super) fn in_rows(mut self) -> Error {
         if let Error::Malformed { line, reason, .. } = &mut self {
             reason.push_str(&match line {

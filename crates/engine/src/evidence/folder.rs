@@ -141,7 +141,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// The state that `trials.jsonl` had when the outcome was written, which is when the run ended.
+/// The state of `trials.jsonl` at the end of the run, when the outcome was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FinalLines<'a> {
     /// Size of `trials.jsonl` in bytes.

@@ -1,6 +1,6 @@
-//! The journal of the trials that a run has begun: the file `begun` in the run's folder. A continuation compares it
-//! with the recorded trials, and so learns which trials were begun but not recorded. So neither a kill nor a full disk
-//! can hide a trial.
+//! The journal of the trials that a run has begun: the file `begun` in the run's folder. A continuation compares the
+//! journal with the recorded trials, to find the trials that were begun but not recorded. Neither a kill nor a full
+//! disk can therefore hide a trial.
 //!
 //! The file begins with 64-bit integers, called words: a mark, the number of lanes, and one word for each lane. The low
 //! 16 bits of a lane's word are a mask of the arms in its trials. The other bits count the trials of the lane that the
@@ -19,7 +19,7 @@ const FILE: &str = "begun";
 const MARK: u64 = u64::from_be_bytes(*b"begun\0\0\x02");
 /// Number of 64-bit words at the start of the file, before the words of the lanes: the mark and the number of lanes.
 const WORDS_BEFORE: usize = 2;
-/// Number of low bits in a lane's word that are the mask of its arms. The bits above them count its trials.
+/// Number of low bits of a lane's word that hold the mask of its arms. The other bits count its trials.
 const ARM_BITS: u32 = MAX_ARMS as u32;
 
 /// The journal of a run that is being measured. `None` if the file cannot be created, for example on a file system

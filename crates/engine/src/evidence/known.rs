@@ -2,7 +2,7 @@
 //! the run's plan and the size of its evidence.
 //!
 //! A copy of a run's folder with fewer trials than listed here cannot be continued. Otherwise a user could copy a run,
-//! measure more trials, and return to the copy if these trials are unfavourable. A run that is missing in the list was
+//! measure more trials, and return to the copy if these trials are unfavourable. A run that is not in the list was
 //! recorded elsewhere, so its command lines may come from somebody else.
 //!
 //! A file begins with three 64-bit integers, called words: a mark, the size of `trials.jsonl` when rows were last
@@ -103,9 +103,9 @@ fn path(known: &Path, run_id: &str) -> Option<PathBuf> {
     is_run_id(run_id).then(|| known.join(run_id))
 }
 
-/// Returns the plan as JSON, for comparison with another plan. Reading a number from JSON can change its last digit. If
-/// the plan is written and read twice, further passes no longer change it. A plan that was just made then equals the
-/// same plan from `run.json`.
+/// Returns the plan as JSON, in a form in which equal plans compare as equal. Writing a number as JSON and reading it
+/// back can change its last digit. A new plan may therefore differ from the same plan in `run.json`. After two such
+/// passes, further passes change nothing, so each plan is written and read twice.
 fn plan_of(header: &Header) -> io::Result<Value> {
     let mut plan = serde_json::to_value(&header.plan)?;
     for _ in 0..2 {

@@ -21,8 +21,8 @@ pub(super) struct RowBuffer {
     bytes: Vec<u8>,
     arms: Vec<ArmText>,
     experiments: Vec<String>,
-    /// The trial that the last row belongs to: the index of its experiment in `experiments`, and the index of the trial
-    /// within this experiment.
+    /// The trial of the last row: the index of its experiment in `experiments`, and the index of the trial within this
+    /// experiment.
     trial: Option<(usize, u64)>,
     run_id: String,
     /// Number to add to a reading of the clock, modulo 2^64. The sum is the time since the run started.
@@ -163,11 +163,11 @@ pub(super) fn write_lines(reader: &mut dyn RowReader, path: &Path, sink: impl Wr
 
 /// Writes a text or a number as JSON. Infinity and NaN become `null`.
 fn put<T: Serialize + ?Sized>(bytes: &mut Vec<u8>, value: &T) {
-    serde_json::to_writer(bytes, value).expect("a Vec takes every byte");
+    serde_json::to_writer(bytes, value).expect("strings and numbers can be written as JSON to a Vec");
 }
 
 fn json_text<T: Serialize + ?Sized>(value: &T) -> String {
-    serde_json::to_string(value).expect("texts and numbers have a form in JSON")
+    serde_json::to_string(value).expect("strings and numbers can be written as JSON")
 }
 
 /// A reader of the complete lines of `trials.jsonl`.

@@ -68,7 +68,7 @@ fn write_group(
 ) -> Result<(), ParquetError> {
     let mut group = writer.next_row_group()?;
     for (_, column) in columns {
-        let mut writer = group.next_column()?.expect("the schema is made of these columns");
+        let mut writer = group.next_column()?.expect("every column is in the schema");
         column.write_to(&mut writer)?;
         writer.close()?;
     }
@@ -203,7 +203,7 @@ pub(super) fn open(path: &Path, checksum: Option<&str>) -> Result<Option<Box<dyn
         Err(error) => return Err(Error::read(path, PARQUET)(error)),
     };
     let broken = |reason: String| Error::Parquet { path: path.to_path_buf(), reason };
-    let expected = checksum.ok_or_else(|| broken("run.json has no checksum of it".into()))?;
+    let expected = checksum.ok_or_else(|| broken("run.json has no checksum of this file".into()))?;
     if expected != checksum_of_file(path).map_err(Error::read(path, PARQUET))? {
         return Err(broken("its checksum differs from that in run.json".into()));
     }
@@ -339,10 +339,10 @@ impl<T: DataType> ColumnReader<T> {
     fn open(group: &dyn RowGroupReader, name: &str) -> Result<Self, ParquetError> {
         let columns = group.metadata().columns();
         let index = columns.iter().position(|column| column.column_path().string() == name);
-        let index = index.ok_or_else(|| ParquetError::General(format!("it has no column `{name}`")))?;
+        let index = index.ok_or_else(|| ParquetError::General(format!("there is no column `{name}`")))?;
         let column = &columns[index];
         if column.column_type() != T::get_physical_type() || column.column_descr().max_def_level() != 0 {
-            return Err(ParquetError::General(format!("its column `{name}` has another type")));
+            return Err(ParquetError::General(format!("the column `{name}` has an unexpected type")));
         }
         let reader = get_typed_column_reader(group.get_column_reader(index)?);
         Ok(ColumnReader { reader, values: Vec::with_capacity(BATCH) })

@@ -12,10 +12,10 @@ use crate::unit::Unit;
 /// the module](super) explains them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row<'a> {
-    /// Id of the run that the row belongs to.
+    /// Id of the run in which the row was recorded.
     #[serde(borrow)]
     pub run_id: Cow<'a, str>,
-    /// Id of the experiment that the arm belongs to.
+    /// Id of the experiment that measured the arm.
     #[serde(borrow)]
     pub experiment: Cow<'a, str>,
     /// Index of the lane, the group of arms that were measured together in this trial.
@@ -33,8 +33,7 @@ pub struct Row<'a> {
     /// Name of the metric, such as `wall`.
     #[serde(borrow)]
     pub metric: Cow<'a, str>,
-    /// Key of the series that the value belongs to; empty for a scalar, which is the only value of its metric in the
-    /// trial.
+    /// Key of the value's series; empty for a scalar, which is the only value of its metric in the trial.
     #[serde(borrow)]
     pub key: Cow<'a, str>,
     /// Time from the start of the measurement to the observation, in nanoseconds; 0 for a scalar.
@@ -83,14 +82,14 @@ pub(super) trait RowReader {
     /// Reads the next row; returns `None` after the last one.
     fn next_row(&mut self) -> Result<Option<Row<'_>>, Error>;
 
-    /// Returns whether the row that was read last is known to be the last of its trial. Always `true` for a file that
-    /// contains only complete trials.
+    /// Returns whether the latest row is known to be the last of its trial. Always `true` for a file that contains only
+    /// complete trials.
     fn ends_trial(&self) -> bool;
 
-    /// Returns the offset, in bytes, at which the row that was read last ends in its file. 0 for a file that is never
-    /// cut off.
+    /// Returns the offset in bytes at which the latest row ends in its file. Returns 0 for a file that is never cut
+    /// off.
     fn end_bytes(&self) -> u64;
 
-    /// Returns the error for the row that was read last, if it is not valid. `reason` says why.
+    /// Returns the error for a latest row that is not valid. `reason` describes the problem.
     fn malformed(&self, reason: String) -> Error;
 }

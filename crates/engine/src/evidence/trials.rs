@@ -17,11 +17,11 @@ pub struct Trials {
     pub(crate) series: Vec<Series>,
     /// The arms, each with the id of its experiment, in the order in which they were first measured.
     pub(crate) arms: Vec<(String, Arm)>,
-    /// For each series, the index of its arm.
+    /// Index of the arm of each series.
     arm_of: Vec<u32>,
-    /// For each row, in the order in which the rows were observed, the index of its series.
+    /// Index of each row's series. The rows are in the order in which they were observed.
     order: Vec<u32>,
-    /// For each trial, the index of the lane (group of arms) in which it was measured.
+    /// Index of the lane (group of arms) in which each trial was measured.
     lanes: Vec<u32>,
 }
 
@@ -128,16 +128,16 @@ struct TrialsBuilder {
     /// one byte string.
     known: HashMap<Vec<u8>, u32>,
     name: Vec<u8>,
-    /// For each series, the levels of its arm as text, and the index of the series that probably comes next. This is
-    /// the series of the row that followed the latest row of this series, because rows usually repeat their order.
+    /// For each series, the levels of its arm as text, and the index of the series that is expected next. This is the
+    /// series whose row came next in the previous trial, because rows usually have the same order in every trial.
     points: Vec<(String, u32)>,
     last: u32,
-    /// For each arm, the index of the first arm of the same experiment. It identifies the experiment.
+    /// For each arm, the index of the first arm of the same experiment. This index identifies the experiment.
     experiments: Vec<u32>,
-    /// The trial that the last row belongs to, as two numbers. The first identifies the experiment, as in
-    /// `experiments`; the second is the index of the trial.
+    /// The trial of the last row, as two numbers: the number that identifies the experiment (see `experiments`), and
+    /// the index of the trial.
     trial: Option<(u32, u64)>,
-    /// Number of rows that belong to trials which are known to be complete.
+    /// Number of rows of trials that are known to be complete.
     whole: usize,
 }
 
@@ -281,13 +281,13 @@ pub struct Series {
     pub trials: Vec<u64>,
     /// For each value, the time from the start of its measurement, in nanoseconds; empty if all are zero.
     pub offsets_ns: Vec<u64>,
-    /// The values in `unit`. A value that is not a number was not observed.
+    /// The values in `unit`. A value that was not observed is NaN.
     pub values: Values,
 }
 
 impl Series {
     /// Returns one value per trial, as claims use it: the indices of the trials, and their values in the same order.
-    /// `reduce` says how several values of the same trial become one.
+    /// `reduce` combines several values of the same trial into one.
     pub fn by_trial(&self, reduce: Reduce) -> (Cow<'_, [u64]>, Cow<'_, Values>) {
         if self.trials.is_sorted_by(|a, b| a < b) {
             return (Cow::Borrowed(&self.trials), Cow::Borrowed(&self.values));
@@ -303,9 +303,9 @@ impl Series {
         (Cow::Owned(trials), Cow::Owned(values))
     }
 
-    /// Returns the bounds of a ratio for each trial with values of both arms. The ratio is the factor by which this arm
-    /// is better than the baseline. Also returns the number of trials without a ratio, because one of the values is
-    /// zero or negative.
+    /// Returns the ratio for each trial that has values of both arms. The ratio is a range if a value was cut off. It
+    /// is the factor by which this arm is better than the baseline. Also returns the number of trials that have no
+    /// ratio because a value is zero or negative.
     pub fn ratios_to(&self, baseline: &Series, reduce: Reduce, better: Better) -> (Values, usize) {
         let numbers = |series: &Series| {
             let (trials, values) = series.by_trial(reduce);

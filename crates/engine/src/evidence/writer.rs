@@ -23,8 +23,8 @@ use crate::block::Slots;
 use crate::experiment::{Arm, Sample, Spec};
 use crate::outcome::Outcome;
 
-/// Minimum duration of a slow trial, in nanoseconds. Rows of slow trials are written as soon as the trial ends, which
-/// takes about a hundredth of this duration. The rows of several faster trials are written together.
+/// Trials that take at least this long, in nanoseconds, count as slow. The rows of a slow trial are written as soon as
+/// the trial ends; writing takes about 1 µs. The rows of several faster trials are written together.
 const SLOW_TRIAL_NS: f64 = 100_000.0;
 
 /// Writes the evidence of one run. No other process can write to the run at the same time.
@@ -39,7 +39,7 @@ pub struct Writer {
     /// The lanes and their arms, as the journal describes them. The journal itself is created when the first trial
     /// begins.
     lanes: Vec<JournalLane>,
-    /// Number of trials that were recorded before this process began its first trial.
+    /// Number of trials that were already recorded before this process began its first trial.
     recorded_trials: usize,
     journal: Option<TrialJournal>,
     known: Option<KnownRun>,
@@ -80,13 +80,15 @@ impl Writer {
     }
 
     /// Continues a run after its last complete trial. An incomplete trial at the end of the file, which a kill may
-    /// leave, is cut off. Trials that had been begun but not recorded are recorded as lost, so that a kill cannot
-    /// hide slow trials.
+    /// leave, is cut off. Trials that were started but not recorded are recorded as lost, so that a kill cannot hide
+    /// slow trials.
     ///
     /// # Errors
     /// - Another process is writing to the run or to a copy of it.
-    /// - The run's files are missing, of another version or not valid, or rows were lost or changed since it ended.
-    /// - `known`, the folder that lists this user's runs, has more trials of the run.
+    /// - The run's files are missing, not valid, or from another version, or rows were lost or changed after the run
+    ///   ended.
+    /// - The folder `known`, which lists this user's runs, notes more trials than this folder has. This folder is then
+    ///   an older copy of the run.
     ///
     /// No recorded data is changed in these cases.
     #[cfg(feature = "recorded")]
@@ -144,7 +146,7 @@ impl Writer {
         self.rows.add_arm(spec, lane, arm)
     }
 
-    /// Notes in the journal that the lane begins a trial with these arms. The note survives a kill of this process.
+    /// Notes in the journal that a trial of the lane begins, with these arms. The note survives a kill of this process.
     /// Only the first trial needs system calls for this.
     pub fn begin_trial(&mut self, lane: usize, arms: Slots) {
         let create = || TrialJournal::create(&self.run, self.recorded_trials, &self.lanes);
@@ -189,7 +191,7 @@ impl Writer {
     /// the run's folder.
     ///
     /// # Errors
-    /// If a file cannot be written. Anything recorded before stays readable.
+    /// If a file cannot be written. All rows that were written before the error stay readable.
     pub fn finish(mut self, outcome: Outcome) -> Result<PathBuf, Error> {
         self.flush()?;
         let lines = self.run.join(LINES);
@@ -235,16 +237,16 @@ fn restored(run: &Path, header: &Header) -> Result<Checksum, Error> {
     Ok(lines)
 }
 
-/// Returns whether these lines have the length and the checksum that the lines of the run had when it ended.
+/// Returns whether the lines have the length and the checksum that `run.json` recorded when the run ended.
 fn is_as_then(lines: &Checksum, header: &Header) -> bool {
     (header.lines_bytes, header.lines_checksum.as_ref()) == (Some(lines.bytes), Some(&lines.text()))
 }
 
-/// Restores `trials.jsonl` of a run that has ended, if its lines were removed. The rows come from the Parquet file, and
-/// become the same lines, byte for byte.
+/// Restores `trials.jsonl` of a run that has ended, if its lines were removed. The lines are written from the rows of
+/// the Parquet file, and equal the removed lines byte for byte.
 ///
-/// If the process is killed meanwhile, `trials.jsonl` is too short. The rows are then read from the Parquet file, and
-/// the next attempt restores the lines again.
+/// If the process is killed while it restores the lines, `trials.jsonl` is too short. The rows are then read from the
+/// Parquet file, and the next attempt restores the lines again.
 #[cfg(feature = "recorded")]
 fn restore_lines(run: &Path, header: &Header, lines: &File) -> Result<(), Error> {
     let Some(then) = header.final_lines() else { return Ok(()) };
@@ -265,8 +267,8 @@ fn restore_lines(run: &Path, header: &Header, lines: &File) -> Result<(), Error>
     lines.sync_data().map_err(Error::write(&path))
 }
 
-/// Appends the trials `lost`, which had begun but were not recorded, to the file `lines`. All their values are marked
-/// as lost.
+/// Appends the trials `lost` to the file `lines`. These trials were started but not recorded, so all their values are
+/// marked as lost.
 fn write_lost(
     run: &Path,
     header: &Header,
@@ -319,13 +321,13 @@ fn lock_lines(lines: File, run: &Path) -> Result<LockedFile, Error> {
 
 /// A file that is locked against other processes.
 ///
-/// Dropping the value releases the lock. Closing the file would not be enough. While another thread starts a process,
-/// that process has a copy of the descriptor, and so of the lock, until it executes its program.
+/// Dropping the value releases the lock. Closing the file might not release it: a process that another thread is just
+/// starting has a copy of the descriptor, and therefore keeps the lock until it executes its program.
 pub(super) struct LockedFile(pub(super) File);
 
 impl LockedFile {
-    /// Locks a file of the run, and waits a short time if another process holds the lock. `is_written` returns whether
-    /// that process writes to the run. It returns `false` if the process only checks whether the run is in progress.
+    /// Locks a file of the run. If another process holds the lock, waits a short time for it. `is_written` returns
+    /// `true` if that process writes to the run, and `false` if it only checks whether the run is in progress.
     pub fn lock(file: File, path: &Path, run: &Path, is_written: impl Fn() -> bool) -> Result<LockedFile, Error> {
         /// Maximum time to wait for another writer's lock, in milliseconds. A killed writer holds its lock until the
         /// kernel has closed its files.

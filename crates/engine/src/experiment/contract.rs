@@ -26,8 +26,9 @@ pub trait Experiment {
         Ok(())
     }
 
-    /// Checks that this machine can observe the metric with the index `_metric` in this arm, which it can measure. If
-    /// the check fails, claims about the metric are unavailable, but the other metrics of the arm are still measured.
+    /// Checks that this machine can observe the metric with the index `_metric` in this arm. Called only for arms that
+    /// this machine can measure. If the check fails, claims about the metric are unavailable, but the other metrics of
+    /// the arm are still measured.
     ///
     /// # Errors
     /// The reason why this machine cannot observe the metric, as text for the user: "two levels need four CPUs, and
@@ -48,8 +49,8 @@ pub trait Experiment {
         Arm { point: arm.point.only(|factor, _| self.has(arm, factor)), variant: arm.variant.clone() }
     }
 
-    /// Returns the level to measure for a level that the user requested. For example, a server's name may become its
-    /// address.
+    /// Converts a level that the user requested to the level that is measured. For example, an experiment may replace a
+    /// server's name by its address.
     ///
     /// # Errors
     /// The reason why the requested level is invalid, as text for the user. Levels are checked before anything
@@ -111,16 +112,16 @@ pub trait Experiment {
 
 /// A set of arms that are ready to be measured. Dropping a session releases everything that was prepared.
 pub trait Session {
-    /// Checks the result that the arm computes against a simple reference implementation. The time for this check does
-    /// not count.
+    /// Checks the result that the arm computes against a simple reference implementation. The time for this check is
+    /// not part of any measured time.
     ///
     /// # Errors
     /// If the result is wrong. No time is recorded for an arm with a wrong result.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError>;
 
-    /// Returns facts about the arm: properties that nobody has set, and that are the same in each trial. They have the
-    /// form of levels, as in `congestion=cubic mss_bytes=1448`. The engine calls this once, after `verify`, and records
-    /// the facts.
+    /// Returns facts about the arm: properties that the user did not choose, and that are the same in each trial. They
+    /// have the form of levels, as in `congestion=cubic mss_bytes=1448`. The engine calls this once, after `verify`,
+    /// and records the facts.
     ///
     /// # Errors
     /// As for [`verify`](Self::verify).
@@ -152,9 +153,9 @@ pub struct Trial {
 pub struct Setup {
     /// Seed for data that the session generates.
     pub seed: u64,
-    /// Signal that the run must stop. Operations that take long should check it regularly.
+    /// Signal that the run must stop. Operations that take a long time should check it regularly.
     pub stop: Stop,
-    /// Handle that shows the current activity to a waiting user.
+    /// Handle to the current activity of the run, for adding remarks that the user sees while waiting.
     pub now: Now,
 }
 
@@ -181,8 +182,8 @@ pub enum TargetError {
 }
 
 impl TargetError {
-    /// Returns this error as the reason for a missing verdict, or for missing figures of an arm. `arm` is the arm that
-    /// failed; `None` if the context names it.
+    /// Converts this error to the reason why a claim has no verdict, or why an arm has no figures. `arm` is the arm
+    /// that failed; `None` if the output already names the arm.
     pub(crate) fn reason(&self, arm: Option<&Arm>) -> Reason {
         let (is_wrong, line, how) = match self {
             TargetError::Failed(how) => (false, None, how.clone()),
@@ -199,8 +200,8 @@ impl TargetError {
 pub struct Sample {
     /// Index of the metric in [`Spec::metrics`].
     pub metric: usize,
-    /// The server, pair of cores or the like to which the value belongs, for a metric that has several values per
-    /// trial. Empty for a metric with one value.
+    /// Key of the value, such as a server or a pair of cores, for a metric with several values per trial. Empty for a
+    /// metric with one value.
     pub key: Cow<'static, str>,
     /// Time at which this value was observed, in nanoseconds since the start of the measurement. It is 0 for a metric
     /// that does not record values over time.
@@ -217,12 +218,12 @@ pub struct Sample {
 pub enum Status {
     /// The value was observed completely.
     Ok,
-    /// The observation was cut off, so the true value is above the recorded one. An infinite recorded value means that
-    /// it is unknown how far the observation had come.
+    /// The observation was cut off, so the true value is above the recorded one. If the recorded value is infinite, it
+    /// is unknown at which value the observation was cut off.
     Censored,
     /// The trial was cut off before this value could be observed, so the true value may be anything.
     Lost,
-    /// The arm failed during the measurement. The recorded value is what was observed until then.
+    /// The arm failed during the measurement. The recorded value is the value at the time of the failure.
     Failed,
 }
 

@@ -24,7 +24,7 @@ pub struct Spec {
     /// Describes what the experiment emulates in place of a real system; `None` if it always measures a real one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulates: Option<Emulates>,
-    /// The variants, which are the alternatives to measure. A predicate that names no variant is about the first.
+    /// The variants, which are the alternatives to measure. If a predicate names no variant, it is about the first one.
     pub variants: Vec<Variant>,
     /// The factors: quantities and settings that are varied.
     pub factors: Vec<Factor>,
@@ -80,8 +80,8 @@ pub struct Emulates {
     /// Names of the factors that select a real system. If any of them has a level other than its default, the arm
     /// measures the real system, and nothing is emulated.
     pub unless: Vec<String>,
-    /// Arms that never use the emulation. An entry stands for all arms that have its variant and every level of its
-    /// point.
+    /// Arms that never use the emulation. An entry matches every arm that has the same variant and all levels of the
+    /// entry's point.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<Arm>,
 }
@@ -92,13 +92,13 @@ impl Emulates {
         Emulates { what: what.into(), unless: Vec::new(), except: Vec::new() }
     }
 
-    /// Sets the factors that select a real system. If any of them has a level other than its default in an arm, the
-    /// emulation does not apply to the arm.
+    /// Sets the factors that select a real system. The emulation does not apply to arms in which any of these factors
+    /// has a level other than its default.
     pub fn unless(self, factors: &[&str]) -> Emulates {
         Emulates { unless: factors.iter().map(ToString::to_string).collect(), ..self }
     }
 
-    /// Excludes arms from the emulation: those that have one of these variants and every level of `point`.
+    /// Excludes all arms from the emulation that have one of these variants and all levels of `point`.
     pub fn except(self, variants: &[&str], point: &Point) -> Emulates {
         let arm = |variant: &&str| Arm { variant: variant.to_string(), point: point.clone() };
         Emulates { except: variants.iter().map(arm).collect(), ..self }
@@ -136,8 +136,9 @@ pub enum Plot {
         /// first footprint whose levels match the point of the plot applies. If none matches, no sizes are marked.
         footprints: Vec<Footprint>,
     },
-    /// A mark in the [`Sweep`](Self::Sweep) plot with the same metric and factor. It is for an arm that itself chooses
-    /// the level of the factor. The mark is at the chosen level, which the metric `chosen` reports.
+    /// A mark in the [`Sweep`](Self::Sweep) plot that has the same metric and factor. The mark shows an arm that
+    /// chooses its own level of the factor. Its horizontal position is the chosen level, which the metric `chosen`
+    /// reports.
     Choice {
         /// Name of the metric on the vertical axis of the sweep.
         metric: String,
@@ -146,8 +147,8 @@ pub enum Plot {
         /// Name of the metric that reports the chosen level.
         chosen: String,
     },
-    /// A heat map of a metric that has a value for each key such as `0-3` (a pair of cores). The median of each key
-    /// colours one cell.
+    /// A heat map of a metric that has several keys, such as `0-3` for a pair of cores. Each key has one cell, whose
+    /// colour shows the median.
     Matrix {
         /// Name of the metric in the cells.
         metric: String,
@@ -173,8 +174,8 @@ impl Plot {
     }
 }
 
-/// The memory that the data needs for each unit of a factor, such as for each element. The factor is the one on a
-/// plot's horizontal axis. A footprint applies only at points that have certain levels.
+/// The memory that the data needs per unit of a factor, for example per element. The factor is the one on the
+/// horizontal axis of the plot. A footprint applies only to points that have certain levels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Footprint {
     /// The levels that a point must have for this footprint to apply.
@@ -288,8 +289,8 @@ impl Arm {
 }
 
 impl fmt::Display for Arm {
-    /// Writes the variant and its levels, as in `kahan (accumulators=4)`. If the variant is a command line, the level
-    /// of `n` replaces the placeholder `{n}` instead, as in `sort -n4`.
+    /// Writes the variant and its levels, as in `kahan (accumulators=4)`. If the variant is a command line with the
+    /// placeholder `{n}`, the level of `n` replaces the placeholder, as in `sort -n4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.point.fill(&self.variant))?;
         let beside = self.point.only(|factor, _| !self.shows(factor));
@@ -311,7 +312,7 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// Returns a factor with levels of any kind.
+    /// Returns a factor with this default level. `accepts` is the rule for its valid levels.
     pub fn new(name: &str, about: &str, default: impl Into<Level>, accepts: Accepts) -> Self {
         Self { name: name.into(), about: about.into(), default: default.into(), accepts }
     }
@@ -341,7 +342,7 @@ pub enum Accepts {
     },
     /// Accepts only the listed levels.
     OneOf(Vec<Level>),
-    /// Accepts any level, as the parameters of a command do.
+    /// Accepts any level. This is the rule for the parameters of a command.
     Anything,
     /// Accepts a list of words, separated by commas. The whole list counts as one level.
     List,
@@ -387,7 +388,7 @@ impl fmt::Display for Accepts {
                 let begins = schemes.join(" or ");
                 write!(f, "{none}, or an address that begins with {begins} and has no user, query or fragment")?;
                 f.write_str(if *from_variable {
-                    ", or '$NAME', the name of an environment variable that has it"
+                    ", or '$NAME' for the address in the environment variable NAME"
                 } else {
                     ""
                 })
@@ -475,10 +476,10 @@ pub struct Metric {
     pub unit: Unit,
     /// The direction that is better: lower or higher values.
     pub better: Better,
-    /// The method by which a trial's samples become the one number that claims judge.
+    /// The method that reduces the samples of a trial to a single number. Claims use this number.
     pub reduce: Reduce,
-    /// `true` if each value is a share, from 0 to 1. Shares are summarised by their mean: if most trials have a share
-    /// of zero, the median is zero whatever the other trials have.
+    /// `true` if each value is a share, from 0 to 1. Shares are summarised by their mean, because the median is zero
+    /// whenever most trials have a share of zero.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_share: bool,
     /// `true` if a trial has several values, each with a key such as the name of a server, and the values of each key
@@ -488,8 +489,8 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Returns whether values of the two metrics mean the same. Only the descriptions may differ, so that recorded
-    /// values stay usable after a description was improved.
+    /// Returns whether the values of the two metrics have the same meaning: the metrics may differ only in their
+    /// descriptions. Recorded values therefore stay usable after a description is improved.
     pub(crate) fn is_same_as(&self, other: &Metric) -> bool {
         let about = other.about.clone();
         Metric { about, ..self.clone() } == *other
@@ -533,8 +534,8 @@ pub enum Better {
 pub enum Reduce {
     /// Takes the only sample of the trial, or the last of several.
     Value,
-    /// Takes this quantile of the samples' values (nearest rank). If each sample is the time at which one server
-    /// received something, the result is the time until that share of the servers had received it.
+    /// Takes this quantile of the samples' values (nearest rank). For example, the samples may be the times at which
+    /// servers received a change. The quantile 0.5 is then the time until half of the servers had received the change.
     Quantile(f64),
     /// Adds the samples' values.
     Sum,

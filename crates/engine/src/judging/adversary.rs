@@ -70,7 +70,8 @@ enum Interrupts {
     /// Interrupts the trial when its second arm begins, if the difference between the two arms would be small. Lets all
     /// other trials end.
     SmallDefeats,
-    /// Interrupts half of the trials that speak against the aim: shortly before the end, or during the preparation.
+    /// Interrupts a random half of the trials that speak against the aim. Each is interrupted either shortly before its
+    /// end or during its preparation.
     Half,
 }
 
@@ -187,8 +188,8 @@ fn cut(
     }
 }
 
-/// Simulates a run with interruptions by the adversary and with several workers in parallel. The run ends with a
-/// verdict, or after enough trials.
+/// Simulates a run with several parallel workers, in which the adversary interrupts trials. The run ends with a
+/// verdict, or after `TRIALS` trials.
 fn simulate(
     experiment: &MadeUp,
     (question, aim): (Question, Aim),

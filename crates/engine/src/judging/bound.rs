@@ -32,7 +32,7 @@ pub(crate) struct TrialOutcome {
     pub tie: bool,
     /// The ratio or difference of the claim's first comparison; `None` if the claim is not a comparison.
     pub statistic: Option<Bounds>,
-    /// The value of the only metric that a predicate is about; `None` if it is about several metrics.
+    /// The value of the metric that the claim's predicate compares; `None` if it compares several metrics.
     pub value: Option<Bounds>,
     /// The conditions of predicates that were false, as bits. Bit i stands for the condition with index i in
     /// [`LaneTests::conditions`]. Only the first 64 conditions have a bit.
@@ -44,8 +44,8 @@ pub(crate) struct TrialOutcome {
 #[derive(Clone, Default)]
 pub(crate) struct LaneTests {
     tests: Vec<(Test, Indices)>,
-    /// `true` if the claim is only about which arm is better, whatever the difference is. Values of zero are allowed
-    /// then.
+    /// `true` if the claim is only about which arm is better, and not about the size of the difference. In this case,
+    /// values of zero are allowed.
     is_order: bool,
     /// The slots (indices in the lane) of all arms that the tests need.
     pub slots: Slots,
@@ -118,8 +118,8 @@ impl LaneTests {
         }
     }
 
-    /// Returns `true` if the trial measured the candidate last, and `false` if the baseline. Returns `None` if another
-    /// arm was last, or if the claim is more than a single comparison.
+    /// Returns `true` if the trial measured the candidate last, and `false` if it measured the baseline last. Returns
+    /// `None` if another arm was last, or if the claim is more than a single comparison.
     pub fn candidate_is_last(&self, trial: &TrialValues) -> Option<bool> {
         let [(Test::Versus { .. }, indices)] = self.tests.as_slice() else { return None };
         let last = trial.last.filter(|last| indices.slots.contains(last))?;
@@ -129,7 +129,7 @@ impl LaneTests {
     /// Applies the tests to a trial.
     ///
     /// # Errors
-    /// If a value to compare is missing. Also if the claim is about a ratio and a value is zero or negative.
+    /// If a value to compare is missing, or if the claim is about a ratio and a value is zero or negative.
     pub fn evaluate(&self, trial: &TrialValues) -> Result<TrialOutcome, TargetError> {
         let mut outcome = TrialOutcome { success: Some(true), tie: false, statistic: None, value: None, broken: 0 };
         let mut bit = 1_u64;
@@ -181,7 +181,8 @@ impl LaneTests {
         Ok(outcome)
     }
 
-    /// Returns the ratio or difference, as `scale` says, by which the candidate is better than the baseline.
+    /// Returns the factor or the amount by which the candidate is better than the baseline. `scale` selects a ratio or
+    /// a difference.
     fn statistic(
         &self,
         scale: Effect,
@@ -296,7 +297,7 @@ mod tests {
         assert!(seen(more, more).tie);
     }
 
-    /// For a command that reached its time limit, it is only known that its time is above the limit.
+    /// If a command reached its time limit, its time is only known to be above the limit.
     #[test]
     fn what_was_cut_off_says_no_more_than_it_saw() {
         let (stopped, took) = (Bounds::above(40.0), Bounds::exact(15.0));

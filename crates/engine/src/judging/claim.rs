@@ -26,19 +26,19 @@ pub(crate) struct ClaimJudge {
     easier: Option<(f64, f64)>,
     most_trials: Option<u64>,
     precision: Option<f64>,
-    /// `true` if the claim stays open until its confidence interval is precise enough. The interval is updated after
-    /// the same trials with and without this setting. Judging the recorded trials again therefore gives the same
-    /// interval, even if the setting differs.
+    /// `true` if the claim stays open until its confidence interval is precise enough. This setting does not change the
+    /// trials after which the interval is updated. Judging the recorded trials again therefore gives the same interval,
+    /// even if the setting differs.
     is_precision_awaited: bool,
     tests: LaneTests,
     rule: Rule,
     /// The first answer, with the counts of the trials that led to it. Later answers do not replace it.
     answer: Option<(Answer, Decided)>,
-    /// `true` if the claim also counts trials after it has an answer.
+    /// `true` if the claim stays open after it has an answer, so that more trials are measured for it.
     to_the_end: bool,
     /// `true` if a claim with an answer also counts trials that are measured for other claims or for a table. This is
-    /// so if the run waits for precise medians or intervals. Evidence does not record at which trial the run stopped
-    /// waiting. If a claim stopped counting at that trial, judging the recorded trials again would give another result.
+    /// the case if the run waits for precise medians or intervals. Evidence does not record when that wait ends. If a
+    /// claim stopped counting at that moment, judging the recorded trials again would give another result.
     counts_all: bool,
     trials: u64,
     successes: u64,
@@ -78,8 +78,8 @@ pub(crate) enum ClosedReason {
 
 impl ClaimJudge {
     /// Returns the judge of a claim before its first trial. `config` has the claim's share of the run's error. `easier`
-    /// has two numbers: a higher error for the run, and the claim's share of this higher error. They are for a hint to
-    /// the user that says how many trials would be enough at the higher error.
+    /// has a higher error for the run, and the claim's share of that error. The result uses `easier` for a hint to the
+    /// user: the number of trials that would be enough at the higher error.
     pub fn new(claim: &Claim, spec: &Spec, config: &Config, easier: Option<(f64, f64)>) -> Result<ClaimJudge, Error> {
         let invalid = |reason| Error::Claim { id: claim.id.clone(), reason };
         let error = config.error;
@@ -156,8 +156,8 @@ impl ClaimJudge {
         self.tests.slots
     }
 
-    /// Counts a trial that took `elapsed_ns`. Ignores it if it lacks an arm of the claim, or if the claim counts no
-    /// more trials.
+    /// Counts a trial that took `elapsed_ns`. Ignores a trial that lacks an arm of the claim. Ignores every trial if
+    /// the claim counts no more trials.
     pub fn observe(&mut self, trial: &TrialValues, elapsed_ns: u64) {
         let counts = if self.counts_all { self.closed.is_none() } else { self.is_open() };
         if !counts || !trial.held.contains(self.slots()) {
@@ -175,7 +175,7 @@ impl ClaimJudge {
         }
     }
 
-    /// Returns the reason to report if a trial lacks a value. Such a trial cannot be compared.
+    /// Returns the reason to report if a trial cannot be judged, because a value is missing.
     fn not_observed(&self) -> Reason {
         let metric = match self.asked.tests.as_slice() {
             [Test::Versus { measure, .. }, ..] => measure.metric.clone(),
@@ -261,15 +261,15 @@ impl ClaimJudge {
         self.answer = Some((answer, Decided { trials, successes, ties: self.ties, unknown }));
     }
 
-    /// Returns whether to update the intervals now. They are updated at each of the first twenty trials, and later
-    /// whenever the number of trials has grown by a twentieth. An update takes long compared with a trial of a
-    /// microsecond.
+    /// Returns whether to update the intervals now. They are updated after each of the first twenty trials, and later
+    /// whenever the number of trials has grown by a twentieth. More frequent updates would slow down runs whose trials
+    /// take only microseconds.
     fn look_is_due(&self) -> bool {
         self.trials >= self.next_look
     }
 
-    /// Returns whether to update the interval of the paired statistic, the ratios or differences, after every trial.
-    /// This is so for the first hundred trials, if an answer or a precision depends on the interval.
+    /// Returns whether to update the interval of the paired statistic (the ratios or differences) after every trial.
+    /// The result is `true` for the first hundred trials, if an answer or a precision depends on the interval.
     fn awaits_pairs(&self) -> bool {
         self.trials <= 100 && (self.precision.is_some() || matches!(self.rule, Rule::OrderWithin(..)))
     }
@@ -293,7 +293,7 @@ impl ClaimJudge {
         }
     }
 
-    /// Skips the updates of intervals that no verdict depends on. Tests of verdicts then take a tenth of the time.
+    /// Omits all updates of intervals on which no verdict depends. This makes tests of verdicts ten times as fast.
     #[cfg(test)]
     pub fn look_at_the_end(&mut self) {
         self.next_look = u64::MAX;
@@ -336,8 +336,8 @@ impl ClaimJudge {
         self.closed.get_or_insert(why);
     }
 
-    /// Closes the claim because an arm computes a wrong result. Its answer is withdrawn, because the measured times are
-    /// not those of the required work.
+    /// Closes the claim because an arm computes a wrong result. The claim's answer is withdrawn, because the arm did
+    /// not do the required work.
     pub fn disqualify(&mut self, reason: Reason) {
         self.answer = None;
         self.closed = Some(ClosedReason::NotJudged(reason));
@@ -360,16 +360,16 @@ impl ClaimJudge {
         holds.min(refuted)
     }
 
-    /// Returns the smallest number of trials that can give this verdict with this error probability. Trials are
-    /// evaluated in sets of [`Claim::look_every`], so the result is a multiple of this number.
+    /// Returns the smallest number of trials that can give this verdict with this error probability. The result is a
+    /// multiple of [`Claim::look_every`], because trials are evaluated in sets of that size.
     fn soonest(&self, verdict: stats::Verdict, error: f64) -> u64 {
         let trials = self.rule.soonest(verdict, error);
         trials.checked_next_multiple_of(self.claim.look_every.max(1)).unwrap_or(u64::MAX)
     }
 
-    /// Returns the smallest number of trials, counted from the start, that can give a verdict. The verdict is the one
-    /// that the trials so far support; before the first trial it is "holds". `trial_ns` is the duration of a trial in
-    /// nanoseconds, if it is known. In that case the result also has the total duration of these trials.
+    /// Returns the smallest effort, counted from the start, that can give the verdict that the trials so far support.
+    /// Before the first trial, this is the verdict "holds". `trial_ns` is the duration of a trial in nanoseconds, if it
+    /// is known. The result then also has the total duration.
     pub fn least(&self, trial_ns: Option<f64>) -> Least {
         let Outcomes { known, unknown } = self.seen();
         let is_upheld = known.successes as f64 >= self.claim.rate * (known.trials + unknown) as f64;
@@ -413,23 +413,23 @@ impl ClaimJudge {
 
 const VERDICTS: [stats::Verdict; 2] = [stats::Verdict::Holds, stats::Verdict::Refuted];
 
-/// Returns the error probability of each verdict, "holds" or "refuted". In a claim about a rate, only one of these can
-/// be wrong, whatever the true rate is, so each has the whole error. In a comparison of two equally fast arms, both
-/// possible answers are wrong, so each has half of the error.
+/// Returns the error probability of each verdict, "holds" or "refuted". In a claim about a rate, only one verdict can
+/// be wrong, whatever the true rate is, so each gets the full error probability. In a comparison of two equally fast
+/// arms, both answers are wrong, so each gets half of the error probability.
 fn direction_error(claim: &Claim, error: f64) -> f64 {
     if claim.asked.judging == Judging::Order { error / 2.0 } else { error }
 }
 
 /// Returns the largest distance from 1 that a ratio in the interval from `low` to `high` can have. Returns `None` if
-/// the interval excludes 1, or has no width because all trials are ties. Also returns `None` for a distance of 50 % or
-/// more, which is not small.
+/// the interval excludes 1, or has no width because all trials are ties. Also returns `None` if the distance is 50 % or
+/// more, because such a bound is of little use.
 fn difference_below(low: f64, high: f64) -> Option<f64> {
     let most = high.max(low.recip()) - 1.0;
     (low <= 1.0 && high >= 1.0 && most > 0.0 && most < 0.5).then_some(most)
 }
 
-/// An estimated quantile of the paired statistic (the ratios or differences), and the bounds of its interval as far as
-/// they are known.
+/// An estimated quantile of the paired statistic (the ratios or differences), and those bounds of its interval that are
+/// known.
 struct PairedEstimate {
     value: Option<f64>,
     low: Option<f64>,
@@ -570,8 +570,8 @@ impl ClaimJudge {
         lost.into_iter().flatten().chain(self.diagnostics.signs()).collect()
     }
 
-    /// Returns the path of the claim to its [result](Self::result), up to the last judged trial. The path is empty if
-    /// it was not recorded.
+    /// Returns the trial-by-trial path of the claim to its [result](Self::result), which ends with the last judged
+    /// trial. The path is empty if it was not recorded.
     pub fn take_path(&mut self) -> ClaimPath {
         let seen = self.seen().trials() + self.ties;
         let path = self.path.take();
@@ -601,14 +601,15 @@ impl ClaimJudge {
         }
     }
 
-    /// If later trials contradict the answer, returns the reason to report. The answer is then withdrawn.
+    /// Returns the reason to report if later trials contradict the answer, which is then withdrawn. Returns `None` if
+    /// there was no answer.
     fn withdrawn(&self) -> Option<Reason> {
         let (answer, decided) = self.answer?;
         let verdict = if answer == Answer::Refuted { Verdict::Refuted } else { Verdict::Holds };
         Some(Reason::Withdrawn { verdict, decision: self.decision_of(answer), trials: decided.trials })
     }
 
-    /// If values were cut off, returns that as the reason to report, because it may have prevented an answer.
+    /// Returns a reason to report if values were cut off, because this may have prevented an answer.
     fn left_open(&self) -> Option<Reason> {
         let all = self.trials;
         if self.stopped_ties > 0 && self.unknown == 0 {
@@ -618,7 +619,7 @@ impl ClaimJudge {
         (trials > 0).then_some(Reason::LeftOpen { trials, all, has_met_limit })
     }
 
-    /// If the last trials are not judged because their set is incomplete, returns that as the reason to report.
+    /// Returns a reason to report if the last trials are not judged, because their set is incomplete.
     fn unfinished_set(&self) -> Option<Reason> {
         let measured = self.unseen.trials();
         (measured > 0).then_some(Reason::UnfinishedSet { trials: self.claim.look_every, measured })

@@ -1,5 +1,5 @@
-//! Diagnostics for trials that are not alike, because conditions change or one trial influences the next. The rate of
-//! such trials does not predict the rate of other trials, although the verdict on the measured trials is still valid.
+//! Checks whether trials are alike. They are not if conditions change, or if one trial influences the next. The verdict
+//! on the measured trials is valid even then, but their success rate does not predict the rate of other trials.
 
 use crate::finding::Unlike;
 
@@ -7,10 +7,10 @@ use crate::finding::Unlike;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Diagnostics {
     outcomes: Vec<bool>,
-    /// The outcome of the current trial; `None` if it is not known yet, or does not count.
+    /// The outcome of the current trial; `None` if the trial has no outcome yet, is a tie, or has an unknown outcome.
     outcome: Option<bool>,
-    /// `true` if the previous trial measured the candidate last, and `false` if the baseline. `None` if another arm was
-    /// last, or if there was no trial.
+    /// `true` if the previous trial measured the candidate last, and `false` if it measured the baseline last. `None`
+    /// if another arm was last, or if there was no trial.
     candidate_was_last: Option<bool>,
     /// Counts of trials by the arm that the previous trial measured last, and by outcome. The first index is 1 for the
     /// candidate and 0 for the baseline. The second index is 1 for a success and 0 for a failure.
@@ -35,7 +35,7 @@ impl Diagnostics {
     }
 
     /// Ends the current trial. `candidate_is_last` is `true` if the trial measured the candidate last, and `false` if
-    /// the baseline. `None` if another arm was last.
+    /// it measured the baseline last. It is `None` if another arm was last.
     pub fn end_trial(&mut self, candidate_is_last: Option<bool>) {
         let outcome = self.outcome.take();
         if let (Some(success), Some(candidate)) = (outcome, self.candidate_was_last) {

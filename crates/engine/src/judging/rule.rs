@@ -100,16 +100,14 @@ impl Rule {
         answers.into_iter().find(|answer| interval.keeps_to(answer.ratios(margin)) == Some(true))
     }
 
-    /// Returns whether later trials contradict an answer. The condition depends on the rule:
+    /// Returns whether later trials contradict an answer. The condition depends on the kind of rule:
     ///
-    /// - A rule for a rate: if the e-value for the opposite answer has also crossed its threshold, or if the success
-    ///   rate of all trials contradicts the answer. In this success rate, a trial with an unknown outcome counts
-    ///   against the answer.
-    /// - A rule for the signs or sizes of differences: if the e-value for the opposite answer has also crossed its
-    ///   threshold.
-    /// - A rule for the interval of the ratio: if the median of all trials is outside the answer's range. If some
-    ///   values are unknown, the median must be outside for all values that they can have.
-    /// - A rule for a deterministic metric: never.
+    /// - Rate: the e-value for the opposite answer has also crossed its threshold, or the success rate of all trials
+    ///   contradicts the answer. In this success rate, a trial with an unknown outcome counts against the answer.
+    /// - Signs or sizes of differences: the e-value for the opposite answer has also crossed its threshold.
+    /// - Interval of the ratio: the median of all trials is outside the answer's range. If some values are unknown, the
+    ///   median must be outside for every value that they may have.
+    /// - Deterministic metric: nothing contradicts an answer.
     pub fn contradicts(&self, answer: Answer, outcomes: Outcomes, paired: Option<&PairedStatistic>) -> bool {
         let trials = outcomes.trials().max(1) as f64;
         let least = outcomes.known.successes as f64 / trials;
@@ -149,8 +147,8 @@ impl Rule {
         }
     }
 
-    /// Returns the smallest number of trials that can give this verdict at this error. It is enough if every trial
-    /// supports the verdict and is evaluated on its own.
+    /// Returns the smallest number of trials that can give this verdict at this error. Fewer trials are never enough.
+    /// This number is enough if every trial supports the verdict and is evaluated on its own.
     pub fn soonest(&self, verdict: stats::Verdict, error: f64) -> u64 {
         // `Holds` is tested against the lower bound of the tolerance, `Refuted` against the upper bound.
         let end = |judge: &Judge| match verdict {

@@ -34,7 +34,8 @@ pub(crate) struct RunJudge<'a> {
     scratch: Values,
 }
 
-/// Arms of one experiment that are measured together. They belong to claims that share arms, and to tables.
+/// A lane: arms of one experiment that are measured together. Claims that share arms are in the same lane. A lane may
+/// also contain arms of tables.
 pub(crate) struct Lane<'a> {
     pub experiment: &'a dyn Experiment,
     pub arms: Vec<Arm>,
@@ -137,7 +138,7 @@ impl<'a> RunJudge<'a> {
         self.lanes.iter_mut().for_each(|lane| lane.is_coarse = false);
     }
 
-    /// Returns whether there are claims and all of them compare two arms. A trial is then called a pair.
+    /// Returns whether the run has claims that all compare two arms. Its trials are then called pairs.
     pub fn is_comparison(&self) -> bool {
         !self.claims.is_empty() && self.claims.iter().all(|judge| judge.claim.asked.judging == Judging::Order)
     }

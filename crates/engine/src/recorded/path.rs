@@ -18,9 +18,9 @@ pub struct ClaimPath {
     /// The paired ratio or difference of each counted trial. A larger one is better for the candidate. Empty unless the
     /// claim is a comparison.
     pub statistics: Values,
-    /// The claim's log e-values after some of the trials: at first after every trial, then at growing distances, and
-    /// always after the last trial. There are at most 2,000 items. Empty if the claim has no e-values (an exact claim,
-    /// or `compare` with a margin).
+    /// The claim's log e-values: at first after every trial, then at growing intervals, and always after the last
+    /// trial. There are at most 2,000 items. Empty if the claim has no e-values (an exact claim, or `compare` with a
+    /// margin).
     pub evidence: Vec<EvidencePoint>,
     /// The value that [`log_e_holds`](EvidencePoint::log_e_holds) must reach for the verdict that the claim holds.
     pub log_threshold_holds: f64,
@@ -49,8 +49,9 @@ const MOST_POINTS: usize = 1_999;
 #[derive(Clone)]
 pub(crate) struct PathRecorder {
     path: ClaimPath,
-    /// Number of trials after each of which log e-values are stored. After more trials, log e-values are stored less
-    /// often: after every second trial up to twice this number, then after every third, and so on.
+    /// Number of trials at the start of the path during which log e-values are stored after every trial. They are then
+    /// stored after every second trial up to twice this number, after every third up to three times this number, and so
+    /// on.
     dense: u64,
     /// Number of counted trials at which log e-values are next stored.
     next: u64,
@@ -123,7 +124,7 @@ impl PathRecorder {
 }
 
 /// Returns the number of trials after which log e-values are stored next, if they were stored after `counted` trials.
-/// The distance is one trial at first, and grows by one trial for every `dense` trials.
+/// The interval is one trial at first, and one trial longer after every `dense` trials.
 fn after(counted: u64, dense: u64) -> u64 {
     counted + 1 + counted / dense
 }

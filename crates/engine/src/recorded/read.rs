@@ -26,9 +26,9 @@ pub struct RecordedRun {
     pub header: Header,
     /// The state of the run: finished, interrupted, running or killed.
     pub state: State,
-    /// The outcome that the run wrote. If it wrote none, the outcome that follows from its rows.
+    /// The outcome that the run wrote. If the run wrote none, this is the outcome that follows from its rows.
     pub outcome: Outcome,
-    /// All values by arm and metric. They equal those in the result that the run itself returned.
+    /// All values by arm and metric, equal to those that the run itself returned.
     pub observations: Observations,
     /// The rows, grouped by experiment, arm, metric and key.
     pub series: Vec<Series>,
@@ -43,8 +43,8 @@ pub struct RecordedRun {
 }
 
 impl RecordedRun {
-    /// Returns the result that the run itself returned, as far as the evidence contains it. It lacks the failed
-    /// clean-ups, and the time that was spent on anything other than claims.
+    /// Returns the result that the run itself returned, except for data that the evidence does not contain. This data
+    /// is the errors of failed clean-ups, and the time that the run did not spend on claims.
     #[must_use]
     pub fn into_result(self) -> RunResult {
         let RecordedRun { folder, header, outcome, observations, .. } = self;
@@ -70,21 +70,22 @@ impl RecordedRun {
 /// each claim comes from judging its trials again, as the run did. The path ends with the last judged trial, so it has
 /// as many trials as the claim's result.
 ///
-/// The outcome is the one that the run has written. If there is none, or if the run was continued after it was written,
-/// the outcome comes from judging the trials again. It is then the outcome that the run would have had if it had ended
-/// with these rows, with one exception. Rows show neither which arms failed nor which claims were deferred because they
+/// The outcome is the one that the run has written. If the run has written none, or was continued after writing it, the
+/// outcome comes from judging the trials again. This is the outcome that the run would have had if it had ended with
+/// these rows, with one exception. Rows show neither which arms failed nor which claims were deferred because they
 /// would have taken too long. The affected claims are undecided.
 ///
 /// # Memory
-/// All rows are held in memory. A row needs at most 49 bytes while the run is read; 20 bytes of these remain, or 28 if
-/// rows have an offset. This was measured for a million rows in trials of two arms and two metrics, with a claim about
-/// them (`cargo run --release --example evidence_cost`). A run of 10^8 rows needs 5 GB; if it does not fit, the process
-/// ends. DuckDB, pandas and polars can query `trials.parquet` without reading it completely.
+/// All rows are held in memory. A row needs at most 49 bytes while the run is read, and 20 bytes afterwards, or 28
+/// bytes if rows have an offset. This was measured for a million rows in trials of two arms and two metrics, with a
+/// claim about them (`cargo run --release --example evidence_cost`). A run of 10^8 rows needs 5 GB; if they do not fit
+/// in memory, the process is killed. DuckDB, pandas and polars can query `trials.parquet` without reading it
+/// completely.
 ///
 /// # Errors
-/// If there is no run in the folder, or if its files are of another version or not valid. Also if rows were changed
-/// since the run ended, or do not match its plan. `trials.parquet` is not needed if `trials.jsonl` is complete, and
-/// vice versa.
+/// If there is no run in the folder, or if its files are not valid or from another version. Rows that do not match the
+/// plan, or that were changed after the run ended, are also an error. `trials.parquet` is not needed if `trials.jsonl`
+/// is complete, and vice versa.
 ///
 /// ```
 /// let folder = std::env::temp_dir().join("no run");
@@ -145,8 +146,9 @@ fn judge_again(
     Ok((outcome, paths, run.observations))
 }
 
-/// Makes a claim end after as many trials as in the written outcome. The rows do not show whether the claim was ended
-/// early, by its own limits or for lack of time. Without this, it would also count later trials that contain its arms.
+/// Makes a claim end after as many trials as in the written outcome. The run may have ended the claim early, by its own
+/// limits or for lack of time. Rows do not show this, so the claim would otherwise also count later trials that contain
+/// its arms.
 fn end_with(judge: &mut ClaimJudge, result: &ClaimResult) {
     match result.trials {
         0 => judge.close(ClosedReason::BudgetExhausted),
@@ -154,8 +156,8 @@ fn end_with(judge: &mut ClaimJudge, result: &ClaimResult) {
     }
 }
 
-/// Returns the reason why a claim cannot be judged, if one of its arms was measured without a metric of its predicates.
-/// `None` if the evidence has all these metrics.
+/// Returns the reason why a claim cannot be judged, if a metric that its predicates need is missing for one of its
+/// measured arms. Returns `None` if no metric is missing.
 fn not_observed(claim: &Claim, header: &Header, trials: &Trials) -> Option<Reason> {
     let spec = header.experiments.iter().find(|spec| spec.id == claim.experiment)?;
     let predicates = claim.asked.tests.iter().filter(|test| matches!(test, Test::Predicate { .. }));
@@ -180,8 +182,8 @@ fn in_order(mut series: Vec<Series>, header: &Header, arms: &[ArmValues]) -> Vec
     series
 }
 
-/// Returns the reason why an arm could not be measured by the machine on which the recorded run started. `None` if a
-/// later machine, which continued the run, has measured the arm.
+/// Returns the reason why an arm could not be measured by the machine on which the recorded run started. Returns `None`
+/// if a later machine, which continued the run, has measured the arm.
 fn lack_then(header: &Header, trials: &Trials, experiment: &str, arm: &Arm) -> Option<Unavailable> {
     let left_out = header.unavailable.iter().find(|left_out| left_out.is_of(experiment, arm))?;
     if trials.arms.iter().any(|(id, measured)| id == experiment && measured == arm) {
@@ -232,7 +234,7 @@ impl State {
 
     /// Returns the state of a run from its files. `interrupted` comes from the outcome, if there is one; `lines_bytes`
     /// and `lines_checksum` come from the header. Call [`evidence::is_going_on`] before reading `run.json`. If the run
-    /// is not in progress at this moment, it has already written all its files.
+    /// is not in progress at that time, it has already written all its files.
     pub fn new(
         folder: &Path,
         is_going_on: bool,

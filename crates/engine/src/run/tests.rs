@@ -1,4 +1,4 @@
-//! Runs with executors that are remote, that cannot open lanes, or whose durations are simulated.
+//! Tests of runs with executors that are remote, that cannot open lanes, or whose durations are simulated.
 
 use std::cell::Cell;
 
@@ -15,7 +15,7 @@ use crate::plan::{self, Config, Plan, Table};
 use crate::predicate::Predicate;
 use crate::run::Silent;
 
-/// An experiment that only the executor can measure, not this process. Arms whose level is [`AVAILABLE`] or more are
+/// An experiment that this process cannot measure; only the executor can. Arms whose level is [`AVAILABLE`] or more are
 /// unavailable.
 struct Remote(Spec);
 
@@ -116,7 +116,8 @@ impl Clock for Cell<u64> {
     }
 }
 
-/// Returns the results of claims on an experiment, measured between two times of this clock.
+/// Runs the claims, and returns their results. `time` contains the clock, and the start and end of the run as readings
+/// of this clock.
 fn results(
     remote: &Remote,
     claims: Vec<Claim>,
@@ -208,9 +209,9 @@ fn records_that_come_late_or_twice_count_once() {
     assert_eq!(far_away.closed, [0, 1], "what was opened is closed");
 }
 
-/// Lost records must count as evidence against both verdicts. Otherwise an executor could drop the trials that are bad
-/// for one of them. If each of 40 runs is wrong with a probability of 0.01, more than 3 are wrong with a probability of
-/// 0.0007.
+/// Lost records must count as evidence against both verdicts. Otherwise an executor could drop the trials that speak
+/// against the verdict that it prefers. If each of 40 runs is wrong with a probability of 0.01, the probability that
+/// more than 3 are wrong is 0.0007.
 #[test]
 fn records_that_never_come_count_against_both() {
     let holding = |runs: u64, drops: fn(f64, bool) -> bool, wins: f64| {
@@ -265,7 +266,7 @@ fn compared(id: String, candidate: Arm, baseline: Arm, bound: f64) -> Claim {
     Claim::in_half("remote", id, String::new(), test)
 }
 
-/// Judges this number of claims, each with its own arms, within a time limit.
+/// Judges `claims` claims, each with its own arms, within `seconds` seconds.
 fn judged_within(seconds: u64, claims: u64, opening_ns: u64, trial_ns: u64) -> Vec<ClaimResult> {
     let metrics = vec![Metric::time("time", "")];
     let remote = Remote(Spec { id: "remote".into(), metrics, ..Spec::default() });
@@ -316,8 +317,8 @@ fn no_error_is_advised_that_takes_too_long_as_well() {
     assert!(at_error.is_some_and(|at| at.trials < trials), "{at_error:?} of {trials}");
 }
 
-/// One claim cannot be decided, one cannot be measured, and one is decided soon, each in its own lane. The lane that
-/// cannot be measured does not delay the others.
+/// Tests one claim that cannot be decided, one that cannot be measured, and one that is decided soon, each in its own
+/// lane. The lane that cannot be measured must not delay the others.
 #[test]
 fn a_lane_without_an_open_claim_stops_no_other() {
     let remote = Remote(Spec { id: "remote".into(), metrics: vec![Metric::time("time", "")], ..Spec::default() });
@@ -339,8 +340,8 @@ fn a_lane_without_an_open_claim_stops_no_other() {
     assert!(results[0].trials > 900, "{}", results[0].trials);
 }
 
-/// A table of twelve servers, and three claims about two servers each. A trial of all twelve takes 6 s, and a verdict
-/// needs 14 trials.
+/// Tests a table of twelve servers, and three claims about two servers each. A trial of all twelve servers takes 6 s,
+/// and a verdict needs 14 trials.
 #[test]
 fn a_wide_table_keeps_no_claim_from_its_verdict() {
     const ARM_NS: u64 = 500_000_000;

@@ -24,7 +24,8 @@ pub struct Column {
 /// file's name for errors.
 ///
 /// The file is read once, in pieces. Only the numbers are kept in memory, 8 bytes each. More than `most` numbers are an
-/// error, because a pipe may never end. So are more than `most` bytes of blank lines in a row.
+/// error, because a pipe may never end. For the same reason, more than `most` bytes of consecutive blank lines are an
+/// error.
 ///
 /// # Errors
 /// The message names the line if a single line is wrong. It names the line and the column if a single field is wrong.
@@ -81,8 +82,8 @@ pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usi
         if index == wanted {
             if numbers.len() == most {
                 return Err(Error::TooLong(format!(
-                    "{file} has more than {most} numbers; use a random part of them (shuf -n {most}), or allow \
-                     more, with up to 17 bytes of memory for each"
+                    "{file} has more than {most} numbers; use a random part of them (shuf -n {most}), or, for \
+                     up to 17 bytes of memory per number, raise the limit"
                 )));
             }
             if numbers.try_reserve(1).is_err() {
@@ -129,7 +130,8 @@ fn number(field: &[u8]) -> Result<f64, String> {
     }
 }
 
-/// Returns the index of the column that the caller has chosen.
+/// Returns the index of the column with the given heading or number. If `column` is `None`, returns the index of the
+/// only column.
 fn choose<R>(
     names: &[impl AsRef<str>],
     has_heading: bool,
@@ -176,7 +178,7 @@ fn choose<R>(
 struct Fields<R> {
     input: R,
     file: String,
-    /// Maximum number of bytes of blank lines that may follow each other.
+    /// Maximum number of bytes of consecutive blank lines.
     most_blank: usize,
     delimiter: u8,
     parser: Reader,
@@ -225,10 +227,10 @@ impl FieldScan {
     }
 }
 
-/// The advice for a number with a decimal comma, as many spreadsheets write it.
+/// Advice for a number that is written with a decimal comma, as in many spreadsheets.
 const DECIMAL_COMMA: &str = "write a point instead of a decimal comma";
 const BUFFER_BYTES: usize = 1 << 17;
-/// Size of the buffer for the text of a field, in bytes. It is far larger than any number.
+/// Size of the buffer for the text of a field, in bytes. No number is nearly as long.
 const FIELD_BYTES: usize = 1 << 12;
 /// Number of bytes of a field that an error message shows.
 const SHOWN_BYTES: usize = 60;
@@ -302,7 +304,7 @@ impl<R: Read> Fields<R> {
                 ReadFieldResult::InputEmpty if scan.is_quoted.is_none() && scan.bytes > self.most_blank => {
                     let (file, line, most) = (&self.file, scan.line, self.most_blank);
                     return Err(Error::TooLong(format!(
-                        "{file}:{line}: more than {most} bytes of blank lines; choose another file, or allow more"
+                        "{file}:{line}: more than {most} bytes of blank lines; choose another file, or raise the limit"
                     )));
                 }
                 ReadFieldResult::InputEmpty => {}
@@ -336,7 +338,7 @@ impl<R: Read> Fields<R> {
         let problem = if is_quoted {
             "the quote that is opened here is not closed; close it, or double a quote that is part of the text"
         } else {
-            "this is not text (in UTF-8) with a number in each line or field; export it as CSV, or choose another file"
+            "this is not UTF-8 text with a number in each line or field; export it as CSV, or choose another file"
         };
         Error::File(format!("{}:{line}: {problem}", self.file))
     }

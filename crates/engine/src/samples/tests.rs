@@ -121,10 +121,10 @@ fn what_has_no_end_is_refused() {
         }
     }
     for (text, message) in [
-        (&b"1\n"[..], "f has more than 100000 numbers; use a random part of them (shuf -n 100000), or allow more"),
+        (&b"1\n"[..], "f has more than 100000 numbers; use a random part of them (shuf -n 100000), or, for"),
         (b"1,", "f:1: more than 65536 fields in a line"),
-        (b"x", "f:1: this is not text"),
-        (b"\0", "f:1: this is not text"),
+        (b"x", "f:1: this is not UTF-8 text"),
+        (b"\0", "f:1: this is not UTF-8 text"),
         (b"\"1", "f:1: the quote"),
         (b"\n", "f:131073: more than 100000 bytes of blank lines"),
         (b"\r\n", "f:65537: more than 100000 bytes of blank lines"),
@@ -179,7 +179,7 @@ fn a_failing_disk_is_named() {
     assert_eq!(error.to_string(), "f could not be read: the disk is gone");
 }
 
-/// A file larger than the buffer, with lines across the ends of the buffer.
+/// Tests a file that is larger than the buffer, with lines that cross the ends of the buffer.
 #[test]
 fn long_files_are_read_whole() {
     let numbers: Vec<f64> = (0..60_000).map(|i| f64::from(i) * 0.37).collect();

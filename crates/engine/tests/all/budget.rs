@@ -59,7 +59,7 @@ fn recorded(experiment: &Scripted, claims: Vec<Claim>, config: Config) -> (Outco
     (run.unwrap().outcome, recorder)
 }
 
-/// A pair takes 100 ms, and the candidate wins all pairs.
+/// Returns a value with which the candidate wins every pair. Each measurement takes 50 ms, so a pair takes 100 ms.
 fn slowly(variant: &str, _: &Trial) -> Result<f64, TargetError> {
     take(Duration::from_millis(50));
     Ok(if variant == "fast" { 1.0 } else { 2.0 })
@@ -69,7 +69,8 @@ fn order() -> Vec<Claim> {
     vec![versus("order", "fast", "slow", Bound::AtLeast(1.0), Judging::Order)]
 }
 
-/// A pair takes 10 ms. The candidate wins all pairs clearly, by varying ratios.
+/// Returns a value with which the candidate wins every pair, by a factor between 2 and 8. Each measurement takes 5 ms,
+/// so a pair takes 10 ms.
 fn quickly(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
     take(Duration::from_millis(5));
     Ok(if variant == "fast" { 1.0 } else { 2.0 + (trial.number % 7) as f64 })
@@ -166,7 +167,8 @@ fn a_comparison_takes_the_time_that_it_needs_where_it_may() {
     assert!(matches!(outcome.claims[0].reasons[..], [Reason::TooEarly { most_trials: Some(2), .. }]));
 }
 
-/// Trials count as pairs only if a claim compares two arms. A table of two arms is no comparison.
+/// Trials are called pairs only if all claims compare two arms. A table of two arms without a claim is not a
+/// comparison.
 #[test]
 fn trials_are_pairs_where_two_are_compared() {
     struct Pairs(Vec<bool>);

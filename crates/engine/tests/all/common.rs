@@ -18,15 +18,15 @@ use ascertain_sys::clock;
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::machine::Machine;
 
-/// Returns the value of an arm in a trial.
+/// A function that returns the value of an arm in a trial.
 pub type Script = fn(variant: &str, trial: &Trial) -> Result<f64, TargetError>;
 
 pub struct Scripted {
     pub spec: Spec,
     pub script: Script,
-    /// Returns whether an arm's answer is right; called at each verification.
+    /// Function that returns whether an arm's answer is right; called at each verification.
     pub is_right: fn(variant: &str) -> bool,
-    /// Returns the facts of an arm when it is opened.
+    /// Function that returns the facts of an arm when the arm is opened.
     pub facts: fn(variant: &str) -> Result<Point, TargetError>,
     /// Arms that this machine cannot measure.
     pub missing: &'static [&'static str],
@@ -120,8 +120,8 @@ pub fn run(
     run_by_clock(plan, registry, recording, stop, observer, &TestClock)
 }
 
-/// Returns a plan. If `config` has the default time limit, it is replaced by an hour, so that the run ends by its
-/// trials even on a busy machine.
+/// Returns a plan. If `config` has the default time limit, the plan's limit is an hour. The number of trials then ends
+/// the run, even on a busy machine.
 pub fn plan(claims: Vec<Claim>, config: Config) -> Plan {
     let is_default = config.max_time == Config::default().max_time;
     let max_time = if is_default { Duration::from_secs(3600) } else { config.max_time };

@@ -1,4 +1,4 @@
-//! Conclusions of runs on a scripted experiment.
+//! Tests of the conclusions of runs on a scripted experiment.
 
 use std::cell::Cell;
 
@@ -164,8 +164,8 @@ fn comparisons_of_equals_are_rarely_decided() {
     assert!(decided.iter().all(|&count| count < 22), "{decided:?} of {runs}");
 }
 
-/// A machine on which a command is faster if it was also measured just before. This is only possible for the last
-/// command of the previous trial. So the outcomes are not independent, and the answer reports this.
+/// Simulates a machine on which a command is faster if it was also the last command of the previous trial. The outcomes
+/// are then not independent, and the answer must report this.
 #[test]
 fn what_reaches_into_the_next_trial_is_said() {
     thread_local! {

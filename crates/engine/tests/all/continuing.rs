@@ -1,4 +1,4 @@
-//! Runs on a scripted experiment that end early and are continued from their evidence.
+//! Tests of runs on a scripted experiment that end early and are continued from their evidence.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -51,7 +51,7 @@ fn concluded(claims: &[ClaimResult]) -> Vec<ClaimResult> {
     claims
 }
 
-/// A run that is cut in two and continued has the same result as one run.
+/// A run that is ended early and then continued must have the same result as a run without a break.
 #[test]
 fn continuing_is_as_good_as_going_on() {
     let folder = tempfile::tempdir().unwrap();
@@ -127,7 +127,7 @@ fn facts_that_changed_meanwhile_are_all_kept() {
     assert_eq!(kept, ["odd congestion=cubic", "even congestion=cubic", "odd congestion=bbr"]);
 }
 
-/// After an arm has failed, it is missing in the trials. These do not count for the claims that need the arm.
+/// After an arm has failed, later trials do not contain it. Claims that need this arm do not count these trials.
 #[test]
 fn a_failed_arm_stays_failed_when_continued() {
     fn breaks_once(variant: &str, trial: &Trial) -> Result<f64, TargetError> {

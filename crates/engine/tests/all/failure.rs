@@ -1,4 +1,4 @@
-//! Runs on a scripted experiment in which arms fail, give wrong answers, or are unavailable.
+//! Tests of runs on a scripted experiment in which arms fail, give wrong answers, or are unavailable.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Outcomes that are requested during a run.
+//! Tests of outcomes that are requested during a run.
 
 use std::time::Duration;
 

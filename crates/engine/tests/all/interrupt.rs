@@ -1,4 +1,4 @@
-//! A signal during an observation.
+//! Tests of a signal that arrives during an observation.
 
 use ascertain_engine::command::{CommandExperiment, CommandSet, NamedCommand};
 use ascertain_engine::experiment::{Arm, Experiment, Point, Samples, Setup, Status, TargetError, Trial};

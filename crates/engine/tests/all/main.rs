@@ -1,7 +1,7 @@
-//! Runs of scripted experiments, and reading their evidence.
+//! Tests that run scripted experiments and read their evidence.
 //!
-//! The program compiles with any combination of features. With `--no-default-features --features recorded` it contains
-//! the tests of an engine that only writes lines.
+//! This test program compiles with any combination of features. With `--no-default-features --features recorded` it
+//! contains the tests of an engine that only writes lines.
 #![allow(missing_docs)]
 
 mod budget;

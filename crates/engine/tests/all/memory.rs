@@ -1,4 +1,5 @@
-//! Before the first trial, runs that do not fit in memory are refused, and arms that cannot be measured are recorded.
+//! Tests of checks before the first trial: runs that do not fit in memory are refused, and arms that cannot be measured
+//! are recorded.
 
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -43,7 +44,8 @@ fn an_arm_that_does_not_fit_is_unavailable_and_so_are_its_claims() {
     assert_eq!(run.outcome.left_out.len(), 2);
 }
 
-/// Each arm alone fits into memory, but both together do not. Without the check, the kernel would kill the process.
+/// Each of the two arms alone fits into memory, but not both together. Without the check, the kernel would kill the
+/// process.
 #[test]
 fn what_does_not_fit_together_is_refused() {
     static MEASURED: AtomicU32 = AtomicU32::new(0);

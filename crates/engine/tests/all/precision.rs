@@ -9,7 +9,8 @@ use ascertain_engine::plan::{Config, Plan, Table};
 
 use crate::common::{Scripted, arm, outcome, plan, take, versus};
 
-/// Every arm takes 1 ms on the clock. `fast` is 25 to 40 % faster than `slow`, and has the same mean as `alike`.
+/// Advances the test's clock by 1 ms, and returns a value. The values of `slow` are 25 to 40 % larger than those of
+/// `fast`. `alike` has the same mean as `fast`.
 fn varied(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
     take(Duration::from_millis(1));
     let noise = (trial.seed % 1000) as f64 / 1000.0;

@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 /// The default port of name servers.
 pub const PORT: u16 = 53;
 
-/// Parses the address of a name server: an IP address or a host name, optionally with a port. This system
-/// resolves host names.
+/// Parses the address of a name server: an IP address or a host name, optionally with a port. A host name is resolved
+/// by this machine's resolver.
 ///
 /// # Errors
 /// Returns the reason, for the user, if the address is invalid or unknown.

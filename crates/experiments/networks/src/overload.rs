@@ -1,8 +1,8 @@
-//! Counts the trials in which the client was the bottleneck, and not the server.
+//! Counts the trials in which the client, and not the server, was the bottleneck.
 
 use ascertain_engine::finding::Remark;
 
-/// Counts the trials of an arm, and those of them in which the client was the bottleneck and not the server.
+/// Counts the trials of an arm, and how many of them were limited by the client instead of the server.
 #[derive(Clone, Default)]
 pub struct OverloadLog {
     trials: u64,
@@ -12,7 +12,7 @@ pub struct OverloadLog {
 
 impl OverloadLog {
     /// Adds a trial. `overload` is a remark if the client was the bottleneck in this trial, otherwise `None`. Returns
-    /// the latest such remark so far, with the current numbers of trials.
+    /// the most recent remark, updated with the current numbers of trials.
     pub fn add_trial(&mut self, overload: Option<Remark>) -> Option<Remark> {
         self.trials += 1;
         self.limited += u64::from(overload.is_some());

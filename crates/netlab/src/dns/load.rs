@@ -211,8 +211,8 @@ impl LoadState<'_> {
             pending.retain(|_, index| queries[*index].sent_ns + self.limit_ns >= sent_ns);
             if pending.len() > MOST_WAITING {
                 return Err(io::Error::other(format!(
-                    "more than {MOST_WAITING} queries of one connection are unanswered at once; raise \
-                     `connections` or lower `limit_ms`"
+                    "more than {MOST_WAITING} queries of one connection are unanswered at once; use more \
+                     connections or a shorter time limit"
                 )));
             }
         }

@@ -4,7 +4,7 @@
 //! - [`Zone`] is the content of a zone at one server.
 //! - [`Simulation`] simulates the servers of a zone on its caller's clock, without input or output. [`ZoneServer`]
 //!   serves a simulation over sockets.
-//! - [`Prober`] decides which query is sent when, and keeps the answers. It uses its caller's clock, too. [`probe`]
+//! - [`Prober`] decides when each query is sent, and keeps the answers. It also uses its caller's clock. [`probe`]
 //!   runs a prober over sockets.
 //! - [`load`] sends queries of a [`QueryMix`] to one server at a rate.
 //!

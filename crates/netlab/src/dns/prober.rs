@@ -103,9 +103,9 @@ struct ParsedAnswer {
 pub struct ServerState {
     /// `true` if, for each flow, the server's latest answer shows the change to the zone.
     pub is_new: bool,
-    /// The server's latest answer that did not show the change: its text, and a time in nanoseconds of the caller's
-    /// clock. The time is when the query for this answer was sent. If consecutive answers without the change have the
-    /// same text, the time belongs to the first of these answers. `None` if there was no answer without the change.
+    /// The server's latest answer without the change, as a text and a time. The time is when the query for that answer
+    /// was sent, on the caller's clock in nanoseconds. If the server repeats the same answer, the time remains that of
+    /// the first such query. `None` if every answer showed the change.
     pub other: Option<(Arc<str>, u64)>,
 }
 
@@ -191,8 +191,8 @@ impl Prober {
         self.slowed[server] = times.max(1);
     }
 
-    /// Returns whether a flow queries a server in this round. If the server is slowed down, only some of the flows
-    /// query it in each round, in turn.
+    /// Returns whether a flow queries a server in this round. If the server is slowed down, the flows take turns, so
+    /// that only some of them query the server in each round.
     pub fn is_due(&self, server: usize, flow: usize, round: u64) -> bool {
         (round + flow as u64).is_multiple_of(self.slowed[server])
     }

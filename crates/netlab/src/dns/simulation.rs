@@ -314,8 +314,8 @@ fn not_understood(bytes: &[u8]) -> Option<Vec<u8>> {
     message.to_vec().ok()
 }
 
-/// Returns a hash of a client's address and port and of the server's index. It chooses the replica that answers the
-/// client.
+/// Returns a hash of a client's address and port and of the server's index. The hash determines which replica answers
+/// the client.
 fn flow_hash(from: SocketAddr, server: usize) -> u64 {
     let mut hasher = DefaultHasher::new();
     (from, server).hash(&mut hasher);

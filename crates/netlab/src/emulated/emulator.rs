@@ -21,7 +21,7 @@ use crate::Error;
 use crate::model::{Conditions, Counts, Fate, Line};
 use crate::threads::JoinedThread;
 
-/// Segments are delivered together, as one frame, if they are due within this time after the first of them is due.
+/// Maximum time between the due times of segments that are delivered together as one frame.
 const TOGETHER_NS: u64 = 50_000;
 /// Maximum number of frames that are read from one device before the other device is read.
 const BATCH: usize = 16;

@@ -1,5 +1,5 @@
-//! A frame that was read from a device. It may have up to 64 KiB, because the kernel leaves it to the device to cut the
-//! frame into segments.
+//! A frame that was read from a device. The frame may have up to 64 KiB, because the kernel does not cut it into
+//! segments but leaves this to the device.
 //!
 //! A frame begins with a `struct virtio_net_hdr`. An Ethernet header follows if the device has one, and then the
 //! packet. The `virtio_net_hdr` describes how to cut the packet, and whether a checksum is still to be computed.

@@ -59,8 +59,8 @@ pub struct Link {
 pub enum Carrier {
     /// Each side has a TUN device.
     Tun {
-        /// `true` if the kernel hands over uncut frames, which the link then cuts into segments. If no frame has to be
-        /// cut, this takes less CPU time.
+        /// `true` if the kernel hands over uncut frames, which the link cuts into segments if necessary. Offloads save
+        /// CPU time if no frame has to be cut.
         has_offloads: bool,
     },
     /// Each side has a virtual Ethernet device. The emulator reads and writes the device's peer through a packet

@@ -10,7 +10,7 @@ use std::num::NonZeroU64;
 use ascertain_sys::privileges::{leave_real_time, run_in_real_time};
 use rustix::thread::set_current_timer_slack;
 
-/// The thread may spin, instead of sleeping, if the next event is due within this time.
+/// Time before an event during which the thread may spin instead of sleeping.
 pub(crate) const SPIN_NS: u64 = 70_000;
 /// Maximum spinning time that the thread can save up. The saved time grows while the thread does not spin, and is spent
 /// by spinning.
@@ -46,8 +46,8 @@ impl Pace {
         }
     }
 
-    /// Returns whether the process may use real-time priority. If it may, the thread has that priority except while it
-    /// is too busy.
+    /// Returns whether the process may use real-time priority. In that case, the thread has this priority except while
+    /// the thread is too busy.
     pub fn may_real_time(&self) -> bool {
         self.may_real_time
     }

@@ -17,20 +17,20 @@ pub struct Report {
     pub lateness: Lateness,
     /// CPU time of the thread that carries the frames (the emulator), including its system calls.
     pub cpu_ns: u64,
-    /// `true` if the emulator may use real-time priority. It has that priority except while it is too busy.
+    /// `true` if the emulator may use real-time priority. In that case, the emulator has this priority except while the
+    /// emulator is too busy.
     pub is_real_time: bool,
     /// Number of frames that the kernel dropped because the emulator did not read them in time. The model's counts do
     /// not include these frames.
     pub unread_frames: u64,
-    /// Number of frames that were not delivered, because they were no IP packets, or because the device on the other
+    /// Number of frames that were not delivered, because they were not IP packets, or because the device on the other
     /// side refused them.
     pub refused_frames: u64,
 }
 
 impl Report {
-    /// Returns whether the link differed from its model. This is the case if more than 1 % of its frames were over 0.3
-    /// ms late, or if frames were lost that the model did not lose. Results measured through this link are then not
-    /// valid for the requested conditions.
+    /// Returns whether the link deviated from its model: more than 1 % of its frames were over 0.3 ms late, or frames
+    /// were lost that the model did not drop. Measurements over such a link are not valid for the requested conditions.
     pub fn is_unfaithful(&self) -> bool {
         self.lateness.quantile_ns(0.99).is_some_and(|late_ns| late_ns > LATE_NS)
             || self.unread_frames + self.refused_frames > 0

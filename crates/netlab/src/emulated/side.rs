@@ -24,9 +24,9 @@ const QUEUE_PACKETS: u32 = 10_000;
 
 /// One side of an emulated link. The sockets that are opened on it belong to this process, and any thread may use them.
 ///
-/// To offer many destinations, the side has all addresses of its two nets. One of them is [`address`](Self::address).
-/// The near side has the nets `198.18.0.0/24` and `fd00::/64`. The far side has the nets `198.18.1.0/24` and
-/// `fd00:0:0:1::/64`.
+/// The near side has the subnets `198.18.0.0/24` and `fd00::/64`. The far side has the subnets `198.18.1.0/24` and
+/// `fd00:0:0:1::/64`. A side accepts all addresses in its subnets, so that it can offer many destinations. It connects
+/// from [`address`](Self::address).
 #[derive(Debug)]
 pub struct Side {
     namespace: Namespace,

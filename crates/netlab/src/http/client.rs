@@ -47,7 +47,7 @@ pub const BEFORE_AN_ANSWER: &str = "before an answer arrived";
 /// An HTTP request: a GET, or a PUT with a body of random bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRequest {
-    /// The path of the URL, which begins with `/`, and the query.
+    /// Path and query of the URL. The path begins with `/`.
     pub path: String,
     /// Size of the body of a PUT; `None` for a GET.
     pub upload_bytes: Option<u64>,

@@ -56,8 +56,8 @@ pub struct ServerStats {
 pub(crate) type Counters = Arc<Mutex<ServerStats>>;
 
 impl Server {
-    /// Starts a server on this listening socket. With `tls`, it accepts these versions of TLS; with `None`, it uses no
-    /// TLS.
+    /// Starts a server on the socket `listener`. With `tls`, the server accepts these versions of TLS; with `None`, it
+    /// does not use TLS.
     ///
     /// # Errors
     /// Returns [`Error::Server`] with the kernel's error; [`Error::Tls`] if the list of versions is empty.
@@ -66,8 +66,8 @@ impl Server {
         Self::run(listener, move |stream, counters| answer(Box::new(stream), acceptor.clone(), counters))
     }
 
-    /// Starts a server on this listening socket that uses TLS 1.3. After the handshake, the kernel does all the work of
-    /// TLS. [`kernel_has_tls`](super::kernel_has_tls) tests whether the kernel can do that.
+    /// Starts a server with TLS 1.3 on the socket `listener`. After the handshake, the kernel encrypts and decrypts.
+    /// [`kernel_has_tls`](super::kernel_has_tls) tests whether the kernel supports this.
     ///
     /// # Errors
     /// Returns [`Error::Server`] with the kernel's error.
@@ -83,7 +83,8 @@ impl Server {
         })
     }
 
-    /// Starts a server on this listening socket that misbehaves, to test clients. It uses HTTP/1.1 without TLS.
+    /// Starts a server on the socket `listener` that violates HTTP or stalls, so that clients can be tested. The server
+    /// uses HTTP/1.1 without TLS.
     ///
     /// # Errors
     /// Returns [`Error::Server`] with the kernel's error.

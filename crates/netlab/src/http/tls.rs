@@ -217,7 +217,7 @@ pub(super) fn disagreement(error: io::Error) -> Error {
         }
         error if is_authority(error) => "the server sent an authority's certificate that is not among the trusted ones",
         rustls::Error::AlertReceived(AlertDescription::ProtocolVersion) => {
-            "the server does not speak the requested version"
+            "the server does not speak the requested version of TLS"
         }
         rustls::Error::InvalidMessage(_) => "the server's answer is not TLS",
         _ => return Error::tls(error),
@@ -225,7 +225,8 @@ pub(super) fn disagreement(error: io::Error) -> Error {
     Error::tls(words)
 }
 
-/// Returns the TLS settings of this crate's servers, which accept HTTP/2 and HTTP/1.1, with these versions of TLS.
+/// Returns the TLS settings of this crate's servers. The servers accept the TLS versions in `versions`, and HTTP/2 as
+/// well as HTTP/1.1.
 pub(crate) fn serving(versions: &[TlsVersion]) -> Result<TlsAcceptor, Error> {
     let certificate = CertificateDer::from_pem_slice(CERTIFICATE_PEM.as_bytes()).map_err(Error::tls)?;
     let key = PrivateKeyDer::from_pem_slice(KEY_PEM.as_bytes()).map_err(Error::tls)?;

@@ -1,4 +1,5 @@
-//! Servers that are installed on this machine. An experiment starts them and stops them when it ends. Linux only.
+//! Servers that are installed on this machine. An experiment starts these servers, and stops them at its end. This
+//! module exists only on Linux.
 //!
 //! A [`Program`] is plain data: the command to start, and its files. A running program has its own temporary folder,
 //! which is removed when the program ends.

@@ -120,8 +120,8 @@ impl Program {
         self.start_where(|_| (), || TcpStream::connect(self.address))
     }
 
-    /// Starts the program in another place, such as another network namespace. `place` makes the command run there, and
-    /// `connect` opens a connection to the program.
+    /// Starts the program in another environment, such as another network namespace. `place` changes the command so
+    /// that it runs in that environment, and `connect` opens a connection from there to the program.
     ///
     /// # Errors
     /// Returns the errors of [`Program::start`].

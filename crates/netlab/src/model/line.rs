@@ -14,8 +14,8 @@ use crate::Error;
 /// arrives immediately.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conditions {
-    /// Time from the moment at which a segment is completely sent to its arrival. If both directions have the same
-    /// delay, it is half of the round-trip time.
+    /// Propagation delay: the time from when the last bit of a segment is sent until the segment arrives. If both
+    /// directions have the same delay, the round-trip time is twice this delay.
     pub delay: Duration,
     /// Rate at which segments are sent. With `None`, each segment is sent immediately.
     pub rate_bits_per_s: Option<u64>,
@@ -26,8 +26,8 @@ pub struct Conditions {
     pub loss: f64,
     /// Indexes of segments that are lost in addition to the random losses. The first offered segment has index 0.
     pub lost: Vec<u64>,
-    /// Token bucket that allows bursts. It imitates machines whose network is fast until a credit is used up. `None` for
-    /// a line without a token bucket.
+    /// Token bucket that allows bursts, as on machines whose network is fast until a credit is used up. `None` for a
+    /// line without a token bucket.
     pub bucket: Option<TokenBucket>,
     /// Throttle that imitates a provider: it limits the rate of all flows except favoured ones. With `None`, no flow is
     /// throttled.
@@ -52,7 +52,7 @@ impl Default for Conditions {
 }
 
 impl Conditions {
-    /// Returns whether the outcome for a segment may depend on its flow, as with a throttle. If it does not, the
+    /// Returns whether the outcome for a segment may depend on the segment's flow, as with a throttle. If not, the
     /// carrier need not determine the flow of each segment.
     pub fn tell_flows_apart(&self) -> bool {
         self.throttle.is_some()

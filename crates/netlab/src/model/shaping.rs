@@ -137,8 +137,8 @@ pub struct Throttle {
     pub bucket: TokenBucket,
     /// Endpoints whose flows are favoured, so that they have no limit.
     pub favoured: Vec<Favoured>,
-    /// After each segment of a favoured flow, no flow has a limit for this time. With `None`, only favoured flows have
-    /// no limit.
+    /// Time after each segment of a favoured flow during which no flow is limited. With `None`, only favoured flows are
+    /// not limited.
     pub lifted_for_all: Option<Duration>,
 }
 

@@ -164,7 +164,7 @@ pub(crate) fn elements(document: &[u8]) -> Option<Vec<(String, String)>> {
     }
 }
 
-/// Formats a time as `2026-11-23T07:02:12Z`. Sorted as texts, such times are also in the order of time.
+/// Formats a time as `2026-11-23T07:02:12Z`. The alphabetical order of such texts is also their chronological order.
 pub(super) fn iso(moment: SystemTime) -> String {
     DateTime::<Utc>::from(moment).format("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -20,7 +20,7 @@ const MOST_BLOCKS: usize = 50_000;
 /// Maximum number of blobs in one answer to a request that lists blobs.
 const LISTED: usize = 5_000;
 
-/// Returns the operation that a request to Azure asks for.
+/// Returns the operation that an Azure request performs.
 pub(super) fn kind(head: &Head) -> Kind {
     if head.has("restype") && head.key.is_empty() {
         return match (&head.method, head.parameter("comp")) {
@@ -122,8 +122,8 @@ fn etag(number: u64) -> String {
     format!("\"0x8D{number:013X}\"")
 }
 
-/// Adds a checksum of the body to an answer. It is the MD5, unless the MD5 is unknown or the client sent a CRC64. In
-/// these cases it is the CRC64.
+/// Adds a checksum of the body to an answer. The checksum is a CRC64 if the client sent a CRC64, or if the MD5 is not
+/// known. Otherwise it is the MD5.
 fn with_sum(answer: Answer, head: &Head, digests: &Digests) -> Answer {
     match digests.base64(Algorithm::Md5) {
         Some(md5) if head.header("x-ms-content-crc64").is_empty() => answer.header("content-md5", md5),
@@ -193,8 +193,8 @@ fn put_block(bucket: &mut Bucket, request: StoreRequest) -> Result<Answer, Refus
     Ok(answer)
 }
 
-/// Returns the block with the identifier `id` of a committed blob; `None` if there is none. Of the block's checksums,
-/// only the CRCs are computed, because the others are not needed.
+/// Returns the block with the identifier `id` of a committed blob, or `None` if the blob has no such block. The block's
+/// checksums contain only the CRCs, because the others are not needed.
 fn committed(object: &Object, id: &str) -> Option<Block> {
     let at = object.blocks.iter().position(|(block, _)| block == id)?;
     let start: u64 = object.blocks[..at].iter().map(|(_, bytes)| bytes).sum();

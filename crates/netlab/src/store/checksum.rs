@@ -22,7 +22,7 @@ impl Algorithm {
     /// The algorithms that S3 supports.
     pub const OF_S3: [Self; 5] = [Self::Crc32, Self::Crc32c, Self::Crc64Nvme, Self::Sha1, Self::Sha256];
 
-    /// Returns the name of the algorithm in S3's API. Headers have this name in lower case.
+    /// Returns the name of the algorithm in S3's API. Header names contain it in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Crc32 => "CRC32",

@@ -2,7 +2,7 @@
 
 use hyper::body::Bytes;
 
-/// The operation that a request to a store asks for, for S3, GCS and Azure.
+/// An operation of a store, as requested by a client of S3, GCS or Azure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// The request uploads an object in one piece.
@@ -29,7 +29,7 @@ pub enum Kind {
     ListObjects,
     /// The request creates a bucket (S3, GCS) or container (Azure).
     CreateBucket,
-    /// The request asks for any other operation.
+    /// The request is for any other operation.
     Other,
 }
 
@@ -91,7 +91,7 @@ pub enum Misdeed {
 /// A request that arrived at a store, and the status of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestRecord {
-    /// The operation that the request asked for.
+    /// The requested operation.
     pub kind: Kind,
     /// Name of the bucket or container.
     pub bucket: String,

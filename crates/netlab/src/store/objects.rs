@@ -83,7 +83,7 @@ pub(super) struct Block {
     pub modified: SystemTime,
 }
 
-/// One page of the objects in a bucket, as a request to list them returns it.
+/// One page of a list of the objects in a bucket.
 pub(super) struct ListPage<'a> {
     pub objects: Vec<(&'a str, &'a Object)>,
     /// Common prefixes of object names, each up to and including the delimiter. Like a folder, a prefix is listed once,
@@ -149,8 +149,8 @@ impl Bucket {
     }
 }
 
-/// Checks the conditions that a request's headers state against the object, which is `None` if it does not exist. The
-/// error is the HTTP status of the answer.
+/// Checks an object against the conditions in a request's headers, such as If-Match. `object` is `None` if the object
+/// does not exist. The error is the HTTP status of the answer.
 pub(super) fn check_conditions(head: &Head, object: Option<&Object>) -> Result<(), u16> {
     let is_among = |names: &str, object: &Object| {
         let bare = |name: &str| name.trim().trim_start_matches("W/").trim_matches('"').to_string();
@@ -182,7 +182,7 @@ pub(super) fn check_conditions(head: &Head, object: Option<&Object>) -> Result<(
     if is_known { Err(if is_reading { 304 } else { 412 }) } else { Ok(()) }
 }
 
-/// Returns an answer with the object, or with the range of it that was requested.
+/// Returns an answer with the whole object or, if the request asks for a range, with this part of the object.
 pub(super) fn read(head: &Head, object: &Object) -> Result<Answer, Refusal> {
     let range = asked(head.range(), object.bytes)?;
     let mut answer = Answer::new(if range.is_some() { 206 } else { 200 });

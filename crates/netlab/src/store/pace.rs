@@ -12,13 +12,13 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// longer than the usual lateness of a timer.
 const BURST: Duration = Duration::from_millis(10);
 
-/// The rate limit of one direction of a stream. After a burst, the next one waits for as long as the first takes at the
-/// rate limit.
+/// The rate limit of one direction of a stream. Data is transferred in bursts. A burst of `n` bytes delays the next
+/// burst by the time that `n` bytes take at the rate limit.
 struct Pace {
     bytes_per_s: u64,
     due: Pin<Box<Sleep>>,
-    /// `true` if there was nothing to transfer since the previous burst. The next burst then counts as begun when it is
-    /// transferred, so that idle time does not allow faster transfers later.
+    /// `true` if the stream has been idle since the previous burst. The next burst must then not make up for the idle
+    /// time.
     is_idle: bool,
 }
 

@@ -115,7 +115,8 @@ impl RunningStore {
 }
 
 impl State {
-    /// Records a request. Returns the index of its record, and the fault to inject into it.
+    /// Records a request. Returns the index of the record, and the fault to inject into the request; `None` if no fault
+    /// is due.
     fn arrived(&self, head: &Head, kind: Kind) -> (usize, Option<Misdeed>) {
         let mut shared = lock(&self.shared);
         let block = head.parameter("partNumber").or_else(|| head.parameter("blockid"));
@@ -221,8 +222,8 @@ fn authorize(store: &Store, head: &Head, kind: Kind) -> Result<Option<ChunkSigne
     }
 }
 
-/// Returns the checksum algorithms to compute for the body of a request. MD5 costs the most. So for a block of Azure it
-/// is computed only if the client sent an MD5.
+/// Returns the checksum algorithms to compute for the body of a request. For a block of Azure, MD5 is computed only if
+/// the client sent an MD5, because MD5 is the slowest of the algorithms.
 fn wanted(store: &Store, head: &Head, kind: Kind) -> Vec<Algorithm> {
     let is_needless =
         store.dialect == Dialect::Azure && kind == Kind::PutBlock && head.header("content-md5").is_empty();

@@ -15,8 +15,8 @@ use super::{Dialect, Kind, Store};
 /// Maximum number of entries in one answer to a request that lists objects, parts or uploads.
 pub(super) const LISTED: usize = 1_000;
 
-/// Returns the operation that a request to S3 or GCS asks for. It is [`Kind::Other`] if the URL has an unknown
-/// parameter, which could change the meaning of the request.
+/// Returns the operation that a request to S3 or GCS performs. The result is [`Kind::Other`] if the URL has an unknown
+/// parameter, because that could change the meaning of the request.
 pub(super) fn kind(head: &Head) -> Kind {
     const KNOWN: [&str; 15] = [
         "uploads",

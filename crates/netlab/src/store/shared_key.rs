@@ -125,7 +125,7 @@ fn check_rights(head: &Head, kind: Kind) -> Result<(), Refusal> {
     let now = iso(head.now);
     let (start, end) = (parameter("st"), parameter("se"));
     if end.is_empty() || end <= &*now || start > &*now {
-        return Err(failed("The signature is not valid yet, or not any more."));
+        return Err(failed("The signature is not valid yet, or no longer valid."));
     }
     let (right, scope) = match kind {
         Kind::GetObject | Kind::HeadObject | Kind::ListBlocks => ('r', 'o'),
@@ -187,7 +187,7 @@ mod tests {
             verify(&head, Kind::GetObject, "me", "AAAA").unwrap_err().message
         };
         for late in ["se=1970-01-01T00:00:00Z", "sp=r", "st=1970-01-01T00:00:01Z&se=1970-01-01T00:00:02Z"] {
-            assert_eq!(message(late), "The signature is not valid yet, or not any more.", "{late}");
+            assert_eq!(message(late), "The signature is not valid yet, or no longer valid.", "{late}");
         }
     }
 }

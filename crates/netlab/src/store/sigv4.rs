@@ -26,8 +26,8 @@ pub(crate) struct Keys<'a> {
 #[derive(Debug)]
 pub(crate) struct ChunkSigner {
     key: hmac::Key,
-    /// The time of the request's signature and its scope (date, region, service). They are part of each chunk's signed
-    /// text.
+    /// The time and the scope (date, region, service) of the request's signature. Both are part of the text that is
+    /// signed for each chunk.
     scope: String,
     signature: String,
 }

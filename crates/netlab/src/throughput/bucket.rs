@@ -29,8 +29,8 @@ impl Curve {
 pub struct Bucket {
     /// Capacity of the bucket, in bytes.
     pub burst_bytes: f64,
-    /// Rate at which the bucket is refilled, in bytes per second. Once the bucket is empty, it is the rate of the
-    /// traffic.
+    /// Rate at which the bucket is refilled, in bytes per second. Traffic is limited to this rate once the bucket is
+    /// empty.
     pub bytes_per_s: f64,
     /// Time from the beginning of the measurement until the bucket was empty.
     pub ran_out: Duration,

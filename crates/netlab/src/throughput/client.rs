@@ -19,7 +19,8 @@ use crate::Error;
 
 /// Time after which a listener that sends no message counts as gone.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Number of round trips that are measured to estimate the offset of the clocks. The estimate uses the shortest one.
+/// Number of round trips that are measured to estimate the offset of the clocks. The estimate uses the shortest round
+/// trip.
 const PINGS: usize = 10;
 
 /// Times that the client allows for the start message to reach the listener, in milliseconds, in addition to a round
@@ -292,7 +293,7 @@ impl<'a> ClientControl<'a> {
     }
 
     /// Closes the client's side of the control connection. Then waits for at most a second until the listener has
-    /// closed its side. As long as its side is open, the listener is busy, and refuses a new measurement.
+    /// closed the other side. Until then, the listener is busy and refuses a new measurement.
     fn hang_up(&mut self) {
         let start = Instant::now();
         let _ = self.control.stream.shutdown(Shutdown::Write);
@@ -331,8 +332,9 @@ pub struct ClockOffset {
 }
 
 impl ClockOffset {
-    /// Estimates the offset from the shortest of these round trips; `None` if there are none. The elements of a round
-    /// trip are the times of sending (our clock), answering (the other clock) and receiving (our clock).
+    /// Estimates the offset from the shortest of these round trips; `None` if there are none. Each round trip has three
+    /// times: when we sent the request (our clock), when the other host answered (its clock), and when we received the
+    /// answer (our clock).
     pub fn from_round_trips(trips: &[[u64; 3]]) -> Option<Self> {
         let [sent_ns, theirs_ns, answered_ns] = *trips.iter().min_by_key(|trip| trip[2].saturating_sub(trip[0]))?;
         let middle_ns = (i128::from(sent_ns) + i128::from(answered_ns)) / 2;

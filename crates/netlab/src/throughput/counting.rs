@@ -26,10 +26,10 @@ pub struct FlowEnd {
     pub datagrams: u64,
     /// Number of datagrams that arrived after a datagram with a higher sequence number.
     pub reordered: u64,
-    /// Number of datagrams that had already arrived before. They are not counted in `datagrams`.
+    /// Number of received copies of datagrams that had already arrived. These copies are not counted in `datagrams`.
     pub duplicates: u64,
-    /// Variation of the transit time from one datagram to the next (jitter, RFC 3550). It is the value after the
-    /// last datagram.
+    /// Jitter as defined in RFC 3550: the smoothed variation of the transit time between consecutive datagrams. The
+    /// value is the one after the last datagram.
     pub jitter_ns: u64,
 }
 
@@ -88,9 +88,9 @@ pub(super) struct Timing {
 
 impl Timing {
     pub fn new(spec: &TrafficSpec, zero_ns: u64, bound_ns: u64) -> Self {
-        /// The minimum of `slack_ns`, and the maximum of the time that is added to this minimum for the error of the
-        /// clocks. The minimum is not 0, because a machine may be busy. The maximum prevents a long wait if the other
-        /// host sends a wrong `bound_ns`.
+        /// Two limits of `slack_ns` in nanoseconds: its minimum, and the maximum that the error of the clock offset can
+        /// add to the minimum. The minimum is not 0, because a machine may be busy. The maximum prevents a long wait if
+        /// the other host sends a wrong `bound_ns`.
         const SLACK_NS: [u64; 2] = [20_000_000, 2_000_000_000];
         let interval_ns = spec.interval.as_nanos() as u64;
         let begin_ns = zero_ns + interval_ns * u64::from(spec.left_out);
@@ -104,8 +104,8 @@ impl Timing {
         }
     }
 
-    /// Returns whether the measurement begins too late on this host. That is so if half of the first counted interval
-    /// has passed.
+    /// Returns whether the measurement begins too late on this host, which means that more than half of the first
+    /// counted interval has passed.
     pub fn is_late(&self, now_ns: u64) -> bool {
         now_ns > self.begin_ns + self.interval_ns / 2
     }

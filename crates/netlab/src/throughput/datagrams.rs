@@ -1,8 +1,8 @@
-//! Sends and receives UDP flows on one host, the client or the listener.
+//! Sends and receives the UDP flows of a measurement. The client and the listener both use this module.
 //!
-//! A datagram begins with the session number, the index of its flow, its sequence number, and the time at which it was
-//! sent. That time counts from the common start of both hosts. It determines whether a datagram is counted, so that
-//! both hosts count the same datagrams.
+//! A datagram begins with four numbers: the session number, the index of its flow, its sequence number, and its send
+//! time. The send time is relative to the start of the measurement, which both hosts share. Both hosts decide by the
+//! send time whether to count a datagram, so they count the same datagrams.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -241,8 +241,8 @@ mod tests {
         assert_eq!((end.datagrams, end.reordered, end.duplicates), (3, 1, 1));
     }
 
-    /// Each new difference of transit times moves the jitter towards it by a sixteenth of the distance (RFC 3550,
-    /// section 6.4.1).
+    /// The jitter is a moving average: each new difference of two transit times has a weight of 1/16 (RFC 3550, section
+    /// 6.4.1).
     #[test]
     fn jitter_is_as_the_standard_has_it() {
         let (mut arrivals, mut end) = (Arrivals::default(), FlowEnd::default());

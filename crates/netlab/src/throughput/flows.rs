@@ -1,4 +1,5 @@
-//! Runs all flows of a measurement on one host, the client or the listener. Sends and receives the TCP flows.
+//! Runs all flows of a measurement, on the client or on the listener. TCP flows are sent and received in this module,
+//! UDP flows in [`datagrams`].
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -35,8 +36,9 @@ type Ends = Result<Vec<(u32, FlowEnd)>, Error>;
 type Job<'a> = Box<dyn FnOnce() -> Ends + Send + 'a>;
 
 impl Flows<'_> {
-    /// Sends and receives all flows in threads, until they are done, or until a flow or `watch` fails. `watch` is
-    /// called repeatedly meanwhile. It must wait briefly in each call, because nothing else slows down the loop.
+    /// Sends and receives all flows in threads, until all flows are done, or until a flow or `watch` fails. While the
+    /// threads run, `watch` is called in a loop. It must wait briefly in each call, because nothing else slows down the
+    /// loop.
     pub fn run(
         &self,
         sockets: &FlowSockets,

@@ -293,8 +293,8 @@ impl Shared {
     }
 }
 
-/// Returns the error with which a session ends if its client is gone or sends invalid messages. Such a client gets no
-/// message about it.
+/// Returns the error with which a session ends if its client is gone or sends invalid messages. The listener does not
+/// report this error to the client.
 fn stopped(_: io::Error) -> Error {
     Error::Stopped
 }
@@ -321,8 +321,8 @@ impl<'a> ClientSession<'a> {
         Ok(Some(Self { shared, number, flows }))
     }
 
-    /// Runs a measurement with the client at `peer`. Returns the flows' sockets, which stay open while the client may
-    /// use them. Also returns the listener's counts, each with the index of its flow.
+    /// Runs a measurement with the client at `peer`. Returns the sockets of the flows, and the listener's counts for
+    /// each flow with the index of the flow. The sockets stay open because the client may still use them.
     fn serve(&self, control: &mut Control, peer: IpAddr) -> Result<(FlowSockets<'a>, Vec<(u32, FlowEnd)>), Error> {
         control.send(&Message::Welcome { session: self.number }).map_err(stopped)?;
         let Message::Measure(spec) = self.shared.next(control)? else { return Err(Error::Stopped) };
@@ -361,8 +361,8 @@ impl<'a> ClientSession<'a> {
         Ok((sockets, ends))
     }
 
-    /// Calls `look` until it returns a value, and watches the client meanwhile. Returns an error if the client is gone
-    /// or the time limit passes.
+    /// Calls `look` until it returns a value, and checks the client between the calls. Returns an error if the client
+    /// is gone or the time limit passes.
     fn wait<T>(&self, control: &mut Control, mut look: impl FnMut() -> io::Result<Option<T>>) -> Result<T, Error> {
         let found = self.shared.patiently(|| {
             let found = look()?;

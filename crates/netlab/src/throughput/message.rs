@@ -114,15 +114,15 @@ fn parse_line<T: DeserializeOwned>(bytes: &[u8], limit_bytes: usize) -> Result<O
     Ok(Some((value, end + 1)))
 }
 
-/// Parses the name of an algorithm for congestion control. Control characters are refused, because the name is printed,
-/// and they could manipulate a terminal.
+/// Parses the name of a congestion control algorithm. Refuses control characters, because the name is printed to a
+/// terminal, which might interpret them.
 pub(super) fn plain_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let name = String::deserialize(deserializer)?;
     let is_plain = name.len() <= 16 && name.bytes().all(|byte| byte.is_ascii_graphic());
     if is_plain {
         Ok(name)
     } else {
-        Err(D::Error::custom("invalid name of a congestion control: expected up to 16 printable characters"))
+        Err(D::Error::custom("invalid name of a congestion control algorithm: expected up to 16 printable characters"))
     }
 }
 
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(control.poll(Duration::from_secs(60)).unwrap(), Some(message));
     }
 
-    /// A listener reads no more of a line than its maximum length.
+    /// A listener refuses a line as soon as it has read the maximum length of a line without finding the line end.
     #[test]
     fn a_line_beyond_the_limit_is_refused_before_its_end() {
         let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap();

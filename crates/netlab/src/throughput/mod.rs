@@ -12,17 +12,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The client opens a control connection and all flows, each to the same port of the listener. On each connection it
-//! first sends the token. The listener closes a connection without the token, and sends no answer. So strangers who
-//! find an open port cannot use it. The token is sent in plain text, so it is not a secret from those who can read the
-//! traffic.
+//! The client opens a control connection and all flows to the same port of the listener. The first message on each
+//! connection contains the token. If a connection does not send the token, the listener closes it without an answer.
+//! Strangers who find the open port therefore cannot use it. The token is sent in plain text, so anyone who can read
+//! the traffic can read the token.
 //!
-//! The listener measures with only one client at a time. It sends datagrams only to the address of that client. A port
-//! of the client must first send the session number, which the listener announced on the control connection. Only then
-//! does the listener send datagrams to that port.
+//! The listener measures with only one client at a time, and sends datagrams only to the address of that client. It
+//! sends to a port of the client only after that port has sent the session number. The client gets this number on the
+//! control connection.
 //!
-//! Both hosts count in intervals that begin at the same moment. The offset of their clocks is estimated from round
-//! trips on the control connection. The error of the estimate is at most half of the shortest round trip.
+//! Both hosts count in intervals that begin at the same moment. The client estimates the offset of the two clocks from
+//! round trips on the control connection. The error of the estimate is at most half of the shortest round trip time.
 
 mod bucket;
 mod client;

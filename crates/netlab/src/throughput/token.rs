@@ -30,8 +30,8 @@ impl Token {
         &self.0
     }
 
-    /// Returns whether `text` is this token. The comparison takes the same time wherever the texts differ. So an
-    /// attacker can't guess the token piece by piece.
+    /// Returns whether `text` is this token. The time of the comparison does not depend on the position of the first
+    /// difference, so an attacker can't guess the token character by character.
     pub(super) fn is(&self, text: &str) -> bool {
         let differing = self.0.bytes().zip(text.bytes()).fold(0, |differing, (one, other)| differing | (one ^ other));
         self.0.len() == text.len() && differing == 0

@@ -75,7 +75,7 @@ impl TrafficSpec {
     }
 
     /// Returns the direction of each flow, in the order of flow indexes: `true` if the flow goes to the listener,
-    /// `false` if it comes from there.
+    /// `false` if it goes to the client.
     pub fn flows(&self) -> Vec<bool> {
         let directions: &[bool] = match self.direction {
             Direction::Up => &[true],
@@ -85,11 +85,11 @@ impl TrafficSpec {
         directions.iter().flat_map(|is_up| vec![*is_up; self.streams as usize]).collect()
     }
 
-    /// Checks that the traffic can be measured, and that the measurement takes at most `most`.
+    /// Checks that all values are in their ranges, and that the measurement takes at most `most`.
     ///
     /// # Errors
-    /// Returns [`Refusal::Spec`] if the traffic can't be measured, and [`Refusal::TooLong`] if the measurement takes
-    /// longer.
+    /// Returns [`Refusal::Spec`] if a value of the traffic is out of range, and [`Refusal::TooLong`] if the measurement
+    /// would take longer than `most`.
     pub fn check(&self, most: Duration) -> Result<(), Refusal> {
         let most = most.min(MOST_TIME);
         let is_sent = match self.transport {

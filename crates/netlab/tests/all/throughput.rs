@@ -242,7 +242,7 @@ fn a_listener_that_ends_is_noticed() {
     }
 }
 
-/// The control connection of a client that sends messages by hand, and its session number.
+/// The control connection of a client whose messages this test writes itself, and the session number.
 struct Client(TcpStream, u64);
 
 impl Client {

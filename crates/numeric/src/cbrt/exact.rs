@@ -102,7 +102,7 @@ pub fn leading_zeros(x: u64) -> u32 {
     x.leading_zeros()
 }
 
-/// Smallest leading byte that a number has after it is shifted left. The table entries below it are never used.
+/// Smallest leading byte that a number has after it is shifted left. The table entries below this index are never used.
 const FIRST_BYTE: usize = 32;
 
 /// Fractional bits of the fixed-point numbers in [`Parabola`].

@@ -153,10 +153,9 @@ pub fn div3(x: u64) -> u32 {
     refined(x, 3)
 }
 
-/// First guesses of the root, in units of 2^−16, for the intervals that begin at 1, 1.5, 2, 3, 4 and 6. The first guess
-/// is the geometric mean of the roots of 1 and 1.5, the second that of the roots of 1.5 and 2. The other intervals
-/// begin at two and four times 1 and 1.5. Their guesses are the first two guesses, multiplied by the cube roots of 2
-/// and 4.
+/// First guesses of the root, in units of 2^−16, for the intervals that begin at 1, 1.5, 2, 3, 4 and 6. The first two
+/// guesses are close to the geometric mean of the roots at the two ends of their interval. The other intervals are
+/// these two, multiplied by 2 or 4. Their guesses are the first two guesses, multiplied by the cube root of 2 or 4.
 const GUESSES: [u64; 6] = [70_116, 78_683, 88_340, 99_134, 111_302, 124_902];
 
 #[inline(always)]

@@ -102,7 +102,7 @@ pub const VARIANTS: &[Variant] = variants! {
     method::ndiv3,      "ndiv3",      false, "like div2, with multiplications instead of the divisions by three";
     method::div3,       "3div",       false, "a guess from two bits, and three divisions";
     method::ncubic,     "ncubic",     false, "three steps of Newton's iteration, in 64 bits";
-    method::ncubic32,   "ncubic32",   false, "like ncubic, in 32 bits if these are enough";
+    method::ncubic32,   "ncubic32",   false, "like ncubic, but divides in 32 bits if both operands fit";
     method::ncubic32_1, "ncubic32_1", false, "like ncubic32, with a slightly smaller divisor for a smaller error";
     method::ocubic,     "ocubic",     false, "Newton's iteration until the root changes by at most one";
     method::bictcp,     "bictcp",     true,  "Newton's iteration with two divisions, until the root no longer decreases";

@@ -1,9 +1,9 @@
 //! All digits of a number at once, without a branch, by AVX-512 IFMA and VBMI.
 //!
-//! Each lane computes one digit of the number x, with its own power 10ᵏ. A first multiplication, whose upper half is
-//! dropped, gives the fraction of x/10ᵏ to 52 bits. The digit is the integer part of ten times this fraction. A second
-//! multiplication, by ten, has this integer part as its upper half. Eight digits of any number therefore need two
-//! multiplications.
+//! Each lane computes one digit of the number x, for its own power 10ᵏ, with two multiplications. The lower half of the
+//! first product, x·(2⁵²/10ᵏ), is the fraction of x/10ᵏ to 52 bits. The second multiplication multiplies this fraction
+//! by ten. The upper half of its product is the integer part, which is the digit. Two multiplications therefore compute
+//! eight digits of any number.
 
 use core::arch::x86_64::*;
 
@@ -51,7 +51,7 @@ const POWERS: [u64; 20] = {
 /// 2. Eight digits that [`eight`] adds to the first register: the first byte in each lane.
 /// 3. Eight digits in the second register: the first byte in each lane.
 ///
-/// For a shorter number, the caller reads the positions from a later entry on, which skips the leading zeros.
+/// For a number with fewer digits, the caller skips the first entries, which are the positions of leading zeros.
 const fn places<const COUNT: usize>(second: usize) -> [u8; COUNT] {
     let mut places = [0; COUNT];
     let mut i = 0;
@@ -95,7 +95,8 @@ fn above(x: u64) -> __m512i {
 /// Writes a magnitude of at most `MOST` digits (10, 19 or 20) to `to`, and returns the number of written digits.
 ///
 /// # Safety
-/// The CPU has [`FEATURES`], and `MOST` bytes are writable at `to`. The bytes after the text are overwritten too.
+/// The CPU must have [`FEATURES`], and `MOST` bytes must be writable at `to`. The bytes after the text are overwritten
+/// too.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 pub unsafe fn digits<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {

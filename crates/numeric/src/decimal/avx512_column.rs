@@ -37,8 +37,8 @@ struct Magnitudes {
 /// Writes each value, followed by the delimiter, and returns the number of bytes written.
 ///
 /// # Safety
-/// The CPU has [the features](super::avx512::FEATURES). The texts, the delimiters and 32 more bytes fit at `to`; any of
-/// these bytes may be overwritten.
+/// The CPU must have [the features](super::avx512::FEATURES). At `to` there must be room for the texts, the delimiters
+/// and 32 more bytes, any of which may be overwritten.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 pub unsafe fn write_block<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
     let mut at = to;

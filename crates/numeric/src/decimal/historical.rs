@@ -25,7 +25,7 @@ static PAIRS: [u8; 200] = {
     pairs
 };
 
-/// Writes one digit at a time from the end of the buffer, where the text stays (the method of Lwan).
+/// Writes one digit at a time, from the end of the buffer to the front. The text stays at the end (the method of Lwan).
 #[inline(always)]
 pub fn radix_10(mut x: u64, buffer: &mut [u8; 20]) -> Range<usize> {
     let mut at = 20;
@@ -54,8 +54,8 @@ pub fn radix_10_reversed(mut x: u64, buffer: &mut [u8; 20]) -> Range<usize> {
     }
 }
 
-/// Writes two digits at a time by a table, from the end of the buffer, where the text stays. This is the method of
-/// Facebook without its search for the number of digits.
+/// Writes two digits at a time by a table, from the end of the buffer to the front. The text stays at the end. This is
+/// Facebook's method, but without the search for the number of digits.
 #[inline(always)]
 pub fn radix_100_fixed(x: u64, buffer: &mut [u8; 20]) -> Range<usize> {
     pairs_before(x, buffer, 20)..20

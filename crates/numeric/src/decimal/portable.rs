@@ -2,7 +2,8 @@
 //! frequent, are taken from a table.
 //!
 //! A number is split by 10⁸, then by 10⁴, 10² and 10. The parts of one stage are side by side in one register, so a
-//! single multiplication and shift divides all of them. After `an_itoa` of Khuong and Wittrock (2017).
+//! single multiplication and shift divides all of them. The method is derived from `an_itoa` by Khuong and Wittrock
+//! (2017).
 
 /// The byte 0x30, which is ASCII `0`, eight times.
 const ASCII: u64 = 0x3030_3030_3030_3030;
@@ -10,8 +11,8 @@ const ASCII: u64 = 0x3030_3030_3030_3030;
 /// Writes a magnitude to `to` and returns its number of digits.
 ///
 /// # Safety
-/// `to` has room for the largest magnitude of the integer's type, which has 10, 19 or 20 digits. The bytes after the
-/// text are overwritten too.
+/// `to` must have room for the largest magnitude of the integer's type, which has 10, 19 or 20 digits. The bytes after
+/// the text are overwritten too.
 #[inline(always)]
 pub unsafe fn digits(magnitude: u64, to: *mut u8) -> usize {
     const EIGHT: u64 = 100_000_000;
@@ -79,7 +80,7 @@ fn pairs(x: u64) -> u64 {
 /// Writes eight bytes, the lowest byte first.
 ///
 /// # Safety
-/// Eight bytes are writable at `to`.
+/// Eight bytes must be writable at `to`.
 #[inline(always)]
 pub unsafe fn store(text: u64, to: *mut u8) {
     // SAFETY: the caller guarantees eight bytes.
@@ -110,7 +111,7 @@ static TEXTS: [u32; TABLE_END as usize] = {
 /// Writes a number below [`TABLE_END`] with one load and one store, and returns its number of digits.
 ///
 /// # Safety
-/// Four bytes are writable at `to`. Those after the text are overwritten too.
+/// Four bytes must be writable at `to`. The bytes after the text are overwritten too.
 #[inline(always)]
 pub unsafe fn digits_by_table(x: u64, to: *mut u8) -> usize {
     let text = TEXTS[x as usize];

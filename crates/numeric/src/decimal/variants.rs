@@ -1,4 +1,4 @@
-//! The methods of writing digits, by name, and the choice of the one for this machine.
+//! The methods of writing digits, by name, and the choice of the method for this machine.
 
 use alloc::vec::Vec;
 use core::hint::black_box;
@@ -151,7 +151,8 @@ pub(super) type Digits = unsafe fn(u64, *mut u8) -> usize;
 /// Writes a magnitude to `to`: by the table if it is small enough, otherwise with `many`. Returns its number of digits.
 ///
 /// # Safety
-/// `to` has room for the largest magnitude of the integer's type, and the CPU has the features that `many` needs.
+/// `to` must have room for the largest magnitude of the integer's type, and the CPU must have the features that `many`
+/// needs.
 #[inline(always)]
 pub(super) unsafe fn digits(magnitude: u64, to: *mut u8, many: Digits) -> usize {
     // SAFETY: the caller guarantees the features and the room, which is more than the four bytes that the table needs.

@@ -153,7 +153,7 @@ pub fn append_to_string<I: Integer>(value: I, text: &mut String) {
 /// a table; those of larger magnitudes are written by `many`.
 ///
 /// # Safety
-/// [`Integer::MOST_BYTES`] bytes are writable at `to`, and the CPU has the features that `many` needs.
+/// [`Integer::MOST_BYTES`] bytes must be writable at `to`, and the CPU must have the features that `many` needs.
 #[inline(always)]
 pub(super) unsafe fn write_unchecked<I: Integer>(value: I, to: *mut u8, many: Digits) -> usize {
     let (is_negative, magnitude) = value.parts();
@@ -195,7 +195,7 @@ pub enum Column {
 /// Appends a column as [`append_column`] does, with the given method.
 ///
 /// # Safety
-/// The CPU has the features that the method needs.
+/// The CPU must have the features that the method needs.
 pub unsafe fn append_by<I: Integer>(column: Column, values: &[I], delimiter: u8, text: &mut Vec<u8>) {
     // Appends block by block, which limits the memory that is reserved beyond the final text.
     for block in values.chunks(256) {

@@ -34,8 +34,8 @@ unsafe fn splat<V: Register, const N: usize>(coefficients: &[f64; N]) -> [V; N] 
     }
 }
 
-/// Returns the polynomial's value at each `x`, by Horner's rule. All `C` calculations take a step with one coefficient
-/// before any of them goes on to the next coefficient. So no calculation waits for another.
+/// Returns the polynomial's value at each `x`, by Horner's rule. Each coefficient is applied to all `C` values before
+/// the next coefficient, so that no calculation waits for another.
 #[inline(always)]
 unsafe fn horner_side_by_side<V: Register, const C: usize>(coefficients: &[f64], x: &[V; C]) -> [V; C] {
     // SAFETY: the caller guarantees the same conditions.
@@ -56,7 +56,7 @@ unsafe fn horner_side_by_side<V: Register, const C: usize>(coefficients: &[f64],
 /// again for each row of `C` registers.
 ///
 /// # Safety
-/// The CPU has the register's instructions.
+/// The CPU must have the register's instructions.
 #[inline(always)]
 pub unsafe fn direct_of_any_degree<V: Register, const C: usize>(coefficients: &[f64], out: &mut [f64]) {
     let first = unaligned::<V>(out);
@@ -91,7 +91,7 @@ pub unsafe fn direct_of_any_degree<V: Register, const C: usize>(coefficients: &[
 /// turn.
 ///
 /// # Safety
-/// The CPU has the register's instructions.
+/// The CPU must have the register's instructions.
 #[inline(always)]
 pub unsafe fn direct<V: Register, const N: usize, const C: usize>(coefficients: &[f64; N], out: &mut [f64]) {
     // SAFETY: the caller guarantees the instructions; every store is within a row of `out` or a piece of one.
@@ -118,7 +118,7 @@ pub unsafe fn direct<V: Register, const N: usize, const C: usize>(coefficients: 
 /// which bounds the rounding error.
 ///
 /// # Safety
-/// The CPU has the register's instructions.
+/// The CPU must have the register's instructions.
 #[inline(always)]
 pub unsafe fn recurrences<V: Register, const N: usize, const C: usize>(coefficients: &[f64; N], out: &mut [f64]) {
     let stride = C * V::LANES;
@@ -238,7 +238,7 @@ pub fn additions<const N: usize>(coefficients: &[f64; N], out: &mut [f64]) {
 /// Fills the slice with one number, to measure the speed limit: no method can be faster than these stores.
 ///
 /// # Safety
-/// The CPU has the register's instructions.
+/// The CPU must have the register's instructions.
 #[inline(always)]
 pub unsafe fn store<V: Register, const C: usize>(value: f64, out: &mut [f64]) {
     // SAFETY: the caller guarantees the instructions; every store is within a row of `out` or a piece of one.

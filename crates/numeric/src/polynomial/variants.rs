@@ -152,7 +152,7 @@ const fn new(
 /// All variants, including those that this machine [cannot run](Variant::is_available).
 #[rustfmt::skip] // Keeps each variant on one line.
 pub const VARIANTS: &[Variant] = &[
-    new("additions",            PLAIN,  Some(additions),            "one recurrence, as strength reduction makes it; from degree 5 on, the same as `direct`"),
+    new("additions",            PLAIN,  Some(additions),            "one recurrence, as compilers generate by strength reduction; from degree 5 on, the same as `direct`"),
     new("direct",               PLAIN,  Some(scalar::direct),       "Horner's rule, one at a time"),
     new("direct-avx2",          AVX2,   x86!(avx2::direct),         "Horner's rule, 4 at a time, fused"),
     new("direct-avx512",        AVX512, x86!(avx512::direct),       "Horner's rule, 8 at a time, fused"),

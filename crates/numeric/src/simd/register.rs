@@ -50,8 +50,8 @@ pub trait Register: Copy {
     /// Returns `self * factor + other`, rounded once if the CPU has an instruction for it, otherwise twice.
     unsafe fn mul_add(self, factor: Self, other: Self) -> Self;
 
-    /// Returns `self * factor - other`, rounded once. If the CPU has no instruction for this, such as an x86-64 without
-    /// FMA, the result is the same but slow.
+    /// Returns `self * factor - other`, rounded once. If the CPU has no instruction for this (x86-64 without FMA, for
+    /// example), the result is the same, but the calculation is slow.
     unsafe fn mul_sub(self, factor: Self, other: Self) -> Self;
 
     /// Sorts each lane of two registers by magnitude: the first result has the larger numbers, the second the smaller

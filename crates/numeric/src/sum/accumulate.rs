@@ -51,7 +51,7 @@ pub trait Accumulator<V: Vector>: Copy {
 /// compensation to the sum.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`.
+/// The CPU must have the instructions of `V`.
 #[inline(always)]
 pub unsafe fn accumulate<A, V, T, const N: usize>(xs: &[T]) -> A
 where
@@ -77,7 +77,7 @@ where
 /// faster, and merging them would be most of the work.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`.
+/// The CPU must have the instructions of `V`.
 #[inline(always)]
 pub unsafe fn accumulate_few<A, V, T>(xs: &[T]) -> A
 where
@@ -99,7 +99,7 @@ where
 /// part of a larger slice, so that the address of the larger slice does not decide the lane of each number.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`.
+/// The CPU must have the instructions of `V`.
 #[inline(always)]
 pub unsafe fn accumulate_part<A, V, T, const N: usize>(xs: &[T]) -> A
 where

@@ -50,7 +50,8 @@ macro_rules! distances_entry {
     };
 }
 
-/// Implements `Vector` for a register that is a single CPU register. The second argument is its method of subtraction.
+/// Implements `Vector` for a register that is a single CPU register. `$subtraction` is the type that implements
+/// `Subtract` for the register.
 macro_rules! one_part {
     ($register:ty, $subtraction:ty) => {
         impl crate::sum::vector::Vector for $register {

@@ -21,8 +21,8 @@ impl Vector for __m512d {
         core::slice::from_mut(self)
     }
 
-    /// Converts the numbers to 64-bit integers, eight per cycle, and sums these, because their additions are exact.
-    /// With doubles, an exact addition would need three more operations.
+    /// Converts the numbers to 64-bit integers, eight per cycle, and sums the integers, because integer additions are
+    /// exact. With doubles, an exact addition would need three more operations.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn sum_units_f32(xs: &[f32], unit: i32) -> Option<UnitSum> {
@@ -55,8 +55,8 @@ impl Vector for __m512d {
     }
 }
 
-/// The running state of [`Vector::sum_units_f32`]. Registers of numbers are added to index 0 and to index 1 of `sums`
-/// and `about` in turn, so that fewer additions wait for each other.
+/// The running state of [`Vector::sum_units_f32`]. The fields `sums` and `about` have two entries each, to which
+/// registers are added alternately. Fewer additions then wait for each other.
 struct UnitSums {
     scale: __m512,
     /// Two pairs of sums, used in turn. The first sum of a pair is of the lower halves of registers, the second of the

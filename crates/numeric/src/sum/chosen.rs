@@ -1,5 +1,5 @@
-//! The choice of the functions behind [`sum`](super::sum()), [`dot`](super::dot()) and others on this machine: the
-//! fastest of those that return the same bits.
+//! Chooses the functions that [`sum`](super::sum()), [`dot`](super::dot()), exact sums and variances use on this
+//! machine. Each function is the fastest of several candidates that return the same bits.
 
 use super::arch;
 #[cfg(target_arch = "aarch64")]
@@ -95,8 +95,8 @@ type Sum<T> = fn(&[T]) -> f64;
 type AddExactly<T> = fn(&mut Exact, &[T]);
 type Distances<T> = fn(&[T], f64) -> (f64, f64);
 
-/// The functions behind [`sum`](super::sum()), [`dot`](super::dot()) and others. Each is chosen when it is first
-/// called.
+/// The functions that [`sum`](super::sum()), [`dot`](super::dot()), exact sums and variances use. Each is chosen when
+/// it is first called.
 pub struct FastestFunctions<T: 'static> {
     pub sum: AtFirstUse<(&'static Variant<T>, Sum<T>)>,
     pub dot: AtFirstUse<(&'static DotVariant<T>, Dot<T>)>,
@@ -166,8 +166,8 @@ fn dots<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<(&'static DotV
     if found.is_empty() { named(&PLAIN_DOT).into_iter().collect() } else { found }
 }
 
-/// Expands to the functions `$function` that a machine with the features of `$has` can run. Those of the widest
-/// instruction set come first. With `by_eight`, they are the functions for registers of eight lanes.
+/// Expands to a list with `$function` of each instruction set for which `$has` returns `true`. The widest instruction
+/// set comes first. With `by_eight`, the list has the functions for registers of eight lanes.
 macro_rules! candidates {
     ($has:expr, $type:ty, $function:ident $(, $by_eight:ident)?) => {{
         let mut found: Vec<$type> = Vec::new();

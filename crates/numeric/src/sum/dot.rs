@@ -47,7 +47,7 @@ pub trait DotMethod<V: Vector> {
     /// Returns Σ x·y, computed with `N` accumulators. Stops at the end of the shorter slice.
     ///
     /// # Safety
-    /// The CPU has the instructions of `V`. Implementations are always inlined into a function that enables these
+    /// The CPU must have the instructions of `V`. Implementations are always inlined into a function that enables these
     /// instructions.
     unsafe fn dot<T: Element, const N: usize>(xs: &[T], ys: &[T]) -> f64;
 }
@@ -152,7 +152,7 @@ impl<V: Vector> Products<V> for Pair<V, V::Subtraction> {
 /// index.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`.
+/// The CPU must have the instructions of `V`.
 #[inline(always)]
 unsafe fn push_part_products<V: Vector, T: Element>(
     to: &mut Pair<V, V::Subtraction>,
@@ -171,8 +171,8 @@ unsafe fn push_part_products<V: Vector, T: Element>(
     }
 }
 
-/// The speed limit of [`Dot2`] for `f64`. For one register of each slice, both do ten operations, but the operations of
-/// the limit do not depend on each other. The result is always 0.
+/// Shows the speed limit of [`Dot2`] for `f64`. Like `Dot2`, it does ten operations for one register of each slice, but
+/// its operations do not depend on each other. The result is always 0.
 #[cfg(target_arch = "x86_64")]
 pub struct LimitOfDot2;
 
@@ -209,7 +209,7 @@ pub fn exact_dot(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
 /// shorter slice.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`.
+/// The CPU must have the instructions of `V`.
 #[inline(always)]
 unsafe fn products<A: Products<V>, V: Vector, T: Element, const N: usize>(xs: &[T], ys: &[T]) -> A {
     let length = xs.len().min(ys.len());

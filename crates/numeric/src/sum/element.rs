@@ -107,7 +107,7 @@ pub trait Load: Copy + 'static {
     /// 64-bit integers.
     ///
     /// # Safety
-    /// The CPU has the instructions of `V`.
+    /// The CPU must have the instructions of `V`.
     #[inline(always)]
     unsafe fn sum_units<V: Vector>(_xs: &[Self], _unit: i32) -> Option<UnitSum> {
         None
@@ -116,20 +116,20 @@ pub trait Load: Copy + 'static {
     /// Loads the numbers at `from` and widens them, one per lane.
     ///
     /// # Safety
-    /// The CPU has the instructions of `V`, and `V::LANES` numbers are readable.
+    /// The CPU must have the instructions of `V`, and `V::LANES` numbers must be readable.
     unsafe fn load<V: Vector>(from: *const Self) -> V;
 
     /// Loads and widens the first `count` (1 to `V::LANES`) numbers at `from`. The other lanes are −0.0.
     ///
     /// # Safety
-    /// The CPU has the instructions of `V`, and `count` numbers are readable.
+    /// The CPU must have the instructions of `V`, and `count` numbers must be readable.
     unsafe fn load_partial<V: Vector>(from: *const Self, count: usize) -> V;
 
     /// Returns the sum of the `BLOCK` registers at `from`. If an `f32` is not finite, the result is unspecified, and
     /// `poison` becomes NaN.
     ///
     /// # Safety
-    /// The CPU has the instructions of `V`, and `BLOCK` × `V::LANES` numbers are readable.
+    /// The CPU must have the instructions of `V`, and `BLOCK` × `V::LANES` numbers must be readable.
     #[cfg(target_arch = "x86_64")]
     unsafe fn sum_block<V: Widen>(from: *const Self, poison: &mut V::Poison) -> V;
 

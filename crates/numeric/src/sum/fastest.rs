@@ -29,7 +29,7 @@ mod timed {
     /// Number of calls between two readings of the clock, which may have a resolution of 10 ns or more.
     const TIMED_CALLS: u32 = 4;
 
-    /// Returns the candidate with the shortest time. `work` calls a candidate with numbers to calculate with.
+    /// Returns the candidate with the shortest time. `work` calls a candidate with the given numbers.
     pub(crate) fn fastest_on<C: Copy, T: Element, R>(candidates: &[C], work: impl Fn(C, &[T]) -> R) -> C {
         if let [only] = candidates {
             return *only;
@@ -49,15 +49,15 @@ mod timed {
         })
     }
 
-    /// Total duration of all rounds, in nanoseconds, after which the measurement ends. It never ends before the
-    /// smallest number of [`ROUNDS`].
+    /// Total duration of all rounds, in nanoseconds, after which the measurement ends. The measurement makes at least
+    /// the smallest number of [`ROUNDS`], however long they take.
     const ENOUGH_NS: u64 = 24_000;
     /// The smallest and the largest number of rounds. In a round each candidate is timed once.
     const ROUNDS: core::ops::RangeInclusive<u32> = 5..=40;
 
-    /// Returns the candidate whose shortest time is the least. The candidates are timed in turn, so that a slow phase
-    /// of the machine affects all. A later candidate is preferred to an earlier one only if it is faster by more than
-    /// the error of clocks (2 %).
+    /// Returns the fastest candidate, by the shortest time of each candidate in any round. The candidates are timed in
+    /// turn, so that a slow phase of the machine affects all of them. A later candidate is preferred to an earlier one
+    /// only if it is faster by more than 2 %, the error of clocks.
     fn fastest<C: Copy>(candidates: &[C], mut time_ns: impl FnMut(C) -> u64) -> C {
         let mut shortest_ns = vec![u64::MAX; candidates.len()];
         let mut all_ns = 0_u64;

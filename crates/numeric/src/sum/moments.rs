@@ -81,7 +81,7 @@ pub(super) fn variance_of_sums(distances: f64, squares: f64, count: usize) -> Op
 /// Returns two sums over all numbers: of their distances from `centre`, and of the squares of these distances.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`.
+/// The CPU must have the instructions of `V`.
 #[inline(always)]
 pub unsafe fn distances<V: Vector, T: Element, const N: usize>(xs: &[T], centre: f64) -> (f64, f64) {
     // SAFETY: the caller guarantees the instructions; every load is inside its round, and only existing numbers of the
@@ -113,7 +113,7 @@ pub unsafe fn distances<V: Vector, T: Element, const N: usize>(xs: &[T], centre:
 /// Adds distances and their squares to the two sums.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`.
+/// The CPU must have the instructions of `V`.
 #[inline(always)]
 unsafe fn push_distances<V: Vector>(
     sums: &mut Pair<V, V::Subtraction>,

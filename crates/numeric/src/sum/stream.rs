@@ -12,8 +12,8 @@ use super::moments::{mean_of_sum, variance_of_sums};
 /// Number of numbers that are gathered before they are passed to a function for slices.
 const BLOCK: usize = 1024;
 
-/// Returns every `stride`-th number of a slice, the first one first: for example, a column of a matrix that is stored
-/// by rows, or a channel of interleaved sound.
+/// Returns every `stride`-th number of a slice, beginning with the first number. An example is a column of a matrix
+/// that is stored by rows, or a channel of interleaved sound.
 ///
 /// ```
 /// use ascertain_numeric::sum::{strided, sum_of};
@@ -74,7 +74,7 @@ pub fn variance_of<T: Term>(xs: impl IntoIterator<Item = T, IntoIter: Clone>) ->
 /// the end of the shorter iterator. See [`dot`](super::dot()) for special values.
 ///
 /// A product takes a few nanoseconds, tens of times as long as in [`dot`](super::dot()). If you have many numbers and
-/// need not be exact to the last bit, gather them into slices.
+/// the last bit does not matter, gather the numbers into slices and call `dot`.
 ///
 /// ```
 /// use ascertain_numeric::sum::{dot_of, strided};

@@ -12,8 +12,8 @@ pub trait Vector: Register {
     /// Number of CPU registers that `Self` takes.
     const PARTS: usize = Self::LANES / Self::Part::LANES;
 
-    /// The execution units of the CPU, adders or multipliers, that run the subtractions in the loops of this crate
-    /// fastest.
+    /// The method of subtraction that is the fastest in this crate's loops: on the adders or on the multipliers of the
+    /// CPU.
     type Subtraction: Subtract<Self::Part>;
 
     /// Returns the CPU registers that make up the vector; the first one has the first numbers. A loop over one of them
@@ -25,7 +25,7 @@ pub trait Vector: Register {
     /// the CPU has no fast way to compute the sum.
     ///
     /// # Safety
-    /// The CPU has the register's instructions.
+    /// The CPU must have the register's instructions.
     #[inline(always)]
     unsafe fn sum_units_f32(_xs: &[f32], _unit: i32) -> Option<UnitSum> {
         None
@@ -42,8 +42,8 @@ impl<V: Vector<Part = V>, const PARTS: usize> Vector for Eight<V, PARTS> {
     }
 }
 
-/// A register of a CPU that multiplies and adds in one instruction. This instruction may use other ports than
-/// additions.
+/// A register of a CPU that multiplies and adds in one instruction. The CPU may run this instruction on other execution
+/// ports than an addition.
 #[cfg(target_arch = "x86_64")]
 pub trait Fma: Vector<Part = Self> {}
 

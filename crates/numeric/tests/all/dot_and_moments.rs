@@ -53,7 +53,7 @@ proptest! {
         check_dots(&single(&xs), &single(&ys))?;
     }
 
-    /// `dot()` may use any variant, because all have eight lanes.
+    /// All `dot2` variants compute with eight lanes, so `dot()` may use any of them.
     #[test]
     fn dot2_has_the_same_bits_with_any_instructions(xs in crate::common::slice(number(), 0..600), seed in any::<u64>()) {
         fn all<T: Element>(xs: &[T], ys: &[T]) -> Vec<u64> {

@@ -1,4 +1,4 @@
-//! The exact sum, compared with a wide integer, and its special cases.
+//! Tests of the exact sum: comparisons with the sum in a wide integer, and special cases.
 
 use std::cmp::Ordering;
 
@@ -265,8 +265,8 @@ fn threads_give_the_same_bits() {
     assert_eq!(merged.round().to_bits(), exact(&xs).to_bits());
 }
 
-/// Sums 10^8 numbers over all exponents, all but one of which cancel. This takes a while: `cargo test --release --
-/// --ignored`.
+/// Sums 10^8 numbers of all exponents, which cancel in pairs, and one more number, which must be the result. This takes
+/// a while: `cargo test --release -- --ignored`.
 fn a_hundred_million_cancel<T: Element>(mut number: impl FnMut() -> T, negated: fn(T) -> T, kept: T) {
     let mut xs: Vec<T> = Vec::with_capacity(100_000_001);
     while xs.len() < 100_000_000 {

@@ -40,7 +40,7 @@ impl Wide {
     }
 }
 
-/// A polynomial. Its coefficients are given twice: as variants take them, and in units of 2^−40.
+/// A polynomial with its coefficients in two forms: as doubles, which the variants take, and in units of 2^−40.
 #[derive(Clone, Debug)]
 struct Polynomial {
     coefficients: Vec<f64>,
@@ -70,7 +70,8 @@ fn polynomials() -> impl Strategy<Value = Polynomial> {
     proptest::collection::vec(units, 0..14).prop_map(Polynomial::of_units)
 }
 
-/// Returns the error bound of a variant at `i` according to its README, plus a little for terms of order u².
+/// Returns the error bound of a variant at `i` as stated in `src/polynomial/README.md`, plus a little for terms of
+/// order u².
 fn bound(name: &str, polynomial: &Polynomial, i: usize) -> f64 {
     let n = polynomial.coefficients.len().saturating_sub(1) as f64;
     let most = match name {
@@ -100,7 +101,8 @@ fn places(length: usize) -> impl Iterator<Item = usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Tests lengths on both sides of the blocks of every variant, all degrees, and slices that begin anywhere.
+    /// Tests all degrees, slices that begin at any offset, and lengths slightly below and above every variant's block
+    /// length.
     #[test]
     fn every_variant_is_within_its_bound(
         polynomial in polynomials(),
@@ -120,7 +122,7 @@ proptest! {
         }
     }
 
-    /// Tests registers of any width, slices that begin anywhere, and some degrees beyond those that are unrolled.
+    /// Tests registers of any width, slices that begin at any offset, and some degrees for which no loop is unrolled.
     #[test]
     fn fused_variants_have_the_bits_of_the_fused_rule(
         polynomial in polynomials(),

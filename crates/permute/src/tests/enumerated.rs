@@ -1,5 +1,5 @@
-//! The share of exceedances, compared with the exact p-value of small samples: all splits are enumerated, with whole
-//! numbers.
+//! Compares the share of exceedances with the exact p-value for small samples. The exact p-value is found by
+//! enumerating all splits, in integer arithmetic.
 
 use crate::{Alternative, Comparison, Null, Question, Reshuffles, Sample, Statistic, Technique};
 
@@ -99,7 +99,7 @@ fn what_the_null_says_is_undone() {
     }
 }
 
-/// Tests three samples of which one differs, none differ, or all differ slightly.
+/// Tests three samples in three cases: one sample differs from the others, none differs, or all differ slightly.
 #[test]
 fn of_many_samples_the_greatest_and_the_least_are_compared() {
     let sample = |name: &str, from: f64| Sample::new(name, (0..12).map(|i| from + f64::from(i % 5)).collect());

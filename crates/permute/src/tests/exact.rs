@@ -71,8 +71,8 @@ fn whole(sample: &[i128], sizes: &[usize], statistic: Statistic) -> i128 {
     }
 }
 
-/// Compares two splits by the distance between their samples' statistics. `now` are the statistics of the one split,
-/// and `then` those of the other.
+/// Compares two splits by the distance between their samples' statistics. `now` has the statistics of the first split,
+/// `then` those of the second.
 fn compare(question: &Question, now: &[i128], then: &[i128]) -> Ordering {
     let ends = |all: &[i128]| match question.alternative {
         Alternative::TwoSided => (*all.iter().min().unwrap(), *all.iter().max().unwrap()),
@@ -141,7 +141,7 @@ fn a_difference_far_from_zero_is_not_that_of_rounded_means() {
     assert!((reshuffles.observed().value - 1.0 / 6.0).abs() < 1e-12, "{}", reshuffles.observed().value);
 }
 
-/// Tests standard deviations, whose difference is between two square roots. If each sample has one of the two large
+/// Tests the difference of two standard deviations, which are square roots. If each sample has one of the two large
 /// values, the two roots are nearly equal, and the smaller values decide their difference.
 #[test]
 fn roots_are_told_apart_too() {
@@ -191,7 +191,8 @@ fn question() -> impl Strategy<Value = Question> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Small whole numbers, of which one or all may be moved far from zero. Their unit is a tenth or any power of two.
+    /// Tests small whole numbers, multiplied by 0.1 or by a power of two. A large offset may be added to one of the
+    /// numbers, or to all of them.
     #[test]
     fn exceedances_are_those_of_whole_numbers(
         mut samples in prop_oneof![vec(vec(1..9_i128, 2..5), 2), vec(vec(1..9_i128, 2..3), 3)],

@@ -186,7 +186,7 @@ pub fn sweep() -> Plot {
     plot("sweep", "Throughput by size of the array", x, y, &names, layers)
 }
 
-/// A heat map: the latency between each two of several nodes, in both directions.
+/// A heat map of the latencies between several nodes, for each pair of nodes and both directions.
 pub fn heat(columns: usize, rows: usize) -> Plot {
     let mut chance = Chance(columns as u64);
     let mut cells = Vec::new();

@@ -11,8 +11,8 @@ use crate::ink::{RAMP, hex, is_light, ramp};
 use crate::scene::Scene;
 use crate::ticks::{Tick, TickSpace, are_apart, ticks};
 
-/// The colours of cells are rounded to 64 colours; this is the index of the last one. Cells of the same colour are one
-/// path, to save space.
+/// Index of the last of the 64 colours to which the colours of cells are rounded. Cells of the same colour are drawn as
+/// one path, to save space.
 const SHADES: f64 = 63.0;
 
 impl Drawing {

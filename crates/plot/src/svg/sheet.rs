@@ -41,8 +41,8 @@ pub(super) fn palette(is_dark: bool) -> Vec<(String, &'static str)> {
     of_series.chain(ground).collect()
 }
 
-/// Returns a CSS rule for each colour. Elements whose class is the name of the colour get it as their current colour.
-/// `color` returns the CSS value for the name of a colour.
+/// Returns a CSS rule for each colour. The rule applies the colour to elements whose class is the name of the colour.
+/// The argument `color` returns the CSS value for the name of a colour.
 fn colors(color: impl Fn(&str) -> String) -> String {
     let mut rules = format!(".plot{{color:{}}}.plot .ring{{fill:{}}}", color("ink"), color("paper"));
     for (name, _) in palette(false) {

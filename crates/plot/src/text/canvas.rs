@@ -14,7 +14,7 @@ pub(super) enum Paint {
     Muted,
     /// The colour of the series with this index.
     Series(usize),
-    /// Text in one of the 256 colours on a background in another one.
+    /// Text and background each have one of the terminal's 256 colours.
     Ground {
         color: u8,
         text: u8,

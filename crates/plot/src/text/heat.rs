@@ -17,13 +17,14 @@ fn shade(share: f64) -> &'static str {
     SHADES[((share * SHADES.len() as f64) as usize).min(SHADES.len() - 1)]
 }
 
-/// Returns the paint of a shade: a character in the colour of its background, so that only the colour is visible.
+/// Returns the [`Paint`] of a shade. Text and background have the same colour, so that the character itself is
+/// invisible.
 fn shade_paint(share: f64) -> Paint {
     let (color, _) = terminal_ramp(share);
     Paint::Ground { color, text: color }
 }
 
-/// Returns the paint of a number that is written on the colour of its cell.
+/// Returns the [`Paint`] of a number in a cell: the cell's colour as the background, and a readable text colour.
 fn number_paint(share: f64) -> Paint {
     let (color, text) = terminal_ramp(share);
     Paint::Ground { color, text }

@@ -1,4 +1,4 @@
-//! Whatever is plotted, no mark is outside the picture, and text fits the terminal.
+//! Tests with arbitrary plots: no mark is outside the picture, and the text fits the terminal.
 
 use ascertain_plot::{Cell, Interval, Range, thin, thin_ranges};
 use proptest::prelude::*;

@@ -223,10 +223,10 @@ fn a_hundred_thousand_dots_stay_small() {
     let dots = document.descendants().filter(|node| node.attribute("class") == Some("dots"));
     let drawn: usize = dots.map(|node| vertices(node.attribute("d").unwrap()).len() / 2).sum();
     assert!((MOST_MARKS / 2..=MOST_MARKS).contains(&drawn), "{drawn}");
-    assert!(svg.contains("Of 105000 marks"));
+    assert!(svg.contains("has 105000 marks"));
 }
 
-/// Returns a plot of fifty values around 1 ms, and the values `others`.
+/// Returns a plot of fifty values around 1 ms, followed by the values `others`.
 fn strip_with(others: &[f64]) -> Plot {
     let value = |place: usize| 1e6 + 1e4 * (place * 7 % 11) as f64;
     let values = (0..50).map(value).chain(others.iter().copied());

@@ -85,8 +85,8 @@ const SHARE: u64 = 20;
 /// The files that a run writes for other tools. They are opened before the measurement, so that a wrong path is found
 /// early. They are updated during the run. If the run is killed, the files lack at most its last few seconds.
 ///
-/// `Files` is an [`Observer`]: pass it to the run, then the result to [`keep`](Self::keep), and call
-/// [`finish`](Self::finish).
+/// `Files` is an [`Observer`]: pass it to the run, so that the files are updated. After the run, pass the result to
+/// [`keep`](Self::keep). At the end, call [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct Files {
     files: Vec<ExportFile>,
@@ -110,7 +110,7 @@ impl Files {
     /// Opens the files. The text of a format that appends is written after the existing content.
     ///
     /// # Errors
-    /// The errors of [`Export::open`]. Also if two exports have the same path.
+    /// Fails in the cases of [`Export::open`], and if two exports have the same path.
     pub fn open<'p>(
         wanted: impl IntoIterator<Item = (&'static ExportFormat, &'p Path)>,
         layout: TableLayout,
@@ -148,7 +148,7 @@ impl Files {
     /// Writes the results of all kept runs; this is the last time that the files are written.
     ///
     /// # Errors
-    /// If a file can't be written; the other files are still written.
+    /// Fails if a file can't be written. The other files are still written.
     pub fn finish(&self) -> Result<(), Error> {
         let Some((plan, outcome, values)) = &self.kept else { return Ok(()) };
         let values = values.iter().map(|values| &**values).collect();

@@ -1,12 +1,12 @@
-//! The Go benchmark format (golang.org/design/14313-benchmark-format), for benchstat. A file has configuration lines,
-//! the better direction of each unit, and a line for each trial of each arm. From these lines, benchstat computes its
-//! own statistics. Of more than 1,000 trials, 1,000 evenly spaced ones are written. A time that was stopped at its
-//! limit is left out; a comment gives the number of such times.
+//! The Go benchmark format (golang.org/design/14313-benchmark-format), for benchstat. A file has configuration lines, a
+//! line for each unit (whether higher or lower values are better), and a line for each trial of each arm. From these
+//! lines, benchstat computes its own statistics. If there are more than 1,000 trials, only 1,000 evenly spaced ones are
+//! written. A time that was stopped at its limit is left out; a comment gives the number of such times.
 //!
-//! A name, such as `BenchmarkSum/kahan/elements=64-2`, consists of the experiment, the variant and the levels. As in Go,
-//! the number of processors follows. The program benchstat compares only results that have the same configuration, and
-//! prints a separate table for each configuration. The configuration therefore has only the machine and the experiment.
-//! The id of the run, which differs between runs, is in a comment.
+//! A name, such as `BenchmarkSum/kahan/elements=64-2`, consists of the experiment, the variant and the levels, followed
+//! by the number of processors as in Go. The program benchstat compares only results that have the same configuration,
+//! and prints a separate table for each configuration. The configuration therefore has only the machine and the
+//! experiment. The id of the run, which differs between runs, is in a comment.
 
 use std::collections::BTreeSet;
 
@@ -79,8 +79,8 @@ fn lines(name: &str, arm: &ArmResults, units: &[GoUnit]) -> String {
 }
 
 /// Returns the names of the metrics that are 0 in a trial of any arm. If such a metric is a time, it is written in
-/// seconds for all arms. The reason is that benchstat converts `ns` to `sec`, but not for zeros; it would put zeros in
-/// a separate table.
+/// seconds for all arms. The reason is that benchstat converts `ns` to `sec` but does not convert zeros. It would
+/// therefore put the zeros in a separate table.
 fn with_zeros<'a>(arms: &[ArmResults<'a>]) -> BTreeSet<&'a str> {
     let metrics = arms.iter().flat_map(|arm| &arm.metrics);
     metrics.filter(|(_, values)| values.contains(&0.0)).map(|(point, _)| point.metric.as_str()).collect()

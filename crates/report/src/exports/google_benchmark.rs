@@ -1,6 +1,6 @@
 //! Google Benchmark's JSON, for its `compare.py` and other tools. Each trial of an arm is a repetition; statistics of
-//! all trials (aggregates) follow. Of more than 1,000 trials, 1,000 evenly spaced ones are written as repetitions. Arms
-//! without a time are left out.
+//! all trials (aggregates) follow. If there are more than 1,000 trials, only 1,000 evenly spaced ones are written as
+//! repetitions. Arms without a time are left out.
 //!
 //! The format requires a `cpu_time` in every entry. For commands it is the sum of user and system time. For functions,
 //! whose processor time is not measured, it is a copy of `real_time`, and a note in the context explains this. A time

@@ -3,8 +3,8 @@
 //! reason.
 //!
 //! The file only has elements and attributes that Jenkins's xUnit plugin knows (its `junit-10.xsd`), because the plugin
-//! rejects others. There is none for the place of a claim, so the claim's file and line are the first line of the test
-//! case's output.
+//! rejects all others. Its schema has no attribute for a source location. The output of a test case therefore begins
+//! with the claim's file and line number.
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::{ClaimResult, Outcome};

@@ -10,8 +10,8 @@
 //! | `go` | benchstat: the Go benchmark format |
 //! | `google-benchmark` | Google Benchmark's `compare.py` |
 //!
-//! [`FORMATS`] is the only list of formats: options, help and man page are generated from it. A new format needs one
-//! file and one line there. [`Files`] writes the files of a run.
+//! [`FORMATS`] is the only list of formats: options, help and man page are generated from it. A new format needs a
+//! source file and an entry in this list. [`Files`] writes the files of a run.
 
 #[cfg(feature = "exports")]
 mod bencher;

@@ -30,7 +30,7 @@ pub struct Results<'a> {
     pub is_final: bool,
 }
 
-/// The result of a claim, in the terms of test tools: those that read JUnit files, for example.
+/// The result of a claim in the terms of test tools, for example of tools that read JUnit files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// The claim holds. A comparison passes if it has an answer, unless this answer counts as a failure (`--fail-if`).
@@ -69,7 +69,8 @@ impl<'a> Results<'a> {
         Results { plan, outcome, values: values.collect(), layout, is_final }
     }
 
-    /// Returns the result of a claim in the terms of test tools: passed, failed, broken by its target, or skipped.
+    /// Returns the result of a claim in the terms of test tools: passed, failed, broken (because the target failed), or
+    /// skipped.
     pub fn mark(&self, claim: &ClaimResult) -> Mark {
         match (claim.verdict, claim.decision) {
             (Verdict::Failed, _) => Mark::Broken,
@@ -87,7 +88,7 @@ impl<'a> Results<'a> {
         self.plan.claims.iter().find(|of_plan| of_plan.id == claim.id)?.place.as_ref()
     }
 
-    /// Returns the measured arms, in the order in which the outcome has them.
+    /// Returns the measured arms, in the order of the outcome.
     pub fn arms(&self) -> Vec<ArmResults<'a>> {
         let mut arms: Vec<ArmResults> = Vec::new();
         let mut known: HashMap<(&str, &Arm), usize> = HashMap::new();

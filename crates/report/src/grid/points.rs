@@ -10,13 +10,12 @@ use crate::text::{distinct, gathered, sorted};
 
 const INTERVAL: &str = "95 % interval";
 
-/// Returns a heading and a table for each experiment. The heading has the levels that all arms share; the table has a
-/// row for each arm.
+/// Returns a heading and a table for each experiment. The heading names the levels that all arms share.
 ///
-/// A row has the median of the first metric with its interval. If there are more than 100 trials, the metric's
-/// 0.99-quantile follows. For each other metric the row has the median, or the mean if the metric is a share. If the
-/// first metric is a quantile (see [`Metric::name`]), the other quantiles of the same quantity come next, with their
-/// intervals.
+/// The table has a row for each arm. The first metric is shown as its median with the interval, and also as its
+/// 0.99-quantile if there are more than 100 trials. If this metric is itself a quantile (see [`Metric::name`]), the
+/// other quantiles of the same quantity follow, with their intervals. Every other metric is shown as its median, or as
+/// its mean if it is a share.
 ///
 /// [`Metric::name`]: ascertain_engine::experiment::Metric::name
 pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
@@ -56,9 +55,9 @@ fn headed(heading: &str, shared: &Point) -> String {
     if shared.0.is_empty() { heading.to_string() } else { format!("{heading}, {shared}") }
 }
 
-/// Returns the summaries that are shown in a table, one for each metric of an arm: those with measurements, and those
-/// without trials because the run ended early. Other arms without trials were left out for a reason, and a sentence
-/// next to the table names them.
+/// Returns the summaries to show in tables, one for each metric of an arm. A summary without trials is included only if
+/// its arm has no trials of any metric because the run ended early. An arm that was left out for another reason is not
+/// included, because a sentence next to the table names it.
 pub(crate) fn in_tables(outcome: &Outcome) -> impl Iterator<Item = &PointSummary> {
     let measured = outcome.points.iter().filter(|point| point.n > 0).map(|point| (&point.experiment, &point.arm));
     let left_out = outcome.left_out.iter().map(|left_out| (&left_out.experiment, &left_out.arm));
@@ -66,8 +65,9 @@ pub(crate) fn in_tables(outcome: &Outcome) -> impl Iterator<Item = &PointSummary
     outcome.points.iter().filter(move |point| point.n > 0 || !known.contains(&(&point.experiment, &point.arm)))
 }
 
-/// Returns the heading and the table of one experiment, see [`points`]. Metrics that a claim uses come first. Other
-/// metrics that have the same value in every row are in the heading instead.
+/// Returns the heading and the table of one experiment, see [`points`]. Metrics that a claim uses come first. If
+/// another metric has the same value in every row, the heading shows this value, and the table has no column for the
+/// metric.
 pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary], claims: &[ClaimResult]) -> (String, Grid) {
     let shared = shared_levels(points.iter().map(|point| &point.arm.point));
     let heading = headed(experiment, &shared);
@@ -117,7 +117,7 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary], claim
     let constant = grid.without_constant_columns(|index, heading| index >= first_other && !claimed.contains(&heading));
     let heading = match constant.as_slice() {
         [] => heading,
-        constant => format!("{heading}; in each row {}", constant.join(", ")),
+        constant => format!("{heading}; the same in every row: {}", constant.join(", ")),
     };
     let has_shares = points.iter().any(|point| point.is_share && point.n > 0 && point.metric != metrics[0]);
     let heading = if has_shares { format!("{heading}; shares are means") } else { heading };
@@ -155,8 +155,8 @@ fn typical(point: &PointSummary) -> String {
     }
 }
 
-/// Returns the levels that the points share. A level is shared if all points that have its factor have this level;
-/// other points may lack the factor.
+/// Returns the levels that the points share. The level of a factor is shared if it is the same in all points that have
+/// the factor. Points without the factor are ignored.
 pub(crate) fn shared_levels<'a>(points: impl Iterator<Item = &'a Point>) -> Point {
     let mut factors = gathered(points.flat_map(|point| &point.0));
     factors.retain(|(_, levels)| levels.iter().all(|level| *level == levels[0]));
@@ -173,8 +173,8 @@ fn median_figure(point: &PointSummary) -> Figure {
     censored(point, figure, point.unit.prefix(point.median.unwrap_or(0.0)).1)
 }
 
-/// Writes a value in the unit of the point. A value is unknown (`None`) if the trial was stopped at its time limit. The
-/// text then says that the value is above the limit, or is `-` if there is no limit.
+/// Writes a value in the unit of the point. `None` stands for a trial that was stopped at its time limit. The text then
+/// states that the value is above the limit. If the limit is unknown, the text is `-`.
 pub(crate) fn plain(point: &PointSummary, value: Option<f64>) -> String {
     match value {
         Some(value) => point.unit.human(value),

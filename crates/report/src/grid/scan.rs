@@ -15,8 +15,8 @@ use crate::text::{counted, distinct, gathered, quoted};
 /// The largest number of other levels that are listed after the best one.
 const MOST_NEXT: usize = 4;
 
-/// Returns those parameters of the commands that have more than one level. Each has a list of its levels. Empty for
-/// functions.
+/// Returns the parameters of the commands that have more than one level, each with its levels. Empty if functions were
+/// measured instead of commands.
 pub(crate) fn parameters(points: &[PointSummary]) -> Vec<(&str, Vec<&Level>)> {
     let mut levels: BTreeMap<&str, Vec<&Level>> = BTreeMap::new();
     for (factor, level) in points.iter().filter(|point| point.metric == "wall").flat_map(|point| &point.arm.point.0) {
@@ -34,8 +34,8 @@ pub(crate) fn number(level: &Level) -> Option<f64> {
     }
 }
 
-/// Returns a text for each command. It names the level with the best median, and the next best levels. Names are marked
-/// as in [`quoted`](crate::text::quoted).
+/// Returns a text about the levels of each command: the level with the best median, then the next best levels. Names
+/// are marked as in [`quoted`](crate::text::quoted).
 ///
 /// ```text
 /// `sort --parallel={threads}`: `threads=4` has the best median time of 4 levels: 12.1 ms (11.9 to 12.3). Next are
@@ -112,7 +112,7 @@ fn ends(point: &PointSummary) -> (Option<f64>, Option<f64>) {
     }
 }
 
-/// Returns the name of the metric for a sentence.
+/// Returns the word by which a sentence names the metric, such as "time".
 fn noun(measure: &Measure) -> String {
     match Amount::new(measure) {
         Some(amount) => amount.noun().to_string(),
@@ -121,8 +121,8 @@ fn noun(measure: &Measure) -> String {
     }
 }
 
-/// Returns the arm with the name that it has in a table with a column for each parameter. The levels are filled into
-/// the arm's command line. A level is in the name only if neither the command line nor a column shows it.
+/// Returns the arm with a name for a table that has a column for each parameter. The levels are filled into the arm's
+/// command line. The arm keeps only those levels that neither the command line nor a column shows.
 pub(super) fn without_columns(arm: &Arm, parameters: &[(&str, Vec<&Level>)]) -> Arm {
     let is_beside =
         |factor: &String, _: &Level| !arm.shows(factor) && parameters.iter().all(|(known, _)| known != factor);
@@ -137,8 +137,8 @@ mod tests {
     use super::*;
     use crate::text::plain;
 
-    /// Returns points of one metric of a command, each with its level of `n`, its median and the interval of the
-    /// median.
+    /// Returns a summary of `wall` for each entry of `medians`. An entry has a level of the parameter `n`, the median
+    /// at this level, and the interval of the median.
     fn points(better: Better, command: &str, medians: &[(&str, f64, Option<[f64; 2]>)]) -> Vec<PointSummary> {
         let point = |&(level, median, interval): &(&str, f64, Option<[f64; 2]>)| PointSummary {
             experiment: "compare".into(),

@@ -30,7 +30,8 @@ pub struct RunComparison {
     /// For each claim that both runs judged, the result in the first run and that in the second.
     #[serde(serialize_with = "serialize_claims")]
     pub claims: Vec<[ClaimResult; 2]>,
-    /// For each run, the ids of claims that the other run did not judge, or whose terms differ between the runs.
+    /// For each run, the ids of claims without a counterpart in the other run. A counterpart has the same id and the
+    /// same tests.
     pub unmatched_claims: [Vec<String>; 2],
 }
 
@@ -57,8 +58,8 @@ pub struct Difference {
     /// The key path of the fact in `run.json`: `machine.kernel`, `config.error`, `commands.0.time_limit`. In tables, a
     /// description in words replaces it.
     pub what: String,
-    /// The values of the fact in the first run and in the second. Text is unchanged, a time is written as `30 s`,
-    /// anything else as JSON; empty if the run lacks the fact.
+    /// The values of the fact in the first run and in the second. A text is copied unchanged, a time is written as `30
+    /// s`, and any other value is written as JSON. The text is empty if the run lacks the fact.
     pub values: [String; 2],
 }
 
@@ -82,7 +83,7 @@ impl From<&PointSummary> for MedianEstimate {
 }
 
 impl MedianEstimate {
-    /// Writes the estimate for people, in a unit.
+    /// Writes the estimate with its interval for people, in the given unit.
     pub(super) fn figure(&self, unit: Unit) -> Figure {
         match unit {
             Unit::One => Figure::new(self.median, self.low, self.high, &[1.0]),
@@ -224,7 +225,7 @@ impl Report for RunComparison {
         ]
     }
 
-    /// Returns a line for each metric that both runs measured.
+    /// Returns the comparison as CSV, with a line for each metric that both runs measured.
     fn csv(&self) -> String {
         let mut lines = String::from(
             "experiment,variant,at,metric,unit,n_1,median_1,median_low_1,median_high_1,n_2,median_2,median_low_2,\

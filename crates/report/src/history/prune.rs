@@ -68,7 +68,8 @@ impl Report for Pruning {
         vec![Element::Table(grid.without_empty_columns()), Element::Sentences(vec![sentence])]
     }
 
-    /// Returns a line for each run that was deleted or should have been deleted. The reason is empty for a deleted run.
+    /// Returns the result as CSV, with a line for each run that was deleted or should have been deleted. The reason is
+    /// empty for a deleted run.
     fn csv(&self) -> String {
         let removed = self.removed.iter().map(|PrunedRun { id, bytes }| record(&[id, bytes, &""]));
         let spared = self.spared.iter().map(|SparedRun { id, reason }| record(&[id, &"", reason]));

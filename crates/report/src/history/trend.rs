@@ -31,14 +31,15 @@ pub struct Trend {
     pub better: Better,
     /// The two variants whose ratio is shown; `None` to show the metric itself.
     pub ratio: Option<VariantPair>,
-    /// The lines of the plot: one for each arm. For a ratio, one for each point, that is, for the levels of both
-    /// variants.
+    /// The lines of the plot, one for each arm. A plot of a ratio has a line for each combination of levels at which
+    /// both variants were measured.
     pub lines: Vec<TrendLine>,
     /// Sentences about runs that were left out, with the reasons.
     pub notes: Vec<String>,
 }
 
-/// The two variants of a ratio. In each trial, the ratio says how many times better the candidate is than the baseline.
+/// The two variants of a ratio. A ratio of 2 in a trial means that the candidate was twice as good as the baseline, for
+/// example twice as fast.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VariantPair {
     /// The variant that is better if the ratio is above 1.
@@ -120,8 +121,8 @@ impl Trend {
         cautions
     }
 
-    /// Returns the label of a line of the plot: the arm with the levels that not all lines share. For a ratio, it has
-    /// both variants.
+    /// Returns the label of a line of the plot: the arm with the levels that not all lines share. The label of a ratio
+    /// names both variants.
     fn label(&self, line: &TrendLine) -> String {
         let point = own_levels(&line.arm.point, &self.shared_levels());
         let arm = arm_label(&Arm { variant: line.arm.variant.clone(), point });

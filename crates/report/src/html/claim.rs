@@ -61,8 +61,9 @@ pub(super) fn claims<'a>(run: &'a RecordedRun, prefix: &str, pack: &mut Pack) ->
     anchors.into_iter().enumerate().map(view).collect()
 }
 
-/// Returns an anchor for each claim. It is the claim's id if the id is unique, allowed in a URL, and has a full stop.
-/// No other anchor of the page has a full stop, so none can be equal to such an id.
+/// Returns an anchor for each claim. The anchor is the claim's id if the id is unique, allowed in a URL, and contains a
+/// full stop. Other claims get a numbered anchor. No other anchor of the page contains a full stop, so no anchor can be
+/// equal to the id of another claim.
 pub(super) fn anchors(claims: &[ClaimResult], prefix: &str) -> Vec<String> {
     let is_address = |id: &str| {
         let is_plain = id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.[]=,+:".contains(c));
@@ -85,8 +86,8 @@ pub(super) fn figure_claimed(claim: &ClaimResult) -> String {
     }
 }
 
-/// Returns two texts: the measured value of a claim, and its interval. They don't name the measured quantity, because
-/// the sentence of the claim does.
+/// Returns the measured value of a claim and its interval, as two texts. They do not name the measured quantity,
+/// because the sentence about the claim names it.
 pub(super) fn here(claim: &ClaimResult) -> (String, String) {
     let figure = grid::judged_with(claim, median_named(claim)).filter(|_| grid::is_judged(claim));
     let Some(Figure { value, range, .. }) = figure else { return Default::default() };
@@ -107,7 +108,8 @@ fn median_named(claim: &ClaimResult) -> Option<String> {
     grid::median(claim).map(|median| name + &median)
 }
 
-/// Returns the metric of a claim about a difference of two arms (not a ratio); `None` for other claims.
+/// Returns the metric of a claim about the difference between two arms; `None` for other claims, including claims about
+/// a ratio.
 fn difference(claim: &ClaimResult) -> Option<&Measure> {
     match claim.asked.tests.as_slice() {
         [Test::Versus { measure, scale: Effect::Difference, .. }] => Some(measure),
@@ -140,7 +142,8 @@ pub(super) fn sentence(claim: &ClaimResult) -> String {
     if said.is_empty() { marked::claim(claim) } else { capitalised(&said) }
 }
 
-/// Returns warnings about a claim: that its trials are not alike, or that trials are missing from the evidence.
+/// Returns the warnings about a claim. They concern values that changed during the run, too few trials to check this,
+/// and trials that are missing from the evidence.
 pub(super) fn warnings(ClaimView { result, path, .. }: &ClaimView) -> Vec<String> {
     let few = [undiagnosed(std::slice::from_ref(result)), undiagnosed_claims(std::slice::from_ref(result))];
     let missing = path.and_then(|path| missing_of_claim(result, path));
@@ -214,8 +217,8 @@ fn evidence(claim: &ClaimResult, path: &ClaimPath) -> Option<String> {
     })
 }
 
-/// Returns the reason why the verdict of a comparison is valid. `None` for claims about a rate, because the page gives
-/// their common reason only once.
+/// Returns the reason why the verdict of a comparison is valid. `None` for a claim about a rate: the reason is the same
+/// for all such claims, so the page gives it only once.
 fn validity(claim: &ClaimResult) -> Option<&'static str> {
     let is_order = claim.asked.judging == Judging::Order;
     is_order.then_some(match claim.asked.margin {

@@ -92,12 +92,15 @@ fn is_emulated(run: &RecordedRun, spec: &Spec) -> bool {
     of_it.any(|point| spec.emulated(&point.arm).is_some())
 }
 
-/// Returns a sentence that says what is emulated, and how to measure a real system. For example: "Emulated: a link and
-/// both servers, in this process; a real one is given by `url`."
+/// Returns a sentence that states what is emulated, and how to measure a real system. For example: "Emulated: a link
+/// and both servers, in this process; to measure a real system, set `url`."
 fn emulated(Emulates { what, unless, .. }: &Emulates) -> String {
     let factors: Vec<String> = unless.iter().map(|factor| quoted(factor)).collect();
-    let given =
-        if factors.is_empty() { String::new() } else { format!("; a real one is given by {}", factors.join(", ")) };
+    let given = if factors.is_empty() {
+        String::new()
+    } else {
+        format!("; to measure a real system, set {}", factors.join(", "))
+    };
     format!("Emulated: {}{given}.", escape_controls(what))
 }
 
@@ -226,8 +229,8 @@ fn leads_to_the_web(url: &str) -> bool {
     url.starts_with("https://") || url.starts_with("http://")
 }
 
-/// Replaces each end tag by the one that belongs to its start tag. The two tags differ if an earlier step replaced only
-/// the start tag, for example to turn a link into emphasised text.
+/// Makes each end tag match its start tag. The two differ if an earlier step replaced only the start tag, for example
+/// to turn a link into emphasised text.
 fn balanced<'a>(events: impl Iterator<Item = Event<'a>>) -> impl Iterator<Item = Event<'a>> {
     let mut open: Vec<TagEnd> = Vec::new();
     events.map(move |event| match event {

@@ -78,7 +78,7 @@ impl Answer {
 }
 
 /// Returns the three refuted claims whose measured values are farthest from the claimed ones, each with its anchor.
-/// Anchors begin with `prefix`. Empty if the run has so few claims that all can be read.
+/// Anchors begin with `prefix`. Empty if the run has at most eight claims, because a reader can look at all of them.
 pub(super) fn furthest<'a>(claims: &'a [ClaimResult], prefix: &str) -> Vec<(String, &'a ClaimResult)> {
     const SHOWN: usize = 3;
     const MANY: usize = 8;
@@ -194,8 +194,8 @@ fn headline_of_several(compared: &[ArmComparison]) -> String {
 }
 
 /// Returns the sentences below the headline for several comparisons: the best median, the median of the reference, and
-/// the commands by answer. Commands with different references were measured at different parameters, so the sentences
-/// then have no best median.
+/// the commands grouped by answer. If the commands have different references, they were measured at different
+/// parameters. Their medians are not comparable then, and the best median is left out.
 fn of_several(compared: &[ArmComparison], outcome: &Outcome) -> String {
     // If all arms are levels of a single command, the headline names the command and the sentences only the levels.
     let are_levels = compared.iter().all(|one| one.candidate.variant == one.reference.variant);
@@ -240,7 +240,7 @@ fn best_median(compared: &[ArmComparison], name: &dyn Fn(&Arm) -> String, outcom
             let of_best = median(first, arm, outcome);
             format!("{} has the best median, {of_best}; the reference {reference} has {of_reference}.", name(arm))
         }
-        None => "No command was measured to its end.".into(),
+        None => "No command has a known median.".into(),
     }
 }
 
@@ -257,7 +257,7 @@ fn of_claims(claims: &[ClaimResult], error: &str) -> String {
         said(Verdict::Undecided, "is undecided: it needs more time", "are undecided: they need more time"),
         said(Verdict::Unavailable, "can’t be measured here", "can’t be measured here"),
         said(Verdict::Failed, "failed while it was measured", "failed while they were measured"),
-        said(Verdict::Deferred, "did not fit in the time", "did not fit in the time"),
+        said(Verdict::Deferred, "did not fit in the time limit", "did not fit in the time limit"),
     ];
     let changed = match claims.iter().filter(|claim| claim.drifted).count() {
         0 => None,
@@ -283,10 +283,11 @@ fn median(comparison: &ArmComparison, arm: &Arm, outcome: &Outcome) -> String {
     summary.map_or_else(|| "unknown".into(), |point| grid::points::plain(point, point.median))
 }
 
-/// Returns a notice if the evidence of a run has fewer trials than its verdicts count. The reason is that rows were
-/// lost or removed after the run had ended. `None` if the evidence is complete.
+/// Returns a notice if the evidence of a run has fewer trials than its verdicts were computed from. The reason is that
+/// rows were lost or removed after the run had ended. `None` if the evidence is complete.
 ///
-/// The page then shows the verdicts that the run wrote, but its pictures show only the trials that are left.
+/// If trials are missing, the page still shows the verdicts that the run recorded, but its pictures show only the
+/// remaining trials.
 pub fn missing_trials(run: &RecordedRun) -> Option<String> {
     let judged: Vec<(&ClaimResult, &ClaimPath)> = run
         .outcome
@@ -317,7 +318,7 @@ pub fn missing_trials(run: &RecordedRun) -> Option<String> {
     ))
 }
 
-/// Returns a notice for one claim if trials of its verdict are missing from the evidence.
+/// Returns a notice for one claim if the evidence lacks some of the trials that its verdict was computed from.
 pub(super) fn missing_of_claim(claim: &ClaimResult, path: &ClaimPath) -> Option<String> {
     let (recorded, judged) = (path.trials.len() as u64, claim.trials);
     (recorded < judged).then(|| {

@@ -18,7 +18,7 @@ use crate::text::grouped;
 pub(super) struct SharedAxis {
     /// The number at the right end of the axis; the number at the left end is its inverse, and 1 is in the middle.
     span: f64,
-    /// `true` if all claims are comparisons. The middle of the axis then means that both sides are equal.
+    /// `true` if all claims are comparisons. The middle of the axis then means that both arms are equal.
     is_order: bool,
 }
 

@@ -14,12 +14,12 @@ use super::markup::Html;
 #[derive(Default)]
 pub(super) struct Pack(Vec<String>);
 
-/// The compression level, the highest: a page is written only once, so the time does not matter.
+/// The compression level. It is the highest one: a page is written only once, so the time does not matter.
 const LEVEL: u8 = 9;
 
 impl Pack {
-    /// Adds a piece of HTML. Returns an empty element, which stands in the page instead. A script fills this element
-    /// when its section is opened.
+    /// Adds a piece of HTML. Returns an empty element to put into the page instead. A script fills this element when
+    /// its section is opened.
     pub fn put(&mut self, part: Html) -> Html {
         self.0.push(part.0);
         Html(format!("<div data-packed=\"{}\"></div>", self.0.len() - 1))
@@ -45,10 +45,12 @@ impl Pack {
 /// The key of the texts between tags. All other keys of the object are names of attributes.
 const TEXT: &str = "";
 
-/// Returns a piece of HTML in which placeholders replace the texts and attribute values, and adds these to `missing`,
-/// by the name of the attribute. The templates and pictures guarantee that all attributes have the form `name="value"`,
-/// and that markup in values is escaped. The values are later joined with line breaks, so none may contain one.
-/// Attributes never do, and a text with a line break stays in the piece.
+/// Returns a piece of HTML in which placeholders replace the texts and attribute values. Adds these texts and values to
+/// `missing`, grouped by the name of the attribute. The templates and pictures guarantee that all attributes have the
+/// form `name="value"`, and that markup in values is escaped.
+///
+/// The texts and values are later joined with line breaks, so none of them may contain a line break. Attribute values
+/// never contain one. A text that contains one is not replaced.
 fn frame<'a>(part: &'a str, missing: &mut BTreeMap<&'a str, Vec<&'a str>>) -> String {
     let mut frame = String::new();
     let mut rest = part;
@@ -82,9 +84,9 @@ fn frame<'a>(part: &'a str, missing: &mut BTreeMap<&'a str, Vec<&'a str>>) -> St
 /// The placeholder for a text or an attribute value: a control character that no page contains.
 const BLANK: char = '\u{7f}';
 
-/// Encodes each four bytes as five characters (base 64 needs more: 5.3). The 85 characters are those from `(` on, with
-/// `!` and `#` instead of `<` and `>`, which would be markup. The first character of the result is the number of
-/// padding bytes.
+/// Encodes each group of four bytes as five characters (base 64 needs 5.3). The 85 characters are consecutive from `(`
+/// on, except that `!` and `#` replace `<` and `>`, which would be markup. The first character of the result is the
+/// number of padding bytes.
 fn in_base_85(mut bytes: Vec<u8>) -> String {
     let filled = (4 - bytes.len() % 4) % 4;
     bytes.resize(bytes.len() + filled, 0);

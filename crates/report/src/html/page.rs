@@ -56,8 +56,8 @@ struct RunView<'a> {
     is_order: bool,
     axis: SharedAxis,
     groups: Vec<GroupView<'a>>,
-    /// Sentences about left-out arms of experiments that have no section on the page, because the header of the run
-    /// does not list them.
+    /// Sentences about arms that were left out and whose experiment has no section on the page. The header of the run
+    /// does not list such an experiment.
     left_out: Vec<String>,
 }
 
@@ -146,8 +146,9 @@ fn view<'a>(run: &'a RecordedRun, index: usize, runs: usize, pack: &mut Pack) ->
     }
 }
 
-/// Returns the claims grouped by experiment: first the experiments in the header of the run, in that order, then
-/// others. All anchors begin with `prefix`. Pictures of closed sections are added to `pack`.
+/// Returns the claims grouped by experiment. The experiments in the header of the run come first, in that order.
+/// Experiments that only the claims name come after them. All anchors begin with `prefix`. Pictures of closed sections
+/// are added to `pack`.
 fn groups<'a>(run: &'a RecordedRun, prefix: &str, pack: &mut Pack) -> Vec<GroupView<'a>> {
     let experiments = &run.header.experiments;
     let mut groups: Vec<GroupView> = Vec::new();

@@ -30,7 +30,8 @@ struct PictureView {
     table: Option<TableView>,
 }
 
-/// Returns all pictures of a page of these runs, for [`svg::standalone`]. Order and ids are those of the page.
+/// Returns all pictures that a page of these runs contains, for [`svg::standalone`]. The pictures have the same order
+/// and ids as on the page.
 pub fn pictures(runs: &[RecordedRun]) -> Vec<Picture> {
     let of_run = |(index, run): (usize, &RecordedRun)| {
         let prefix = prefix(index, runs.len());
@@ -57,10 +58,11 @@ pub(super) fn prefix(index: usize, runs: usize) -> String {
     if runs > 1 { format!("r{}-", index + 1) } else { String::new() }
 }
 
-/// Draws the pictures of a section. In an open section each picture has both sizes. In a closed section, overviews have
-/// both sizes and other pictures only the narrow one, and all are compressed in `pack`. Anchors begin with `prefix`.
-/// Ids inside a drawing begin with `prefix` and `short`. A short id keeps the page small, because each reference to a
-/// marker repeats the marker's id.
+/// Draws the pictures of a section. Each picture has a narrow drawing. Overviews, and all pictures of an open section,
+/// also have a wide drawing. The pictures of a closed section are compressed in `pack`.
+///
+/// Anchors begin with `prefix`. Ids inside a drawing begin with `prefix` and `short`. A short id keeps the page small,
+/// because each reference to a marker repeats the marker's id.
 pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, is_open: bool, pack: &mut Pack) -> Html {
     if pictures.is_empty() {
         return Html::default();

@@ -18,8 +18,8 @@ use crate::text::{NO_BREAK, counted};
 pub(super) struct TableView {
     /// The title of the table, which only screen readers use.
     pub label: String,
-    /// For each column, the heading and the `class` attribute of its cells. The class is `word` or `prose`; it is empty
-    /// for numbers, which most columns have.
+    /// For each column, the heading and the `class` attribute of its cells. The class is `word` or `prose`. A column of
+    /// numbers has no class, because most columns have numbers.
     pub columns: Vec<(Html, &'static str)>,
     pub rows: Vec<Vec<Html>>,
 }
@@ -77,7 +77,7 @@ pub(super) struct RunsTable<'a> {
     /// A sentence about the number of claims whose answers differ between the runs.
     pub summary: String,
     pub rows: Vec<RunsRow<'a>>,
-    /// The axis that the marks of all runs are drawn on.
+    /// The axis on which the results of all runs are drawn.
     pub axis: SharedAxis,
 }
 
@@ -157,7 +157,7 @@ pub(super) fn runs_table<'a>(runs: &'a [RecordedRun]) -> RunsTable<'a> {
         (0, 0) => format!("{claims}: all runs have the same answers."),
         (other, 0) => format!("{claims}: the answers differ on {other}."),
         (other, apart) => {
-            format!("{claims}: the answers differ on {other}; on {apart} more the intervals do not overlap.")
+            format!("{claims}: the answers differ on {other}; on {apart} more, the intervals do not overlap.")
         }
     };
     RunsTable { summary, rows, axis }
@@ -171,7 +171,8 @@ fn has_same_name(one: &ClaimResult, other: &ClaimResult) -> bool {
     one.id == other.id && one.experiment == other.experiment
 }
 
-/// Returns a heading with all terms of a claim, to distinguish it from another claim with the same name and statement.
+/// Returns a heading with the tested condition of a claim, its rate and its margin. They distinguish the claim from
+/// another one with the same name and statement.
 fn heading_with_terms(claim: &ClaimResult) -> Html {
     let margin = claim.asked.margin.map(exact_percent);
     let asks = match (claim.asked.judging, margin) {

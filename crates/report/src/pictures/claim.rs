@@ -16,9 +16,10 @@ use crate::figure::{Figure, error_in_words, exact_percent, percent};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 use crate::text::counted;
 
-/// Returns the pictures of the claim with this index. The first one has values in the order measured: for a comparison
-/// the paired ratios or differences, for a predicate the values of its metric, with the claimed bounds. For a claim
-/// about a rate, the density of the rate follows. The last picture has the e-values with their thresholds.
+/// Returns the pictures of the claim with this index. The first picture shows values in the order measured, with the
+/// claimed bounds. The values are the paired ratios or differences of a comparison, or the values of a predicate's
+/// metric. For a claim about a rate, a picture of the density of the rate follows. The last picture shows the e-values
+/// with their thresholds. An exact claim has no pictures.
 pub fn of_claim(run: &RecordedRun, claim: usize) -> Vec<Picture> {
     let claims = &run.outcome.claims;
     let (Some(result), Some(path)) = (claims.get(claim), run.paths.get(claim)) else { return Vec::new() };
@@ -37,7 +38,8 @@ pub fn of_claim(run: &RecordedRun, claim: usize) -> Vec<Picture> {
     pictures.into_iter().flatten().collect()
 }
 
-/// Returns whether the claim's sentence states the rate of success. For other claims, it states the median ratio.
+/// Returns whether the claim's sentence states the rate of success. The sentences of other claims state the median
+/// ratio.
 fn is_about_a_rate(claim: &ClaimResult) -> bool {
     claim.asked.judging == Judging::Rate && !(claim.asked.is_comparison() && claim.rate_claimed == 0.5)
 }
@@ -58,8 +60,8 @@ pub(super) fn directions(claim: &ClaimResult) -> [&'static str; 2] {
     }
 }
 
-/// Draws the two e-values of a claim, for and against it, after each trial, as powers of ten. Both are 1 before the
-/// first trial. `None` if they are not recorded.
+/// Draws the e-value for a claim and the e-value against it, by trial, on a logarithmic scale. Both e-values are 1
+/// before the first trial. `None` if the e-values are not recorded.
 pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Option<Picture> {
     let last = path.evidence.last()?;
     let (words, statements) = (directions(claim), statements(claim));
@@ -85,9 +87,9 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
     let ends = [last.log_e_holds, last.log_e_refuted].map(powers_of_ten);
     let verdict = match decided {
         Some((point, direction)) => {
-            format!("It reached the threshold for {} after {}.", words[direction], point.counted)
+            format!("The evidence reached the threshold for {} after {}.", words[direction], point.counted)
         }
-        None => "It did not reach a threshold.".into(),
+        None => "The evidence did not reach a threshold.".into(),
     };
     let plot = Plot {
         id,
@@ -116,8 +118,8 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
     Some(Picture { kind: PictureKind::Evidence, plot, table })
 }
 
-/// Returns two clauses: what the e-value for the claim supports, such as "that it holds", and what the e-value against
-/// the claim supports, such as "that it does not".
+/// Returns two clauses about e-values: one for evidence that supports the claim, and one for evidence against it.
+/// Examples are "that it holds" and "that it does not".
 pub(crate) fn statements(claim: &ClaimResult) -> [&'static str; 2] {
     match Amount::of_order(claim).map(|amount| amount.word(true)) {
         Some("fewer") => ["that it has fewer", "that it has more"],
@@ -151,7 +153,7 @@ fn rule(at: f64, label: String) -> Layer {
 
 /// Number of straight segments in the curve of the density.
 const STRETCHES: u32 = 160;
-/// The probability that is beyond the drawn curve of the density, on each side.
+/// The probability in each of the two tails that are not drawn.
 const LEFT_OUT: f64 = 1e-6;
 /// The height of the interval in the picture of the density, relative to the peak of the density.
 const ABOVE: f64 = 1.12;
@@ -173,7 +175,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
         let ends = [claim.rate_claimed - margin, claim.rate_claimed + margin];
         layers.extend(ends.map(|at| rule(at, "margin".into())));
     }
-    let mut series = vec!["posterior of a uniform prior".to_string()];
+    let mut series = vec!["posterior for a uniform prior".to_string()];
     if let (Some(low), Some(high)) = (claim.rate_low, claim.rate_high) {
         let rows = vec![Interval { y: peak * ABOVE, value: rate, low, high, label: String::new() }];
         layers.push(Layer::Intervals { series: Some(1), rows });

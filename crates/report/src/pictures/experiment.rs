@@ -120,8 +120,8 @@ fn of_part(run: &RecordedRun, spec: &Spec, measured: &MetricRows, is_first: bool
     pictures
 }
 
-/// Divides the rows by the levels of a factor, so that each group has few enough rows for a plot of lines. Returns a
-/// single group if all rows fit in one plot, or if no factor divides them that way.
+/// Divides the rows into groups by the levels of a factor, so that each group has few enough rows for a plot of lines.
+/// Returns a single group if all rows fit in one plot, or if no factor yields small enough groups.
 fn by_level<'a>(spec: &Spec, measured: &MetricRows<'a>) -> Vec<MetricRows<'a>> {
     const MOST_PARTS: usize = 4;
     if measured.rows.len() <= MOST_LINES {
@@ -151,8 +151,8 @@ fn is_swept(spec: &Spec, measured: &MetricRows) -> bool {
     spec.plots.iter().any(|plot| matches!(plot, Plot::Sweep { factor, .. } if are_most(factor)))
 }
 
-/// Returns the metric that records the levels of the factor `by` that some arms choose themselves. Plots of the metric
-/// `swept` show these levels. `None` if the experiment has no such metric.
+/// Returns the metric that records the chosen levels of the factor `by`. Some arms choose their level of this factor by
+/// themselves. Plots of the metric `swept` show these levels. `None` if the experiment has no such metric.
 fn chosen<'a>(spec: &'a Spec, swept: &str, by: &str) -> Option<&'a Metric> {
     let name = spec.plots.iter().find_map(|plot| match plot {
         Plot::Choice { metric, factor, chosen } if metric == swept && factor == by => Some(chosen),

@@ -1,5 +1,5 @@
-//! Sentences about facts that the experiment found about its arms and that are not part of the plan, such as the cipher
-//! in use.
+//! Sentences about facts that an experiment discovered about its arms during the run, such as the cipher in use. These
+//! facts are not part of the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 

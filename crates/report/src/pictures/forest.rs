@@ -71,8 +71,9 @@ pub(super) fn medians(measured: &MetricRows, id: String, about: &str) -> Option<
     Some(Picture { kind: PictureKind::Medians, plot: labelled(plot, measured.unit), table: table(measured) })
 }
 
-/// Returns the labels of the rows. If both variants and levels differ, a label has only the variant and the levels that
-/// differ; the label of the axis names the factors. Many rows are grouped by variant: `4` below `kahan:`.
+/// Returns the labels of the rows. If variants and levels both differ, a label names the variant and only those levels
+/// that differ. The label of the axis names the factors. If there are many rows, they are grouped by variant: `4` below
+/// `kahan:`.
 fn lines(measured: &MetricRows) -> Lines {
     const MANY_ROWS: usize = 8;
     let rows: Vec<(&Arm, &str)> = measured.rows.iter().map(|row| (row.arm, row.key)).collect();
@@ -120,8 +121,8 @@ fn table(measured: &MetricRows) -> Table {
     table
 }
 
-/// If there are more arms than this, the medians are drawn in addition to the quantiles, because the lines of so many
-/// quantiles overlap.
+/// The largest number of arms whose quantiles are drawn without their medians. The lines of more arms overlap, so the
+/// medians are drawn as well.
 pub(super) const MANY: usize = 4;
 
 /// Returns whether the point is from the experiment of the claim. If the claim is a comparison, the point must also

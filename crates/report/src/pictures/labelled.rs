@@ -5,8 +5,8 @@ use ascertain_engine::unit::Unit;
 use crate::figure::Figure;
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 
-/// Adds a text with its numbers to each interval of a forest plot. The ends of the interval have enough digits to show
-/// on which side of a vertical line ([`Layer::Rule`]), such as a claimed bound, they are.
+/// Adds a text with its numbers to each interval of a forest plot. Each end of the interval has enough digits to show
+/// its position relative to every vertical line ([`Layer::Rule`]), such as a claimed bound.
 pub(super) fn labelled(mut plot: Plot, unit: Unit) -> Plot {
     let rules = plot.layers.iter().filter_map(|layer| match layer {
         Layer::Rule { on: Which::X, at, .. } => Some(*at),
@@ -21,9 +21,9 @@ pub(super) fn labelled(mut plot: Plot, unit: Unit) -> Plot {
     plot
 }
 
-/// Returns the text for a row. No end of its interval is rounded to one of the `landmarks`, such as a claimed bound. An
-/// end that the scale of the axis can't show is left out. If both ends are equal to the estimate, the text is only the
-/// estimate.
+/// Returns the text for a row. The ends of its interval have enough digits that no end is rounded to one of the
+/// `landmarks`, such as a claimed bound. An end that the scale of the axis can't show is left out. If both ends are
+/// equal to the estimate, the text is only the estimate.
 fn label(row: &Interval, axis: &Axis, unit: Unit, landmarks: &[f64]) -> String {
     if row.low == row.high && row.value == row.low && !axis.in_percent {
         return unit.human(row.value);

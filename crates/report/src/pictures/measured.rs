@@ -19,7 +19,7 @@ use crate::text::capitalised;
 /// The error probability at each end of a 95 % interval. Intervals of claims have the error probability of the claim
 /// instead.
 const ERROR_OF_END: f64 = 0.025;
-/// If the largest value is at least this many times the smallest, an axis is logarithmic.
+/// The smallest spread (the largest value divided by the smallest) for which an axis is logarithmic.
 const WIDE_SPREAD: f64 = 10.0;
 
 /// The values of one metric for several arms.
@@ -29,8 +29,7 @@ pub(super) struct MetricRows<'a> {
     pub unit: Unit,
     /// The variants of the experiment; empty if they are unknown.
     pub variants: &'a [Variant],
-    /// The levels that all of these rows share and that distinguish them from other rows of the metric: `type=f32`. The
-    /// other rows have plots of their own.
+    /// The levels that all of these rows have, and that rows of the same metric in other plots do not have: `type=f32`.
     pub at: String,
     /// The time limit at which values were stopped, if it is known.
     pub limit: Option<f64>,
@@ -57,8 +56,8 @@ pub(super) struct ArmRow<'a> {
 /// The data of a row: an arm, a key, the indices of the trials, and the values.
 type ArmValues<'a> = (&'a Arm, &'a str, Cow<'a, [u64]>, Cow<'a, Values>);
 
-/// Computes medians with their intervals. The ends of an interval are values at certain ranks. The ranks depend only on
-/// the number of values, and are computed once for each number.
+/// A calculator of medians and their intervals. The ends of an interval are values at certain ranks. The ranks depend
+/// only on the number of values, and are computed once for each number.
 #[derive(Default)]
 pub(super) struct Medians {
     ranks: BTreeMap<u64, Option<QuantileRanks>>,
@@ -81,7 +80,7 @@ impl<'a> MetricRows<'a> {
         MetricRows { limit, variants: &spec.variants, ..MetricRows::new(&metric.name, metric.unit, rows.collect()) }
     }
 
-    /// Returns the first metric of an experiment from a run that has just ended.
+    /// Returns the metric of `point` for all arms of its experiment, from a run that has just ended.
     pub fn observed(point: &'a PointSummary, outcome: &'a Outcome, observations: &'a Observations) -> MetricRows<'a> {
         let arms = observations.arms().iter().filter(|values| values.experiment == point.experiment);
         let of_metric = arms.filter_map(|observed| {
@@ -130,13 +129,14 @@ impl<'a> MetricRows<'a> {
         parts.into_iter().map(part).collect()
     }
 
-    /// Writes a value in the unit of the metric; an infinite one, which was stopped at the time limit, as "stopped".
+    /// Writes a value in the unit of the metric. An infinite value stands for a trial that was stopped at the time
+    /// limit, and is written as "stopped".
     pub fn human(&self, value: f64) -> String {
         if value.is_infinite() { "stopped".into() } else { self.unit.human(value) }
     }
 
-    /// Returns the value that all trials have except those that were stopped at the time limit. `None` if no trial was
-    /// stopped, or if the other values differ.
+    /// Returns the value that all trials share, except for trials that were stopped at the time limit. `None` if no
+    /// trial was stopped, or if the remaining values differ.
     pub fn but_for_stopped(&self) -> Option<f64> {
         let mut finite =
             self.rows.iter().flat_map(|row| row.sorted.as_slice().iter().copied()).filter(|value| value.is_finite());
@@ -194,7 +194,8 @@ impl<'a> MetricRows<'a> {
     }
 
     /// Returns at most `most` rows: those with the lowest and the highest median, and rows at equal steps of rank
-    /// between them. Also returns a note for the title that rows were left out; empty if all are returned.
+    /// between them. Also returns a note for the title that states how many rows are shown. The note is empty if all
+    /// rows are returned.
     pub fn selection(&self, most: usize) -> (MetricRows<'a>, String) {
         let all = self.rows.len();
         if all <= most {
@@ -302,7 +303,8 @@ pub(super) fn is_taken_back(outcome: &Outcome, series: &Series) -> bool {
     is_left_out && outcome.points.iter().filter(|point| point.is_of(experiment, arm)).all(|point| point.n == 0)
 }
 
-/// Returns the values of a series, reduced to one value per trial as for claims. Unknown values are left out.
+/// Returns one value per trial of a series. `reduce` computes this value from the values of a trial, as it does for
+/// claims. Unknown values are left out.
 fn known_by_trial(series: &Series, reduce: Reduce) -> (Cow<'_, [u64]>, Cow<'_, Values>) {
     let (trials, values) = series.by_trial(reduce);
     let is_known = |index: &usize| !values.bounds(*index).is_none() && values.bounds(*index) != Bounds::UNKNOWN;

@@ -1,10 +1,10 @@
 //! Pictures of runs: recorded values as [`Plot`](ascertain_plot::Plot)s, each with a small table of its numbers.
 //!
 //! There is no picture if all values are equal. A value that was stopped at a time limit is only known to be above the
-//! observed one. In ranks it counts as larger than all others, and it is drawn as a hollow dot at the observed value. A
-//! quantile, or an end of an interval, whose rank is among such values is unbounded above. Intervals and bands are 95 %
-//! intervals of a quantile ([`ascertain_stats::quantile_ranks`]), except those of claims, which have the error of the
-//! claim.
+//! observed one. In ranks it counts as larger than all others, and it is drawn as a hollow dot at the observed value.
+//! If the rank of a quantile, or of an end of an interval, is among such values, the quantile or end is unbounded
+//! above. Intervals and bands are 95 % intervals of a quantile ([`ascertain_stats::quantile_ranks`]). The intervals of
+//! a claim have the error probability of the claim instead.
 
 mod claim;
 mod curve;

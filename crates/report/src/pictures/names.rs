@@ -175,9 +175,10 @@ pub(super) fn series(variants: &[Variant], rows: &[(&Arm, String)]) -> (Vec<usiz
 /// Number of series that look different, because each has its own combination of a colour and a shape.
 const PAIRS: usize = COLORS * SHAPES;
 
-/// Returns the index of the series for each variant. A variant such as `kahan-avx2`, whose name begins with that of
-/// another variant, `kahan`, forms a family with it. A family has one colour. In all families, the same ending has the
-/// same shape. Without families, the series are numbered in the order of the variants.
+/// Returns the index of the series for each variant. Variants form a family if their names begin with the name of
+/// another variant: `kahan-avx2` belongs to the family of `kahan`. All variants of a family have the same colour. The
+/// ending of the name determines the shape, so `-avx2` has the same shape in all families. Without families, the series
+/// are numbered in the order of the variants.
 fn series_of(variants: &[Variant]) -> Vec<(&str, usize)> {
     let names: Vec<&str> = variants.iter().map(|variant| variant.name.as_str()).collect();
     let is_of = |name: &str, family: &str| name.strip_prefix(family).is_some_and(|rest| rest.starts_with('-'));

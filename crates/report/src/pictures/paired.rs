@@ -18,7 +18,8 @@ use crate::clause::{ClaimFigure, adjective, failures, joined};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
 use crate::text::{capitalised, counted, plain};
 
-/// The estimate is computed again whenever the number of trials has grown by 1 / `LOOK_EVERY_SHARE` of itself.
+/// The divisor that determines how often the estimate is computed. With 8, the estimate is computed again whenever the
+/// number of trials has grown by one eighth.
 const LOOK_EVERY_SHARE: usize = 8;
 
 /// Draws the ratio or difference of each trial, with ties as hollow dots, and the claimed bound. A line and a band show
@@ -231,8 +232,8 @@ impl<'a> PairedEffect<'a> {
         }
     }
 
-    /// Returns lines across the plot ([`Layer::Rule`]) at the claimed bounds. If the claim only asks which side is
-    /// better, they are at equality, or at the ends of the margin.
+    /// Returns lines across the plot ([`Layer::Rule`]) at the claimed bounds. A claim that only asks which arm is
+    /// better has no claimed bounds. Its line is at equality, or its lines are at the ends of the margin.
     pub fn rules(self, claim: &ClaimResult, on: Which) -> Vec<Layer> {
         let rule = |at: f64, label: String| Layer::Rule { on, at, label };
         let write = |number: f64| self.unit().exact(number);

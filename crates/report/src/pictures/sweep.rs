@@ -42,10 +42,10 @@ struct Line<'a> {
 
 impl<'a> Sweep<'a> {
     /// Draws the metric by the numeric levels of the swept factor. Arms that differ only in this factor become one line
-    /// of medians, with a band. An arm without such a partner has no line. Vertical lines show the sizes of the caches.
-    /// If arms need different amounts of memory at the same level, their lines are in separate plots. The lines are
-    /// also divided among several plots if there are more lines than colours. A plot whose values are all equal is left
-    /// out.
+    /// of medians, with a band. An arm that was measured at only one level has no line. Vertical lines show the sizes
+    /// of the caches. If arms need different amounts of memory at the same level, their lines are in separate plots.
+    /// The lines are also divided among several plots if there are more lines than colours. A plot whose values are all
+    /// equal is left out.
     pub fn pictures(&self, id: &str, about: &str) -> Vec<Picture> {
         let lines = self.lines();
         let mut groups = groups(&lines);
@@ -209,8 +209,8 @@ impl<'a> Sweep<'a> {
 }
 
 impl Line<'_> {
-    /// Draws the intervals of a line as a band. An interval with an unknown end is left out, because it would hide the
-    /// other lines.
+    /// Draws the intervals of a line as a band. An interval with an unknown end is left out, because its band would
+    /// cover the other lines.
     fn band(&self, series: usize) -> Layer {
         let bounded = self.at.iter().filter(|(.., estimate)| estimate.is_bounded());
         let range = |&(level, _, Estimate { low, high, .. }): &_| Range { x: level, low, high };
@@ -237,7 +237,7 @@ fn are_even(mut levels: Vec<f64>) -> bool {
     steps.len() > 1 && steps.iter().all(|step| (step / steps[0] - 1.0).abs() < 1e-6)
 }
 
-/// Returns a note for the title that says how many medians are zero, which a logarithmic axis can't show. Empty if
+/// Returns a note for the title that states how many medians are zero, which a logarithmic axis can't show. Empty if
 /// there are none.
 pub(super) fn zeros(scale: &Scale, medians: impl Iterator<Item = f64>) -> String {
     let count = medians.filter(|median| *median == 0.0 && *scale == Scale::Log).count();
@@ -261,8 +261,8 @@ fn everywhere(lines: &[&Line]) -> Option<f64> {
     measured::everywhere(lines.iter().flat_map(|line| line.at.iter().map(|(_, row, _)| *row)))
 }
 
-/// Returns the words in a title that distinguish this plot from the others. They are the levels that only its lines
-/// share, and the number of the plot, such as "1 of 2".
+/// Returns the words in the title that distinguish this plot from the others, such as " (type=f32, 1 of 2)". They are
+/// the levels that only the lines of this plot share, and the number of the plot.
 fn which(group: &[&Line], all: &[Line], index: usize, count: usize) -> String {
     let level = |line: &Line, factor: &str| line.arm.point.get(factor).cloned();
     let own = group[0].arm.point.0.keys().filter(|factor| {

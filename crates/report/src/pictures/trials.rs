@@ -77,7 +77,7 @@ fn halves(measured: &MetricRows) -> String {
     let most = moved.max_by(|(_, a), (_, b)| by_much(*a).total_cmp(&by_much(*b)));
     most.map_or_else(String::new, |(row, halves)| {
         let [first, second] = halves.map(|median| measured.human(median));
-        let which = if measured.rows.len() > 1 { "The median that moved most" } else { "The median" };
+        let which = if measured.rows.len() > 1 { "The median that changed most" } else { "The median" };
         format!("{which}, of {}, was {first} in the first half of its trials and {second} in the second.", row.name)
     })
 }

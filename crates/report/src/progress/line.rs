@@ -25,8 +25,8 @@ use crate::text::{cut, escape_controls, escape_controls_in_lines};
 const BEAT_NS: u64 = 1_000_000_000;
 /// Time between two lines that are not overwritten, in nanoseconds.
 const PLAIN_BEAT_NS: u64 = 5_000_000_000;
-/// In a log, the shortest possible duration of the run is written after this time, in nanoseconds. It is written only
-/// if the first trial is still running.
+/// Time after which a log gets a line with the shortest possible duration of the run, in nanoseconds. The line is
+/// written only if the first trial is still running.
 const EARLY_NS: u64 = 4_000_000_000;
 
 /// A progress line on standard error. It is drawn at each report and at least once a second, because a single
@@ -34,8 +34,8 @@ const EARLY_NS: u64 = 4_000_000_000;
 /// seconds. If standard error is not a terminal, at most one line is printed, and only if the first trial takes long.
 /// That line has the shortest time in which an answer is possible.
 ///
-/// A thread redraws the line. Every second it reads the state of the measuring thread and writes some hundred bytes. It
-/// does so only if the measuring thread has not drawn the line within that second.
+/// A thread redraws the line if the measuring thread has not drawn it for a second. The thread then reads the state of
+/// the measuring thread, and writes a few hundred bytes.
 pub struct Line {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,

@@ -109,8 +109,8 @@ fn time_left(progress: &Progress, now: Now, elapsed: Duration) -> String {
     }
 }
 
-/// Returns whether the duration of the run is still unknown. A run that ends as soon as it has its answer decides after
-/// its first trial whether to extend the default time.
+/// Returns whether the duration of the run is still unknown. A run for a single answer may extend the default time,
+/// which is decided after its first trial.
 fn is_unknown(progress: &Progress) -> bool {
     let is_first = progress.trials == 0 && progress.trial_ns.is_none();
     is_only(progress) && is_first && progress.least.is_some()
@@ -127,8 +127,8 @@ fn noun(progress: &Progress) -> &'static str {
 }
 
 /// Returns a sentence about the shortest time to an answer, estimated during the first trial. For example: "at least 13
-/// pairs are needed: over 52 s, judging by the first one so far". `None` if the first trial has ended, or if fewer
-/// trials than needed are allowed. Also `None` for several claims, because their arms may be measured in turn.
+/// pairs are needed: over 52 s, judging by the first one so far". `None` if the first trial has ended, or if the limit
+/// on trials is too low for an answer. Also `None` for several claims, because their arms may be measured in turn.
 pub(super) fn expected(progress: &Progress, now: Now) -> Option<String> {
     let least = progress.least.filter(|least| progress.most_trials.is_none_or(|most| most >= *least))?;
     let time = least_time(progress, now).filter(|_| progress.claims == 1 && is_unknown(progress))?;
@@ -176,7 +176,7 @@ pub(super) fn preparing(experiment: &str, elapsed: Duration) -> String {
 }
 
 /// Returns the shortest time to an answer, estimated from the current trial: "over 52 s". If the duration of the whole
-/// trial can already be estimated, it is "about 52 s". `None` if it is unknown.
+/// trial can already be estimated, the text is "about 52 s". `None` if nothing can be estimated.
 fn least_time(progress: &Progress, now: Now) -> Option<String> {
     let Some((Activity::Measuring { trial_ns, whole_ns, .. }, _)) = now else { return None };
     let about = if whole_ns.is_some() { "about" } else { "over" };
@@ -224,9 +224,9 @@ fn estimate(progress: &Progress) -> String {
     }
 }
 
-/// Returns the state of the trials. During the first pair, it is the number of pairs that an answer needs, and their
-/// least time: "13+ pairs: over 52 s". Then it is the number of the current pair: "pair 4 of 13+". Once an answer is
-/// possible, it is the counts of trials.
+/// Returns the state of the trials. During the first pair, the text has the number of pairs that an answer needs, and
+/// their least time: "13+ pairs: over 52 s". Then it has the number of the current pair: "pair 4 of 13+". Once an
+/// answer is possible, it has the counts of trials.
 fn standing(progress: &Progress, now: Now) -> String {
     let (trials, noun) = (progress.trials, noun(progress));
     match progress.least.filter(|least| trials < *least) {

@@ -1,5 +1,5 @@
-//! Sentences about arms (variants at certain levels): why requested arms were not measured, or not to the end, and
-//! remarks about arms.
+//! Sentences about arms (variants at certain levels). They give the reasons why requested arms were not measured, or
+//! only in part. They also contain remarks about arms.
 
 use ascertain_engine::claim::Test;
 use ascertain_engine::experiment::{Arm, Level};
@@ -14,8 +14,8 @@ pub fn of_outcome(outcome: &Outcome) -> Vec<String> {
     of_outcome_where(outcome, |_| true)
 }
 
-/// Returns the sentences of [`of_outcome`] for output that also has the reasons of claims. A failed arm is left out if
-/// the reason of a claim already describes the failure.
+/// Returns the sentences of [`of_outcome`], for output that also has the reasons for the results of claims. A failed
+/// arm is left out if one of these reasons already describes its failure.
 pub fn unsaid(outcome: &Outcome) -> Vec<String> {
     let is_said = |left_out: &LeftOut| {
         let tells = |claim: &ClaimResult, reason: &Reason| match reason {
@@ -36,8 +36,8 @@ pub fn unsaid(outcome: &Outcome) -> Vec<String> {
     of_outcome(&Outcome { left_out, ..outcome.clone() })
 }
 
-/// Returns `true` if the failure is a wrong answer, and a text that says how the arm failed. `None` if the reason is
-/// not a failure.
+/// Returns whether the failure is a wrong answer, and a text about how the arm failed. `None` if the reason is not a
+/// failure.
 fn failure(reason: &Reason) -> Option<(bool, &str)> {
     match reason {
         Reason::Failed { is_wrong, how, .. } => Some((*is_wrong, how)),

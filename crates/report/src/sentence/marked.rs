@@ -224,7 +224,7 @@ fn so_far(claim: &ClaimResult) -> String {
 }
 
 /// Returns a sentence for a claim with too few trials. It begins with `early`, a text about the required number of
-/// trials. The results so far follow, which are not reliable yet.
+/// trials. The results so far come next. They are not reliable yet.
 fn too_early(claim: &ClaimResult, early: &str) -> String {
     let (question, so_far) = match (claim.asked.judging, sides(claim)) {
         (Judging::Order, Some(sides)) => (format!(" {}", sides.question()), sides.so_far()),
@@ -242,8 +242,8 @@ fn exact(claim: &ClaimResult) -> String {
 }
 
 /// Returns the number of successful trials in words: "in 17 of 18 trials", "in all 18 trials", "in none of 18 trials".
-/// If trials were measured after the verdict: "in 17 of the 18 trials until the answer was known". The counts are in
-/// `of`. The text `only` is put before a number that is neither 0 nor all.
+/// If trials were measured after the verdict: "in 17 of the 18 trials until the answer was known". `of` has the counts.
+/// If some but not all trials succeeded, the text `only` is put before the number.
 fn in_trials(claim: &ClaimResult, of: Decided, only: &str) -> String {
     let [the, until] = until_known(claim, of);
     let seen = match (of.successes, of.trials.saturating_sub(of.ties)) {
@@ -294,7 +294,7 @@ fn figure_clause(claim: &ClaimResult) -> String {
 }
 
 /// Returns a clause that restates a ratio below 1: after "0.12 times as fast" comes ", so it took 8.3 times as long".
-/// Empty for other ratios, and if the ratio is already in such words.
+/// Empty for other ratios, and if the sentence has the ratio in words such as "9.3 % longer".
 pub(crate) fn of_whose(claim: &ClaimResult) -> String {
     let [Test::Versus { measure, scale: Effect::Ratio, .. }] = claim.asked.tests.as_slice() else {
         return String::new();
@@ -516,9 +516,9 @@ fn by_metric(measure: &Measure) -> String {
     Amount::new(measure).map_or_else(|| in_metric(measure), |amount| format!(" in {}", amount.noun()))
 }
 
-/// Returns the counts of pairs in `of`, after the verb `won_or_lost`: "won 41 of 43 pairs, 1 tie". If pairs were
-/// measured after the verdict: "won 41 of the 43 pairs until the answer was known, 1 tie". An interrupted pair has no
-/// winner and is not counted; another sentence mentions it.
+/// Returns the verb `won_or_lost` with the counts of pairs in `of`: "won 41 of 43 pairs, 1 tie". If pairs were measured
+/// after the verdict: "won 41 of the 43 pairs until the answer was known, 1 tie". An interrupted pair has no winner and
+/// is not counted; another sentence mentions it.
 fn counts_of(claim: &ClaimResult, of: Decided, won_or_lost: &str) -> String {
     let number = if won_or_lost == "lost" { clause::failures(of) } else { of.successes };
     let [the, until] = until_known(claim, of);
@@ -535,8 +535,8 @@ fn counts_of(claim: &ClaimResult, of: Decided, won_or_lost: &str) -> String {
     format!("{won_or_lost} {number} of {the}{}{until}{ties}{unknown}", counted(pairs, "pair"))
 }
 
-/// Returns a sentence that explains why there are more pairs than those that led to the answer: " The size is from all
-/// 38 pairs." Empty if the answer is from all pairs.
+/// Returns the note " The size is from all 38 pairs." if the answer is from fewer pairs. Empty if the answer is from
+/// all pairs.
 fn size_is_from(claim: &ClaimResult) -> String {
     match claim.decisive().trials < claim.trials {
         true => format!(" The size is from all {} pairs.", claim.trials),
@@ -544,8 +544,9 @@ fn size_is_from(claim: &ClaimResult) -> String {
     }
 }
 
-/// Returns the words before and after a count of trials if trials were measured after the verdict, which are not in
-/// `of`: "the " and " until the answer was known". Both are empty if all trials are counted.
+/// Returns the words before and after a count of trials: "the " and " until the answer was known". They are needed if
+/// trials were measured after the verdict, because the count in `of` does not include these trials. Otherwise both are
+/// empty.
 fn until_known(claim: &ClaimResult, of: Decided) -> [&'static str; 2] {
     if of.trials < claim.trials { ["the ", " until the answer was known"] } else { [""; 2] }
 }

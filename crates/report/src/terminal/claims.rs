@@ -16,7 +16,7 @@ use crate::{finding, grid};
 
 /// The largest number of claims that are printed as whole sentences.
 const FEW: usize = 6;
-/// The largest number of refuted claims that have a line each.
+/// The largest number of refuted claims that are listed, with one line for each.
 const MOST_LINES: usize = 20;
 /// The largest number of claim ids that are listed for each reason.
 const MOST_IDS: usize = 3;
@@ -47,8 +47,8 @@ pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &S
     parted([none, sentences(&asked, style), deferred_table(&asked, style), few, figures, threats(outcome, style), end])
 }
 
-/// Returns the outcome without left-out arms. The result keeps only the remarks about metrics that commands did not
-/// print.
+/// Returns a copy of the outcome, for sentences about metrics that commands did not print. The copy has only the
+/// remarks about these metrics, and no arms that were left out.
 fn missing_figures(outcome: &Outcome) -> Outcome {
     let is_missing = |one: &&ArmRemark| matches!(one.remark, Remark::NoFigure { .. });
     let remarks = outcome.remarks.iter().filter(is_missing).cloned().collect();
@@ -91,7 +91,7 @@ fn no_such(verdicts: &[Verdict]) -> String {
 }
 
 /// Returns tables of the measurements for deferred claims, which have too few trials for a verdict. An arm is left out
-/// if another table has more trials of it.
+/// if it has more trials than the deferred claims about it, because another claim needed these trials.
 fn deferred_table(outcome: &Outcome, style: &Style) -> String {
     let is_deferred = |claim: &&ClaimResult| claim.verdict == Verdict::Deferred && claim.trials > 0;
     let deferred: Vec<&ClaimResult> = outcome.claims.iter().filter(is_deferred).collect();
@@ -213,7 +213,7 @@ const GAP: &str = "  ";
 const EMULATED: &str = "emulated";
 /// The smallest width for the beginning of a statement, in columns. If there is less space, the statement is left out.
 const LEAST_ROOM: usize = 24;
-/// The width of the longest measured value, in columns; a longer one is shortened.
+/// The largest width of a measured value, in columns. A longer value is shortened.
 const MOST_HERE: usize = 26;
 const MOST_CLAIMED: usize = 32;
 
@@ -239,8 +239,8 @@ fn by_reason<'a>(claims: impl Iterator<Item = &'a ClaimResult>) -> Vec<(String, 
     sorted(gathered(by_reason), |(_, claims)| -(claims.len() as f64))
 }
 
-/// Returns a line with a reason and the ids of the claims that have no verdict because of it. If claims did not fit in
-/// the time, the line says how much time they need.
+/// Returns a line with a reason and the ids of the claims that have no verdict for this reason. If claims did not fit
+/// in the time limit, the line states how much time they need.
 fn open_line(reason: &str, claims: &[&ClaimResult]) -> String {
     let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
     let line = reason_line(reason, &ids);

@@ -6,7 +6,7 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use super::{Style, wrapped};
 use crate::text::{escape_controls, escape_controls_in_lines};
 
-/// Converts Markdown with headings, paragraphs, lists and code. Of other elements only the text stays.
+/// Converts Markdown with headings, paragraphs, lists and code. Other elements are reduced to their text.
 pub fn prose(markdown: &str, style: &Style) -> String {
     let mut drawn = Vec::new();
     let (mut text, mut depth) = (String::new(), 0_usize);

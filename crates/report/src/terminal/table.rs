@@ -24,8 +24,8 @@ impl Style {
         self.drawn(&sheet) + &left_out
     }
 
-    /// Leaves out optional columns, from the right, until the others fit side by side. Only does so in a table with
-    /// many rows. Also returns the headings of the left-out columns.
+    /// Leaves out optional columns, from the right, until the others fit side by side. A table with few rows keeps all
+    /// columns. Also returns the headings of the columns that were left out.
     fn narrowed(self, sheet: Sheet) -> (Sheet, Vec<String>) {
         let fits = |sheet: &Sheet| sheet.least_width(COMFORTABLE_PROSE, 0) <= usize::from(self.columns());
         let can_go = |column: &SheetColumn| column.is_extra;
@@ -73,9 +73,8 @@ impl Style {
     /// Returns the widths of the columns. Columns of prose share the width that other columns leave. Cells that are
     /// wider than their column are wrapped.
     fn widths(self, sheet: &Sheet) -> Vec<usize> {
-        /// The smallest number of characters that a column leaves to other columns. Wrapped text may be narrower than
-        /// the column's share of the width. If it is narrower by at least this number, the column gets only the width
-        /// of its text.
+        /// The smallest number of terminal columns by which wrapped text must be narrower than its share of the width.
+        /// A column with such text is made as narrow as the text, which leaves more width to other columns.
         const LEAST_LEFT: usize = 3;
         let wrapped = |column: &SheetColumn, part: usize| {
             let lines: Vec<String> = column.lines.iter().flat_map(|cell| broken(cell, part)).collect();
@@ -188,15 +187,16 @@ const GAP: usize = 2;
 const COMFORTABLE_PROSE: usize = 24;
 /// The smallest width of prose, in columns. If prose would be narrower, each row becomes a paragraph.
 const LEAST_PROSE: usize = 12;
-/// A column of prose is kept wide enough for words of up to this many columns.
+/// The width of the longest word that a column of prose must be able to hold unbroken, in columns.
 const LONGEST_WORD: usize = 30;
 /// The smallest width in which a word that must be broken may begin, in columns. If the line has less space left, the
 /// word begins on the next line.
 const LEAST_ROOM: usize = 2;
-/// A table of at most this many rows always keeps all columns. If it is too wide, each row becomes a paragraph.
+/// The largest number of rows in a table that keeps all columns at any width. If such a table is too wide, each row
+/// becomes a paragraph.
 const FEW_ROWS: usize = 8;
 
-/// A table as text by column. Each column has its heading first, then the cell of each row.
+/// A table as text, stored by column. A column has its heading first, then its cell in each row.
 #[derive(Clone)]
 struct Sheet {
     columns: Vec<SheetColumn>,
@@ -236,8 +236,8 @@ impl Sheet {
         Sheet { columns: grid.columns.iter().enumerate().map(column).collect(), rows: grid.rows.len() }
     }
 
-    /// Returns a narrower table, in which the cells of some columns are below those of the column before. These are the
-    /// columns whose `stacks` is from 1 to `level`.
+    /// Returns a narrower table, in which the cells of some columns are below those of the column before. This function
+    /// moves the columns whose `stacks` is from 1 to `level`.
     fn stacked(&self, level: usize) -> Sheet {
         let mut columns: Vec<SheetColumn> = Vec::new();
         for column in &self.columns {

@@ -27,6 +27,6 @@ fn calls_that_do_not_allocate_the_same_are_named() {
     assert_eq!(uneven(&counted(even, even)), None);
     assert_eq!(
         uneven(&counted([[2.0, 5.0], [1.0, 1.0]], [[64.0, 2048.0], [8.0, 16.0]])).unwrap(),
-        "Not every call allocates the same: `loop` (2 to 5 times, 64 B to 2.048 kB), `chunks` (8 B to 16 B)."
+        "Not every call allocates the same amount: `loop` (2 to 5 times, 64 B to 2.048 kB), `chunks` (8 B to 16 B)."
     );
 }

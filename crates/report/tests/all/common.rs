@@ -164,7 +164,7 @@ pub fn predicate(id: &str, says: &str, variant: &str, predicate: &str) -> ClaimR
     blank(id, says, Judging::Rate, test)
 }
 
-/// Returns a check of the shipped claims, with each verdict.
+/// Returns the outcome of a check of the shipped claims, in which each verdict occurs.
 pub fn check() -> Outcome {
     const SUM: &str = "000_301083b0e46b265c.txt";
     const CSM: &str = "003_2964419153cb9bf0.txt";
@@ -345,7 +345,7 @@ pub fn functions() -> Outcome {
     outcome(points, vec![claim])
 }
 
-/// Returns the claim about a command and its reference that `compare` creates.
+/// Returns the claim that `compare` creates for a command and its reference.
 pub fn order(candidate: &str, baseline: &str) -> ClaimResult {
     let test = Test::Versus {
         measure: measure("wall", Unit::Nanosecond),

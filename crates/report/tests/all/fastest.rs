@@ -12,7 +12,7 @@ fn at(n: u64) -> Point {
     Point::default().with("n", n)
 }
 
-/// Creates a comparison at one input, with this interval of the ratio.
+/// Creates a comparison of two arms at the levels `at`, with this interval of the ratio.
 fn pair([candidate, reference]: [&str; 2], at: &Point, decision: Decision, [low, high]: [f64; 2]) -> ClaimResult {
     let ratio = with_ratio(order(candidate, reference), (low + high) / 2.0, low, high);
     let mut claim = decided(ratio, decision, 50, 100, 0);

@@ -238,7 +238,7 @@ fn columns_of_claims_come_first_and_constant_ones_go() {
     let heading = table.lines().find(|line| line.starts_with("Variant")).unwrap();
     let places = ["time", "error", "late"].map(|metric| heading.find(metric).unwrap());
     assert!(places.is_sorted() && !heading.contains("exit"), "{table}");
-    assert!(table.lines().next().unwrap().contains("in each row exit"), "{table}");
+    assert!(table.lines().next().unwrap().contains("; the same in every row: exit"), "{table}");
 }
 
 /// Quantiles of one quantity are next to each other, in ascending order, each with its interval. Shares follow, with

@@ -217,7 +217,7 @@ fn history_for_programs() {
     compare_with_golden("history-prune.md", &pruning(true).markdown());
 }
 
-/// The constant with the answers in the list of runs has all answers that the engine knows.
+/// The list of runs must have a name for every answer that the engine knows.
 #[test]
 fn every_answer_is_told() {
     let decisions = [Decision::Faster, Decision::Slower, Decision::Same, Decision::NotSlower, Decision::NotFaster];

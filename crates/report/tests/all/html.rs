@@ -322,7 +322,7 @@ fn a_page_begins_with_the_answer() {
     assert!(headline.contains(" claims hold") && title.starts_with(&headline), "{headline} in {title}");
     assert!(lead.contains("even one of these verdicts is wrong about its trials is at most 0.1 %"), "{lead}");
     // The duration of a trial is known, so the claim may have been tried. The page must not say anything else.
-    assert!(lead.contains("1 did not fit in the time. ") && !lead.contains("tried"), "{lead}");
+    assert!(lead.contains("1 did not fit in the time limit. ") && !lead.contains("tried"), "{lead}");
     let (headline, lead, _) = hero(&run(common::slo(), &["slo"]));
     assert!(headline.starts_with("Holds: ") && lead.contains("of the time (error at most "), "{lead}");
     let (headline, lead, _) = hero(&run(compare(), &["compare"]));
@@ -411,7 +411,7 @@ fn many(claims: &[ClaimResult]) -> String {
     html::page(&[run(Outcome { claims, ..common::check() }, &["sum"])])
 }
 
-/// Returns the alternative text of the mark for a claim, and the band behind the mark.
+/// Returns the alternative text of the drawing for a claim, and the path of the band in this drawing, if there is one.
 fn standing_of(bound: Bound, [ratio, low, high]: [f64; 3]) -> (String, Option<String>) {
     let mut claim = common::with_ratio(common::at_least_8("sum.x", "it is so"), ratio, low, high);
     let Test::Versus { bound: asked, .. } = &mut claim.asked.tests[0] else { panic!("a ratio") };
@@ -459,7 +459,8 @@ fn claims_are_found_under_their_ids_and_the_furthest_are_named_first() {
     });
 }
 
-/// Each number is written with its meaning: a ratio says what it divides, and a percentage says what it is a share of.
+/// Each number must be written with its meaning: a ratio with the names of both variants, a percentage with its total,
+/// such as "of the trials".
 #[test]
 fn the_furthest_say_what_was_claimed_and_what_came_of_it() {
     let furthest = |claim: ClaimResult| {

@@ -1,4 +1,4 @@
-//! Arms that were not measured, or not to the end: all formats have the same sentence for each reason.
+//! Tests about arms that were not measured, or only in part. All formats must have the same sentence for each reason.
 
 use ascertain_engine::experiment::{Arm, Point};
 use ascertain_engine::finding::Reason;

@@ -5,9 +5,9 @@ use ascertain_report::html;
 
 use crate::shapes::many_claims;
 
-/// The page may have 3.7 kB for each claim with all its pictures, 548 kB in total. The run has as many claims as
-/// `check` has inexact claims, and each claim has as many trials as it needs on a noisy machine. The exact claims of
-/// `check` have no pictures, and its 21 experiments need about 250 kB. The page of `check` is therefore below 1 MB.
+/// The page may have at most 3.7 kB for each claim with all its pictures, 548 kB in total. The run has as many claims
+/// as `check` has inexact ones, each with as many trials as it needs on a noisy machine. `check` also has exact claims,
+/// which have no pictures, and 21 experiments, which need about 250 kB. Its page is therefore below 1 MB.
 #[test]
 fn a_page_of_many_claims_is_small() {
     const CLAIMS: usize = 148;

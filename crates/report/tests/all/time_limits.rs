@@ -1,5 +1,5 @@
-//! The output for commands that were stopped at their time limit, and for trials that changed so that intervals are
-//! invalid.
+//! The output for commands that were stopped at their time limit, and for trials whose distribution changed so that no
+//! interval is valid.
 
 use ascertain_engine::experiment::Arm;
 use ascertain_engine::finding::{Estimated, Reason, Unlike};
@@ -109,8 +109,8 @@ fn ratios_of_time_outs_bound_what_they_bound() {
     );
 }
 
-/// If there is no interval, the output says so, but does not mention too few trials. An interval that includes 0 % has
-/// signs, and no end of it is written as 0 %.
+/// If there is no interval, the output says so, but does not mention too few trials. If an interval includes 0 %, both
+/// of its ends have a sign, and neither is written as 0 %.
 #[test]
 fn the_size_in_a_table_agrees_with_the_answer() {
     let cells = |ratio: f64, low: Option<f64>, high: Option<f64>, decision| {

@@ -1,6 +1,6 @@
 //! Tests of the sequential tests by betting. However often you look, false rejections are at most α; this is computed
-//! exactly, by dynamic programming over samples and exceedances. True p-values are decided soon. The confidence
-//! sequence method stops after the number of samples that its article gives.
+//! exactly, by dynamic programming over samples and exceedances. Exact p-values far from α are decided soon. The
+//! confidence sequence method stops after the number of samples that its article gives.
 
 use ascertain_stats::{
     BettingDecision, BettingTest, Error, Tally, Verdict, betting_log_wealth, csm_interval, csm_verdict, log_level,
@@ -18,8 +18,8 @@ struct Fate {
     expected_samples: f64,
 }
 
-/// Computes these probabilities by dynamic programming over the tallies that are still undecided. `rate` is the chance
-/// that the next sample exceeds, given the tally.
+/// Computes the probabilities of the results of a test, by dynamic programming over the tallies that are still
+/// undecided. `rate` is the chance that the next sample is an exceedance, given the tally.
 fn fate(alpha: f64, samples: u64, rate: impl Fn(Tally) -> f64) -> Fate {
     let mut fate = Fate::default();
     // The numbers of exceedances at which the test is still undecided, in ascending order, each with its probability.

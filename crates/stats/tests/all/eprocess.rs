@@ -7,7 +7,7 @@ fn tally(trials: u64, successes: u64) -> Tally {
     Tally::new(trials, successes).unwrap()
 }
 
-/// Rates from near 0 to near 1, with few and with many nines.
+/// Rates from near 0 to near 1, with uniformly distributed log-odds.
 fn rates() -> impl Strategy<Value = f64> {
     (-14.0..14.0).prop_map(|log_odds: f64| 1.0 / (1.0 + (-log_odds).exp()))
 }

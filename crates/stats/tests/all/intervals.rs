@@ -1,4 +1,4 @@
-//! The interval must contain exactly the rates on which there is no verdict.
+//! The interval must contain exactly the rates for which there is no verdict.
 
 use ascertain_stats::{
     Error, Interval, RateSequence, Tally, credible_interval, log_e_holds, log_e_refuted, rate_interval,

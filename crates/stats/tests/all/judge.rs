@@ -76,7 +76,7 @@ proptest! {
         }
     }
 
-    /// For each verdict, the judge must equal a judge without unknown outcomes, on a stream in which these count
+    /// For each verdict, the judge must agree with a judge to which every unknown outcome is passed as an outcome
     /// against that verdict.
     #[test]
     fn what_is_unknown_counts_against_both(rate in rates(), error_holds in errors(), error_refuted in errors(), seed: u64) {
@@ -144,7 +144,7 @@ proptest! {
     }
 }
 
-/// Follows the boundary to many trials, where it is nearly straight and far from the mean.
+/// Tests the boundary at large numbers of trials, where the boundary is nearly straight and far from the mean.
 #[test]
 fn nor_does_it_after_many_trials() {
     for (rate, failures) in [(0.5, 100_000), (0.3, 1_000_000), (0.99, 5000), (0.02, 3_000_000)] {

@@ -1,4 +1,4 @@
-//! The judge that bets on magnitudes must do what its documentation says.
+//! Tests of the judge that bets on magnitudes: its evidence, unknown pairs, ties, and the soonest verdict.
 
 use ascertain_stats::{Error, OrderJudge, Tally, Verdict, log_e_holds, log_e_refuted, soonest_order_verdict};
 use proptest::prelude::*;
@@ -21,7 +21,8 @@ fn log_ratios() -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec(log_ratio, 1..60)
 }
 
-/// A gambler on positive signs, computed from textbook formulas of the densities, without shared terms.
+/// A gambler who bets on positive signs. This implementation uses the textbook formulas of the densities, without
+/// shared terms.
 struct Naive {
     components: Vec<Component>,
     log_wealth: f64,

@@ -7,7 +7,8 @@ use rand_xoshiro::Xoshiro256PlusPlus as Random;
 
 const RUNS: u64 = 3000;
 
-/// The behaviour of a machine in one run: returns the size of the next pair's log-ratio, given the past.
+/// The behaviour of a machine in one run: a function that returns the size of the next pair's log-ratio, given the
+/// past.
 type Machine<'a> = Box<dyn FnMut(&OrderJudge, &mut Random) -> f64 + 'a>;
 
 /// Counts the runs of `pairs` pairs that get a verdict, at total errors of 0.05 and 0.001. A coin draws the sign of
@@ -76,7 +77,8 @@ fn false_verdicts_under_drift() {
     check(machine, 32);
 }
 
-/// The second of each pair takes longer by almost the same amount, so all sizes are alike, as with a real effect.
+/// The second measurement of each pair takes longer by almost the same amount. All sizes are therefore alike, as with a
+/// real effect.
 #[test]
 fn position_effects() {
     check(|_| Box::new(|_, random| 0.05 + 0.002 * normal(random)), 32);

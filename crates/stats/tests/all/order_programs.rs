@@ -22,8 +22,8 @@ const BLOCK: usize = 40;
 /// this number.
 const MOST_PAIRS: usize = 3000;
 
-/// Number of pairs of a program after which no more streams are drawn. It counts the pairs that signs alone need in all
-/// streams together. At least [`LEAST_STREAMS`] streams are drawn in any case.
+/// Number of pairs after which no more streams of a program are drawn: the sum of the pairs that signs alone need in
+/// all streams. At least [`LEAST_STREAMS`] streams are drawn in any case.
 const ENOUGH_PAIRS: usize = 6000;
 
 const LEAST_STREAMS: u64 = 8;

@@ -1,4 +1,4 @@
-//! Compares the computed probabilities of a judge with those from all sequences that its trials can have.
+//! Compares the computed probabilities of a judge with those from all possible sequences of outcomes.
 
 use ascertain_stats::{Judge, Power, Verdict, power, power_growth, soonest_verdict};
 use rand::{RngExt, SeedableRng};

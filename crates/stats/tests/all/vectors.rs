@@ -83,8 +83,8 @@ fn credible_intervals_reach_outward_and_no_further() {
     }
 }
 
-/// Beta(3973, 29) with a probability of 0.0005 beyond each end. The article on the confidence sequence method gives
-/// 0.98821 to 0.99638, with 0.001 beyond each end.
+/// Checks the credible interval from Beta(3973, 29), with a probability of 0.0005 beyond each end. The article on the
+/// confidence sequence method gives 0.98821 to 0.99638, with 0.001 beyond each end.
 #[test]
 fn the_published_counts_have_this_credible_interval() {
     let interval = credible_interval(Tally { trials: 4000, successes: 3972 }, 0.001).unwrap();

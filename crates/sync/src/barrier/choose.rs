@@ -61,8 +61,7 @@ pub struct Unavailable {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The system call of the barrier does not exist: the kernel is too old, or a filter of system calls returns this
-    /// error.
+    /// The system call of the barrier does not exist: the kernel is too old, or a filter of system calls hides it.
     OldKernel,
     /// A filter of system calls (seccomp, as in containers) forbids the system call of the barrier.
     Forbidden,
@@ -106,7 +105,7 @@ impl fmt::Display for Unavailable {
             }
             Reason::Forbidden => f.write_str("a filter of system calls (seccomp) forbids membarrier(2); allow it"),
             Reason::IsolatedCpus => {
-                f.write_str("the kernel was started with nohz_full= and cannot wait for the CPUs of that list")
+                f.write_str("the kernel was started with nohz_full= and cannot wait for the CPUs that it lists")
             }
             Reason::NotLinux => f.write_str("only Linux has membarrier(2)"),
             Reason::Daemon(message) => f.write_str(message),
@@ -117,8 +116,8 @@ impl fmt::Display for Unavailable {
 
 impl Error for Unavailable {}
 
-/// Code that uses a barrier whose type is known only at run time. The code is compiled once for each barrier type. So
-/// the light side, the one that is used often, needs no branch on the type.
+/// Code that uses a barrier whose type is known only at run time. The code is compiled once for each barrier type, so
+/// the light side, which is used often, needs no branch on the type.
 pub trait Visitor {
     /// The result of [`visit`](Self::visit).
     type Output;
@@ -176,9 +175,9 @@ pub fn choose<V: Visitor>(methods: &[Method], visitor: V) -> V::Output {
     visitor.visit(Fences)
 }
 
-/// [`Expedited`] if the machine supports it, otherwise [`Fences`]. This is for code that cannot be compiled for each
-/// barrier, as [`choose`](super::choose) does. The light side is a branch that always goes the same way, followed by
-/// nothing or by a fence.
+/// [`Expedited`] if the machine supports it, otherwise [`Fences`]. [`choose`](super::choose) compiles code once for
+/// each barrier; use this type if that is not possible. The light side is a branch that always goes the same way. If
+/// the barrier is [`Fences`], a fence follows.
 ///
 /// The slower barriers with a free light side are not tried: [`Interrupts`] needs a daemon, and a heavy side of
 /// [`Global`] takes milliseconds.
@@ -186,7 +185,7 @@ pub fn choose<V: Visitor>(methods: &[Method], visitor: V) -> V::Output {
 pub struct ExpeditedOrFences(Option<Expedited>);
 
 impl ExpeditedOrFences {
-    /// Creates the barrier for this machine. This takes system calls.
+    /// Creates the barrier for this machine. Makes system calls to find out which of the two barriers is supported.
     #[must_use]
     pub fn for_this_machine() -> Self {
         Self(Expedited::new().ok())

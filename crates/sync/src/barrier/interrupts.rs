@@ -11,8 +11,8 @@ use super::{Barrier, Expedited, Global, Method, Ticket, Unavailable};
 use crate::barrierd::{self, Client, DEFAULT_PATH};
 use crate::primitives::{Ordering, compiler_fence};
 
-/// Maximum time for which a heavy side waits for the daemon before it uses the fallback. Normally a heavy side takes
-/// some milliseconds.
+/// Maximum time for which a heavy side waits for the daemon before it uses the fallback. Normally a heavy side takes a
+/// few milliseconds.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Interval of the checks whether each CPU has been interrupted. A waiting thread makes these checks only if the daemon
 /// has died and there is no fallback.

@@ -20,10 +20,11 @@ use crate::primitives::{Ordering, compiler_fence, fence};
 pub struct Expedited(());
 
 impl Expedited {
-    /// Registers this process with the kernel. Each further call costs a system call.
+    /// Registers this process with the kernel. If the process is already registered, this only makes system calls that
+    /// take microseconds.
     ///
     /// # Errors
-    /// If the kernel is older than Linux 4.14, the system is not Linux, or a filter of system calls forbids it.
+    /// If the kernel is older than Linux 4.14, the system is not Linux, or a filter of system calls forbids the call.
     pub fn new() -> Result<Self, Unavailable> {
         let (method, refused) = (Method::Expedited, |error| Unavailable::refused(Method::Expedited, &error));
         if !membarrier::is_expedited_supported().map_err(refused)? {

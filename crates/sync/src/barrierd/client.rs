@@ -18,7 +18,7 @@ use super::{CpuStatus, Error, Status};
 /// Maximum time that the daemon may take to reply to a new client.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 /// The time for which a waiting thread spins before it sleeps, in nanoseconds. A heartbeat takes about 50 µs. If all
-/// CPUs are busy, a thread that sleeps needs longer than that to get a CPU again.
+/// CPUs are busy, a sleeping thread needs longer than a heartbeat to get a CPU again.
 const SPIN_NS: u64 = 100_000;
 /// Maximum duration of one sleep of a thread that waits for a heartbeat, in case it misses a wake-up.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
@@ -65,8 +65,9 @@ impl Words for SharedWords {
 pub struct Timestamp {
     virtual_time: u64,
     page: u64,
-    /// The CPU that the caller of `timestamp` was on; `None` if the system does not report it. The timestamp has passed
-    /// on this CPU at once, because any other thread that ran on it before has gone through the scheduler.
+    /// The CPU that the caller of `timestamp` was on; `None` if the system does not report it. On this CPU the
+    /// timestamp counts as passed from the beginning: any other thread that ran there before has gone through the
+    /// scheduler.
     cpu: Option<u32>,
 }
 
@@ -74,8 +75,9 @@ impl Client {
     /// Connects to the daemon at `path`. The default is [`DEFAULT_PATH`](super::DEFAULT_PATH).
     ///
     /// # Errors
-    /// [`Error::NotRunning`], [`Error::Denied`], [`Error::LongPath`]. If the process at the path is not trusted or not
-    /// understood: [`Error::Stranger`], [`Error::NotADaemon`], [`Error::OtherVersion`].
+    /// [`Error::NotRunning`], [`Error::Denied`] or [`Error::LongPath`] if no process can be reached at the path.
+    /// [`Error::Stranger`] if the process there is not trusted. [`Error::NotADaemon`] or [`Error::OtherVersion`] if it
+    /// does not use this version of the protocol.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         Error::unless_short(path)?;
@@ -136,11 +138,12 @@ impl Client {
 
     /// Returns whether each of the CPUs (all, if `cpus` is `None`) has been interrupted, idle or offline since the
     /// timestamp was taken. If so, from now on the caller sees everything that any thread on these CPUs did before the
-    /// timestamp. And each thread on these CPUs sees what the caller of `timestamp` wrote before the timestamp.
+    /// timestamp. Each thread on these CPUs also sees what the caller of `timestamp` wrote before the timestamp.
     ///
-    /// This neither blocks nor requests interrupts: the timer interrupts a CPU that runs a program some hundred times a
-    /// second. Call [`request_heartbeat`](Self::request_heartbeat) to get an interrupt sooner. Also call it if the
-    /// timestamp has not passed after about ten milliseconds: a CPU may have been taken offline, or may have no timer.
+    /// This method neither blocks nor requests interrupts: the timer interrupts a CPU that runs a program a few hundred
+    /// times a second. Call [`request_heartbeat`](Self::request_heartbeat) to get an interrupt sooner. Also call it if
+    /// the timestamp has not passed after about ten milliseconds: a CPU may have been taken offline, or may have no
+    /// timer.
     ///
     /// One result of `true` is enough. For the same timestamp the result may be `false` later: a CPU may have passed
     /// only because it was idle, and may now run a program again. A CPU that this machine does not have never passes,
@@ -219,8 +222,8 @@ impl Client {
         }
     }
 
-    /// Checks repeatedly, for at most [`SPIN_NS`], without sleeping. Returns `true` as soon as the timestamp has
-    /// passed, or as soon as the number of heartbeats differs from `beats`. Returns `false` if neither happens.
+    /// Checks in a loop whether the timestamp has passed, or the number of heartbeats differs from `beats`. Returns
+    /// `true` as soon as one of the two is the case. Returns `false` after [`SPIN_NS`]. Does not sleep.
     fn spin(&self, beats: u32, timestamp: Timestamp, cpus: Option<&[u32]>) -> bool {
         let start_ns = clock::now_ns();
         while clock::now_ns() - start_ns < SPIN_NS {

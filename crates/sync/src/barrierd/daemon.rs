@@ -25,7 +25,7 @@ use super::{Client, Error, PERIOD_MAX, programs};
 /// Shortest rest of the daemon after a heartbeat (an interruption of all CPUs), as a multiple of the duration of that
 /// heartbeat. With very many CPUs this makes heartbeats less frequent.
 const REST: u32 = 4;
-/// The kernel's event for an interrupt by the timer. Each CPU that runs a program has some hundred of them per second.
+/// The kernel's event for an interrupt by the timer. Each CPU that runs a program has a few hundred of them per second.
 const TIMER: &str = "local_timer_entry";
 /// The kernel's event for an interrupt by which one CPU tells another to schedule. On machines without this event, the
 /// event of the timer is sufficient.
@@ -53,8 +53,8 @@ pub struct Daemon {
     place: Option<ListeningPath>,
 }
 
-/// The data that each client gets: the memory with the records about the CPUs, and the descriptors that keep the kernel
-/// recording.
+/// The data that each client gets: the memory with the records about the CPUs, and descriptors of events. The kernel
+/// records as long as these descriptors are open.
 #[derive(Debug)]
 struct Memory {
     map: Mapping,
@@ -211,8 +211,8 @@ impl Daemon {
         privileges::run_in_real_time()
     }
 
-    /// If the process is root, changes its user to nobody. The process keeps only the capability `CAP_BPF`, which
-    /// kernels before 5.19 require for running a BPF program. Call this before the process has other threads.
+    /// If the process runs as root, changes its user to `nobody`. The process keeps only the capability `CAP_BPF`,
+    /// which kernels before 5.19 require for running a BPF program. Call this before the process has other threads.
     ///
     /// Afterwards, if the folder of the socket belongs to root, the daemon cannot remove its socket when it ends.
     /// Clients then get the error that no daemon listens, and the next daemon replaces the socket.
@@ -281,9 +281,9 @@ impl Drop for ListeningPath {
 /// Returns an error unless a daemon may use the path: nothing is there, or only the socket of a daemon that has ended.
 fn refuse_others(path: &Path) -> Result<(), Error> {
     let why = if path.exists() && !is_socket(path) {
-        io::Error::new(io::ErrorKind::AlreadyExists, "a file exists there that is not a socket")
+        io::Error::new(io::ErrorKind::AlreadyExists, "the file at this path is not a socket")
     } else if UnixStream::connect(path).is_ok() {
-        io::Error::new(io::ErrorKind::AddrInUse, "another program listens there")
+        io::Error::new(io::ErrorKind::AddrInUse, "another program listens at this path")
     } else {
         return Ok(());
     };

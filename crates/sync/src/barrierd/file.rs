@@ -27,8 +27,8 @@
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"barrierd");
 /// The version of the layout that this module describes.
 pub const VERSION: u32 = 1;
-/// The value at [`page::offline`] of a CPU that was offline when the daemon started. The CPU counts as offline until it
-/// has had an interrupt.
+/// The value of the word at [`page::offline`] for a CPU that was offline when the daemon started. Such a CPU counts as
+/// offline until it has had an interrupt.
 pub const ABSENT: u64 = u64::MAX;
 /// Maximum number of CPUs: the limit of Linux.
 pub const CPUS_MAX: u32 = 8_192;

@@ -11,7 +11,7 @@ const QUEUED: usize = 16;
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Makes the thread of the fast side end when this is dropped, even if `heavy` panics.
+/// A guard that ends the thread of the fast side when the guard is dropped, even if `heavy` panics.
 struct EndGuard<'a> {
     slow: &'a AtomicU64,
     end: u64,

@@ -67,8 +67,8 @@ pub fn idle(map: BorrowedFd<'_>, cpus: u32) -> Vec<Instruction> {
     [&[STATE][..], &at_line(map, cpus, &NOTE)].concat()
 }
 
-/// Returns the offset of `field` for the load and store instructions of a program. The program adds it to the address
-/// of the map plus 64 times the number of the CPU.
+/// Returns the offset of `field` for the load and store instructions of a program. The program adds this offset to the
+/// address of the map plus 64 times the number of the CPU.
 const fn own(field: usize) -> i16 {
     (map::line(0) + field) as i16
 }

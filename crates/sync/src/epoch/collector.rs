@@ -65,7 +65,7 @@ enum State {
     NotBegun,
     Begun(Ticket),
     /// The heavy side is complete. So every participant that was pinned before the heavy side is visible, and the epoch
-    /// must wait only for these participants.
+    /// needs to wait only for these participants.
     Over,
 }
 
@@ -239,7 +239,7 @@ mod tests {
     use crate::barrier::Scripted;
 
     #[test]
-    #[cfg_attr(miri, ignore = "it leaks, as it must")]
+    #[cfg_attr(miri, ignore = "the test leaks memory on purpose")]
     fn what_a_thread_of_the_parents_was_at_begins_anew() {
         let barrier = Scripted::default();
         let collector = Collector::new(barrier.clone());

@@ -17,8 +17,8 @@ use crate::reclaim::{Record, Retired};
 /// Number of retired objects that a handle collects before it puts them into a [`Bag`], which has an epoch as its
 /// label.
 const BATCH: usize = 64;
-/// Limit on the number of objects that wait to be freed. If this many or more wait, [`Handle::collect`] blocks until a
-/// [heavy side](Barrier::heavy) of the barrier is complete.
+/// Minimum number of waiting objects at which [`Handle::collect`] blocks until the [heavy side](Barrier::heavy) of the
+/// memory barrier is complete.
 const WAITING_MAX: usize = 16 * BATCH;
 
 /// A participant, with which a thread reads and retires objects. It can be sent to another thread while it is not
@@ -29,8 +29,8 @@ const WAITING_MAX: usize = 16 * BATCH;
 pub struct Handle<B: Barrier> {
     participant: NonNull<Record<Participant>>,
     collector: Collector<B>,
-    /// The number of guards that pin this handle now. After [`leave`](Self::leave) left the handle to its guards, the
-    /// value is one more than that number.
+    /// The number of guards that pin this handle now. Once [`leave`](Self::leave) was called, the value is one more
+    /// than that number.
     depth: Cell<usize>,
     /// `true` if the handle was left to its guards, because the handle's thread has ended or is about to end. The last
     /// guard then frees the handle.
@@ -66,7 +66,7 @@ impl<B: Barrier> Handle<B> {
         unsafe { Self::pin_at(NonNull::from(self)) }
     }
 
-    /// Pins as [`pin`](Self::pin) does, with a guard that may free the handle.
+    /// Pins this handle as [`pin`](Self::pin) does. The returned guard may free the handle when it is dropped.
     ///
     /// # Safety
     /// No other code may free the handle before the guard is dropped. To [leave](Self::leave) the handle to its guards,
@@ -97,7 +97,7 @@ impl<B: Barrier> Handle<B> {
         }
     }
 
-    /// Pins as [`pin`](Self::pin) does, with a guard that contains the handle.
+    /// Pins this handle as [`pin`](Self::pin) does, and moves the handle into the returned guard.
     ///
     /// # Panics
     /// Panics in the same cases as [`pin`](Self::pin).
@@ -122,7 +122,7 @@ impl<B: Barrier> Handle<B> {
     }
 
     /// Leaves a handle to its guards: the last guard frees the handle. If there is no guard, this function frees it.
-    /// Freeing the handle does not run destructors of objects that other threads have left, and it does not block.
+    /// Freeing the handle does not block, and does not run the destructors of objects that other threads have retired.
     ///
     /// # Safety
     /// The handle must be allocated in a box, and from now on only guards may use it.
@@ -149,7 +149,7 @@ impl<B: Barrier> Handle<B> {
     /// Retires a boxed object. The object is freed when all participants that may have found it have ended their pins.
     ///
     /// # Safety
-    /// The object is from [`Box::into_raw`], is retired only once, and participants that are pinned from now on cannot
+    /// The object is from [`Box::into_raw`] and is retired only once. Participants that are pinned from now on cannot
     /// find it.
     pub unsafe fn retire<T: Send + 'static>(&self, object: *mut T) {
         // SAFETY: the caller ensures the conditions of `boxed`.
@@ -168,9 +168,9 @@ impl<B: Barrier> Handle<B> {
 
     /// Calls `closure`, on any thread, when all guards that exist now have ended.
     ///
-    /// The closure counts as a retired object, and is called when such an object would be freed, at the latest at the
-    /// collector's end. If it panics, the other objects are freed nevertheless, and the first panic is resumed after
-    /// that.
+    /// The closure counts as a retired object, and is called when such an object would be freed, at the latest when the
+    /// collector ends. If the closure panics, the other objects are freed nevertheless, and the first panic is resumed
+    /// after that.
     pub fn defer<F: FnOnce() + Send + 'static>(&self, closure: F) {
         self.add(Retired::closure(closure));
     }
@@ -190,28 +190,30 @@ impl<B: Barrier> Handle<B> {
     }
 
     /// Makes progress towards the next epoch, and frees the objects that are safe to free. Usually this does not block.
-    /// If 1,024 or more objects are waiting, it blocks until a [heavy side](Barrier::heavy) of the barrier is complete.
+    /// If 1,024 or more objects are waiting, it blocks until the [heavy side](Barrier::heavy) of the memory barrier is
+    /// complete.
     pub fn collect(&self) {
         self.step(self.waiting() >= WAITING_MAX);
     }
 
-    /// Frees the objects that were retired so far, and blocks until the necessary [heavy sides](Barrier::heavy) of the
-    /// barrier are complete. If objects are still [`waiting`](Self::waiting) afterwards, a participant is pinned
-    /// (perhaps by this thread), or another thread is advancing the epoch at that moment.
+    /// Frees the objects that were retired so far. Blocks while it executes the [heavy side](Barrier::heavy) of the
+    /// memory barrier, once for each epoch that must end. If objects are still [`waiting`](Self::waiting) afterwards, a
+    /// participant is pinned (perhaps by this thread), or another thread is advancing the epoch at that moment.
     pub fn flush(&self) {
         // Freed objects may have retired others.
         while self.step(true) && (self.own() > 0 || !self.collector.orphans().is_empty()) {}
     }
 
     /// Frees the objects that other threads left behind, if no participant that may have found them is still pinned.
-    /// Blocks until heavy sides are complete. Returns how many objects still wait.
+    /// Blocks while it executes the heavy side of the barrier. Returns the number of this handle's objects that are
+    /// still waiting.
     pub(super) fn free_ripe(&self) -> usize {
         let _ = self.step(true) && self.step(true);
         self.own()
     }
 
-    /// Makes progress towards the next epoch, and frees objects. Waits for a heavy side only if `is_blocking`. Returns
-    /// whether the epoch has advanced.
+    /// Makes progress towards the next epoch, and frees objects. Waits for the heavy side of the barrier only if
+    /// `is_blocking` is true. Returns whether the epoch has advanced.
     fn step(&self, is_blocking: bool) -> bool {
         self.seal();
         let has_advanced = self.collector.advance(is_blocking);
@@ -235,8 +237,9 @@ impl<B: Barrier> Handle<B> {
         }
     }
 
-    /// Returns the number of waiting objects that this handle would free. These are the objects that were retired with
-    /// it, and those that the collector got from dropped [`Published`] objects and handles.
+    /// Returns the number of waiting objects that [`collect`](Self::collect) frees as soon as it is safe. These are the
+    /// objects that were retired with this handle, and those that the collector got from dropped [`Published`] objects
+    /// and handles.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.own() + self.collector.orphans().objects()
@@ -258,7 +261,7 @@ impl<B: Barrier> Handle<B> {
 /// of one guard would remove the protection of all guards. On 32 bits, forgetting 2^32 guards takes only seconds.
 #[inline(always)]
 fn deeper(depth: usize) -> usize {
-    depth.checked_add(1).expect("more guards than can be counted")
+    depth.checked_add(1).expect("too many guards: their count would overflow")
 }
 
 impl<B: Barrier> Drop for Handle<B> {
@@ -363,7 +366,7 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
     /// Returns the current object, which is not freed while the guard lives.
     ///
     /// # Panics
-    /// If the guard is of another collector.
+    /// If the guard belongs to another collector.
     #[inline]
     pub fn load<'g>(&self, guard: &'g Guard<'_, B>) -> &'g T {
         self.check(&guard.collector);
@@ -374,7 +377,7 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
     /// Replaces the object. Readers of the old object continue undisturbed.
     ///
     /// # Panics
-    /// If the handle is of another collector.
+    /// If the handle belongs to another collector.
     pub fn replace(&self, object: T, handle: &Handle<B>) {
         self.check(&handle.collector);
         handle.add(self.swap(object));
@@ -387,7 +390,7 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
     /// Returns `object` if another object has replaced `current`, even an equal one.
     ///
     /// # Panics
-    /// If the handle is of another collector.
+    /// If the handle belongs to another collector.
     pub fn compare_exchange(&self, current: &T, object: T, handle: &Handle<B>) -> Result<(), T> {
         self.check(&handle.collector);
         self.swap_if(current, object).map(|old| handle.add(old))
@@ -398,7 +401,7 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
     /// `false`.
     ///
     /// # Panics
-    /// If the handle is of another collector.
+    /// If the handle belongs to another collector.
     pub fn update(&self, handle: &Handle<B>, mut change: impl FnMut(&T) -> Option<T>) -> bool {
         loop {
             let guard = handle.pin();

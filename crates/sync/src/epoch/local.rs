@@ -32,8 +32,8 @@ impl Drop for End {
     }
 }
 
-/// Returns the collector that [`pin`] uses, with the barrier [`ExpeditedOrFences`]. There is one per process, which
-/// never ends.
+/// Returns the collector that [`pin`] uses, with the barrier [`ExpeditedOrFences`]. Each process has one such
+/// collector, which is never freed.
 pub fn default_collector() -> &'static Collector<ExpeditedOrFences> {
     // SAFETY: the pointer is null, or its collector is never freed.
     unsafe { COLLECTOR.load(Ordering::Acquire).as_ref() }.unwrap_or_else(first)
@@ -54,12 +54,12 @@ fn first() -> &'static Collector<Default> {
     }
 }
 
-/// Pins this thread by its own handle of the [`default_collector`], as [`Handle::pin`] does.
+/// Pins this thread's own handle of the [`default_collector`], as [`Handle::pin`] does.
 ///
 /// The thread gets its handle at the first call. When the thread ends, the objects that it has not freed go to the
-/// collector. The end of a thread neither blocks nor runs the destructors of other objects. The thread may pin until
-/// its very end, also in the destructors of its thread-locals. If guards still exist when the thread gives up its
-/// handle, the last guard frees the handle.
+/// collector. The end of a thread neither blocks nor runs the destructors of those objects. Until the thread has ended,
+/// it may call `pin`, even in the destructors of its thread-local variables. If guards still exist when the thread
+/// gives up its handle, the last guard frees the handle.
 ///
 /// # Panics
 /// Panics in the same cases as [`Handle::pin`].

@@ -1,4 +1,5 @@
-//! An event count on which tasks can wait, by the wakers of their futures, as well as threads.
+//! An event count on which both threads and asynchronous tasks can wait. A publication wakes a task by the waker of its
+//! future.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -12,11 +13,11 @@ use super::sleep::Sleepers;
 use crate::drop_all::drop_all;
 use crate::primitives::{Instant, Mutex};
 
-/// An event count like [`MultiProducer`] for which tasks can wait too: [`changed`](Awaitable::changed) is a [`Future`],
-/// for any runtime.
+/// An event count like [`MultiProducer`] on which asynchronous tasks can wait as well as threads.
+/// [`changed`](Awaitable::changed) returns a [`Future`], which works with any runtime.
 ///
 /// A publication wakes all waiting tasks and threads before it returns: wakers run on the publisher's thread. Wakers
-/// may publish and wait. If one panics, the others are woken before the panic continues.
+/// may publish and wait. If a waker panics, the others are woken before the panic continues.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -65,7 +66,7 @@ pub struct Awaitable {
 /// publisher clears the flag before it reads the list. So the publisher finds all waiters that rely on this flag.
 #[derive(Debug, Default)]
 struct Waiters {
-    /// The wakers of the waiting tasks by ticket, and so in the order in which they were added.
+    /// The wakers of the waiting tasks by ticket. Tickets are numbered in the order in which the wakers were added.
     wakers: BTreeMap<u64, Waker>,
     last_ticket: u64,
     /// The number of threads that sleep or are about to sleep. Only threads need a system call to be woken.
@@ -73,7 +74,7 @@ struct Waiters {
 }
 
 impl Awaitable {
-    /// Waits for another version than `seen`, as [`wait`](EventCount::wait) does without a deadline.
+    /// Waits for a version other than `seen`, as [`wait`](EventCount::wait) does without a deadline.
     ///
     /// Drop the future to stop waiting: this removes its waker, and no other waiter loses a wake-up.
     pub fn changed(&self, seen: Version) -> VersionChange<'_> {
@@ -128,7 +129,7 @@ impl EventCount for Awaitable {
     }
 }
 
-/// A [`Future`] of the next version, which [`Awaitable::changed`] returns.
+/// The [`Future`] that [`Awaitable::changed`] returns. Its output is the next version.
 #[derive(Debug)]
 #[must_use = "the wait begins only when this future is polled or awaited"]
 pub struct VersionChange<'a> {

@@ -86,15 +86,15 @@ pub trait EventCount: Default + Send + Sync + sealed::Sealed {
     /// because versions count modulo 2^31. The limit is not checked, because this is the producer's fast path.
     fn publish_many(&self, count: u32);
 
-    /// Publishes as [`publish_many`](EventCount::publish_many) does, by a single producer that knows the current
-    /// version. This saves a load for types that need the version.
+    /// Publishes `count` times, as [`publish_many`](EventCount::publish_many) does. The caller is the single producer
+    /// and passes the current `version`. This saves a load for types that need the version.
     #[inline]
     fn publish_after(&self, version: Version, count: u32) {
         let _ = version;
         self.publish_many(count);
     }
 
-    /// Returns the current version, if it is not `seen`.
+    /// Returns the current version; `None` if the current version is `seen`.
     fn try_wait(&self, seen: Version) -> Option<Version> {
         let version = self.snapshot();
         (version != seen).then_some(version)

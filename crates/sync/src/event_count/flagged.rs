@@ -33,20 +33,21 @@ pub struct Flagged<A> {
     addition: PhantomData<A>,
 }
 
-/// The way in which a producer adds to the word.
+/// The instruction with which a producer adds to the word that contains the version and the sleepers' flag.
 pub(crate) trait Addition: Send + Sync + 'static {
-    /// `true` if the addition certainly sees a sleepers' flag that was set before it, and does not overwrite it.
+    /// `true` if the addition certainly sees a sleepers' flag that was set before the addition, and does not overwrite
+    /// the flag.
     const IS_PROMPT: bool;
 
     /// Adds `count` to the word. Returns whether the sleepers' flag was set in it before.
     fn add(word: &AtomicU32, count: u32) -> bool;
 }
 
-/// An addition in one instruction, for a single adder.
+/// An addition in one instruction without LOCK, for a single producer.
 #[derive(Debug)]
 pub struct UnlockedAddition;
 
-/// An atomic addition, for any number of adders.
+/// An atomic addition, for any number of producers.
 #[derive(Debug)]
 pub struct LockedAddition;
 
@@ -92,7 +93,7 @@ impl<A> Flagged<A> {
     /// 2. The producer clears the flag.
     /// 3. Sleeper B may set the flag again. The next publication of the producer can see this flag.
     /// 4. The producer wakes all sleepers before it publishes again. If A still waits for another version, it announces
-    ///    itself again. A then sleeps only for short times for one more second.
+    ///    itself again. For one more second, A then sleeps only for short times.
     #[cold]
     #[inline(never)]
     fn wake(&self) {
@@ -121,7 +122,8 @@ impl<A: Addition> Flagged<A> {
     }
 }
 
-/// Single steps of the operations, for models in which the complete operation has too many executions.
+/// Single steps of the event count's operations, for models in which a complete operation would have too many
+/// executions.
 #[cfg(model = "tso")]
 #[allow(private_bounds)] // `Addition` is private, so that only this crate implements it
 impl<A: Addition> Flagged<A> {
@@ -204,11 +206,11 @@ impl<A: Addition> Sleepers for Flagged<A> {
     }
 }
 
-/// Addition to a word in memory by its only adder, in one instruction without LOCK.
+/// Adds to a word in memory in one instruction without LOCK. Only one thread may add to the word.
 ///
 /// In plain Rust this would be a load (relaxed), an addition and a store (release). But between the load and the store,
-/// the thread might be taken off its CPU, and its store would later overwrite every announcement made meanwhile. Plain
-/// Rust cannot prevent that. With one instruction, an announcement is overlooked only for a limited time.
+/// the thread might be preempted, and its store would later overwrite every announcement made meanwhile. Plain Rust
+/// cannot prevent that. With one instruction, an announcement is overlooked only for a limited time.
 ///
 /// Both functions return whether the word had [`SLEEPERS`] before. They may also return `true` when the count itself
 /// overflows into that bit.

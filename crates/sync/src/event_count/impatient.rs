@@ -1,4 +1,4 @@
-//! A faulty event count for control tests: its sleepers sleep without a time limit at once.
+//! A faulty event count for control tests: even the first sleep of a waiter has no time limit.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{OneWord, TwoWord};
 use crate::primitives::Instant;
 
 /// A faulty single-producer event count, as a control. Its sleepers assume that the next publication sees their
-/// announcement, although it may overlook it.
+/// announcement, although a publication may overlook the announcement.
 #[derive(Debug, Default)]
 pub struct Impatient<E>(E);
 

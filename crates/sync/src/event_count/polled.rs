@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::contract::{EventCount, Version, sealed};
 use crate::primitives::{AtomicU32, Instant, Ordering, spin_loop, thread};
 
-/// An event count for a single producer, without wake-ups. Publishing is a plain store. A waiter checks repeatedly,
-/// after pauses that grow with the time waited already ([`Backoff`]).
+/// An event count for a single producer, without wake-ups. Publishing is a plain store. A waiter checks the version
+/// repeatedly. The longer it has waited, the longer it pauses between the checks ([`Backoff`]).
 #[derive(Debug, Default)]
 pub struct Polled {
     version: AtomicU32,

@@ -126,7 +126,8 @@ mod tests {
         assert!((0..1_000).all(|_| naps.next(now).is_some_and(|nap| nap <= PATIENCE)));
     }
 
-    /// There must be some wake-ups, but not a thousand.
+    /// The sleeps double in length, so ten of them fill [`PATIENCE`]. If each sleep lasted 1 ms, a waiter would wake up
+    /// a thousand times.
     #[test]
     fn sleeps_grow_until_patience_ends() {
         let start = Instant::now();

@@ -11,7 +11,7 @@ use crate::primitives::{AtomicBool, Futex, Instant, Ordering, compiler_fence, fe
 ///
 /// The producer may read the flag before other threads see its new version. Then the producer overlooks a sleeper that
 /// has not seen this version. So the sleeper first sleeps only for short times, and checks the version after each of
-/// them. After a second, every version from before the sleeper set the flag is visible.
+/// them. A second after the sleeper has set the flag, it sees every version that was published before.
 #[derive(Debug, Default)]
 pub struct TwoWord {
     version: Futex,
@@ -59,7 +59,7 @@ impl EventCount for TwoWord {
     }
 }
 
-/// Prevents the compiler from exchanging the store before the call and the load after it. Other threads may still see
+/// Prevents the compiler from reordering the store before the call and the load after it. Other threads may still see
 /// the store late, by at most a second. Under loom and Miri, where a load may return a value from long ago, this is a
 /// fence.
 #[inline(always)]
@@ -86,7 +86,7 @@ impl Sleepers for TwoWord {
     }
 
     /// Sets the flag. Threads sleep on the version, and a producer that clears the flag changes the version after that.
-    /// So no thread falls asleep when its flag has been cleared and the version has changed.
+    /// So a thread whose flag was cleared does not fall asleep, because the version has changed too.
     fn announce(&self, seen: Version) -> Option<Announcement> {
         self.has_sleepers.swap(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -106,7 +106,8 @@ impl Sleepers for TwoWord {
 mod tests {
     use super::*;
 
-    /// A thread that gave up waiting must not be woken by each later publication.
+    /// After a thread has given up waiting, only the next publication makes a system call to wake it. Later
+    /// publications find the flag cleared.
     #[test]
     fn who_gave_up_is_woken_once() {
         let count = TwoWord::default();

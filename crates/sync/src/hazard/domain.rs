@@ -105,8 +105,8 @@ impl<B: Barrier> Reclaimer for Domain<B> {
 
 /// Minimum number of objects in a batch: the retired objects that wait for the same [heavy side](Barrier::heavy).
 const BATCH: usize = 64;
-/// Maximum number of batches that wait for the [heavy side](Barrier::heavy) of a slow barrier. With more, the retirer
-/// blocks until the heavy side is complete.
+/// Maximum number of batches that wait for the [heavy side](Barrier::heavy) of a slow barrier. When this many wait, the
+/// retirer blocks until the heavy side is complete.
 const BATCHES_MAX: usize = 16;
 
 /// Frees objects once no hazard pointer protects them. Only one thread may use it at a time.
@@ -172,8 +172,8 @@ impl<B: Barrier> Retirer<B> {
         }
     }
 
-    /// Makes progress without blocking, if possible. Frees the objects that are safe to free, and begins a [heavy
-    /// side](Barrier::heavy) of the barrier, which the remaining objects wait for.
+    /// Frees the objects that are safe to free. Starts the [heavy side](Barrier::heavy) of the barrier for the
+    /// remaining objects if none is in progress. Blocks only if 16 batches are waiting.
     pub fn collect(&mut self) {
         if self.ticket.is_none() {
             self.seal();
@@ -189,7 +189,7 @@ impl<B: Barrier> Retirer<B> {
         }
     }
 
-    /// Frees everything that was retired so far and is not protected. Blocks until a [heavy side](Barrier::heavy) of
+    /// Frees everything that was retired so far and is not protected. Blocks until the [heavy side](Barrier::heavy) of
     /// the barrier is complete.
     pub fn flush(&mut self) {
         self.free_unprotected();
@@ -210,8 +210,9 @@ impl<B: Barrier> Retirer<B> {
         self.own()
     }
 
-    /// Returns the number of waiting objects that this retirer would free. These are the objects that were retired with
-    /// it, and those that the domain got from dropped [`Published`](super::Published) objects and retirers.
+    /// Returns the number of waiting objects that [`collect`](Self::collect) frees as soon as it is safe. These are the
+    /// objects that were retired with this retirer, and those that the domain got from dropped
+    /// [`Published`](super::Published) objects and retirers.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.own() + self.domain.orphans().objects()
@@ -225,8 +226,8 @@ impl<B: Barrier> Retirer<B> {
         &self.domain
     }
 
-    /// Takes a ticket for a heavy side. All waiting objects become sealed: they may be freed when the ticket has
-    /// passed.
+    /// Takes a ticket for a heavy side of the barrier. All waiting objects become sealed: they may be freed when the
+    /// ticket has passed.
     fn seal(&mut self) {
         self.domain.orphans().take_all(&mut self.fresh);
         if self.own() > 0 {
@@ -333,7 +334,7 @@ mod tests {
     }
 
     /// While the object is protected, each dropped retirer leaves one more waiting object to the domain. The retirers
-    /// must not check all waiting objects each time.
+    /// must not check all waiting objects each time that one of them is dropped.
     #[test]
     fn what_can_not_be_freed_is_looked_at_rarely() {
         let barrier = Scripted::default();
@@ -354,7 +355,8 @@ mod tests {
         drop(unsafe { Box::from_raw(source.into_inner()) });
     }
 
-    /// Freeing panics if the kernel refuses the barrier, and a destructor must not panic while its thread panics.
+    /// A destructor must not free objects while its thread panics: freeing panics if the kernel refuses the barrier,
+    /// and a second panic would abort the process.
     #[test]
     fn nothing_is_freed_in_a_panic() {
         let domain = Domain::new(Refused);
@@ -362,7 +364,7 @@ mod tests {
         IS_REFUSED.set(true);
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             let _many = many;
-            panic!("with many objects to leave");
+            panic!("while many objects are waiting to be freed");
         }));
         IS_REFUSED.set(false);
         let mut retirer = domain.retirer();

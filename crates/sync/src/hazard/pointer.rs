@@ -192,7 +192,7 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
     /// Returns the current object, which is not freed while the guard lives.
     ///
     /// # Panics
-    /// If the hazard pointer is of another domain.
+    /// If the hazard pointer belongs to another domain.
     #[inline]
     pub fn load<'h>(&self, hazard: &'h mut Hazard<B>) -> Guard<'h, T> {
         let hazard: &'h Hazard<B> = hazard;
@@ -205,7 +205,7 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
     /// Loads the object as [`load`](Self::load) does, with a guard that can be stored and sent.
     ///
     /// # Panics
-    /// If the hazard pointer is of another domain.
+    /// If the hazard pointer belongs to another domain.
     pub fn load_owned(&self, hazard: Hazard<B>) -> OwnedGuard<T, B> {
         self.check(&hazard.domain);
         // SAFETY: a published pointer is never null, and only this domain's retirers free its object.
@@ -216,7 +216,7 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
     /// Replaces the object. Readers of the old object continue undisturbed.
     ///
     /// # Panics
-    /// If the retirer is of another domain.
+    /// If the retirer belongs to another domain.
     pub fn replace(&self, object: T, retirer: &mut Retirer<B>) {
         self.check(retirer.domain());
         retirer.add(self.swap(object));
@@ -229,7 +229,7 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
     /// Returns `object` if another object has replaced `current`, even an equal one.
     ///
     /// # Panics
-    /// If the retirer is of another domain.
+    /// If the retirer belongs to another domain.
     pub fn compare_exchange(&self, current: &T, object: T, retirer: &mut Retirer<B>) -> Result<(), T> {
         self.check(retirer.domain());
         self.swap_if(current, object).map(|old| retirer.add(old))
@@ -240,7 +240,7 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
     /// `false`.
     ///
     /// # Panics
-    /// If the hazard pointer or the retirer is of another domain.
+    /// If the hazard pointer or the retirer belongs to another domain.
     pub fn update(
         &self,
         hazard: &mut Hazard<B>,

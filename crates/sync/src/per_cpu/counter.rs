@@ -4,11 +4,13 @@ use ascertain_sys::rseq::{Area, Count, Outcome, Unavailable};
 
 use super::method::{Method, of_cpus, of_threads, own};
 
-/// A number that any thread may add to and that is rarely read: the sum of one count for each CPU.
+/// A counter for frequent additions by any thread and rare reads. It keeps a separate count for each CPU, and its value
+/// is the sum of these counts.
 ///
-/// No addition is lost or counted twice, wherever a thread is stopped. The number wraps around at 2⁶⁴, so adding
-/// `n.wrapping_neg()` subtracts `n`. [`add`](Self::add) never waits for another thread, and never repeats a restartable
-/// sequence that the kernel has stopped. With [`Method::Restartable`], `add` may be called in a signal handler.
+/// No addition is lost or counted twice, even if the kernel stops a thread in the middle of an addition. The value
+/// wraps around at 2⁶⁴, so adding `n.wrapping_neg()` subtracts `n`. [`add`](Self::add) never waits for another thread,
+/// and never repeats a restartable sequence that the kernel has stopped. With [`Method::Restartable`], `add` may be
+/// called in a signal handler.
 ///
 /// ```
 /// use ascertain_sync::per_cpu::Counter;
@@ -29,13 +31,13 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Creates a counter with value zero and the best method on this machine.
+    /// Creates a counter with the value zero. It uses the best [`Method`] that is available on this machine.
     #[must_use]
     pub fn new() -> Self {
         Method::first(Self::with_method)
     }
 
-    /// Creates a counter with value zero and a given method.
+    /// Creates a counter with the value zero, which uses the given `method` to keep the counts of the CPUs apart.
     ///
     /// # Errors
     /// The reason why the method is not available.

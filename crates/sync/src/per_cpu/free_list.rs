@@ -1,4 +1,4 @@
-//! Free boxes, for reuse on the CPU that used them last.
+//! A list of free boxes, which are reused on the CPU that used them last.
 
 use std::cell::Cell;
 use std::mem;
@@ -49,8 +49,8 @@ pub struct FreeList<T> {
 }
 
 impl<T> FreeList<T> {
-    /// Creates an empty list with the best method on this machine. Each CPU's stack holds `capacity` boxes, rounded up
-    /// to a multiple of 16.
+    /// Creates an empty list, which uses the best [`Method`] that is available on this machine. Each CPU's stack holds
+    /// `capacity` boxes, rounded up to a multiple of 16.
     ///
     /// # Panics
     /// If a stack would need more bytes than an allocation may have (`isize::MAX`). A stack needs 8 bytes for each box.
@@ -59,7 +59,7 @@ impl<T> FreeList<T> {
         Method::first(|method| Self::with_method(capacity, method))
     }
 
-    /// Creates an empty list with a given method.
+    /// Creates an empty list, which uses the given `method` to keep the boxes of the CPUs apart.
     ///
     /// # Errors
     /// The reason why the method is not available.
@@ -170,8 +170,8 @@ impl<T> FreeList<T> {
         None
     }
 
-    /// Takes boxes from the list that all CPUs share. It takes half of what a CPU's stack can hold, and one more for
-    /// the caller of [`pop`](Self::pop). If the list has fewer boxes, it takes them all.
+    /// Takes boxes from the list that all CPUs share. It takes half as many boxes as a CPU's stack can hold, and one
+    /// more for the caller of [`pop`](Self::pop). If the list has fewer boxes, it takes all of them.
     fn take_shared(&self) -> Vec<Box<T>> {
         let mut shared = self.shared();
         let kept = shared.len().saturating_sub(1 + self.capacity / 2);

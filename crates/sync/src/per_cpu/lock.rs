@@ -9,7 +9,8 @@ use ascertain_sys::rseq::{self, Area, Outcome, OwnedWords, Unavailable, WORDS};
 
 use super::method::{Method, Shard, of_cpus, of_threads, own};
 
-/// A revocable lock on some words. Each CPU has its own lock and words: [`WORDS`] words of 64 bits, zero at first.
+/// A revocable lock, which protects an array of 64-bit words. Each CPU has its own lock and its own [`WORDS`] words,
+/// which are zero at first.
 ///
 /// A thread never waits for the lock and never releases it. A thread that acquires the lock takes it from its last
 /// holder on this CPU. The last holder is not running, because the acquiring thread runs on the CPU. When the last
@@ -78,14 +79,15 @@ const NOBODY: u64 = u64::MAX;
 pub struct Revoked;
 
 impl Lock {
-    /// Creates a lock with the best method on this machine. All words are zero.
+    /// Creates a lock, which uses the best [`Method`] that is available on this machine. All words are zero.
     #[must_use]
     pub fn new() -> Self {
         Method::first(Self::with_method)
     }
 
-    /// Creates a lock with a given method. All words are zero. With [`Method::Sharded`], a thread always uses the words
-    /// of the same shard. It holds the lock until another thread of the shard acquires it.
+    /// Creates a lock, which uses the given `method` to keep the words of the CPUs apart. All words are zero. With
+    /// [`Method::Sharded`], a thread always uses the words of the same shard. It holds the lock until another thread of
+    /// the shard acquires it.
     ///
     /// # Errors
     /// The reason why the method is not available.
@@ -94,7 +96,7 @@ impl Lock {
         Ok(Self { area, of_cpus: of_cpus(area, OwnedWords::default), shards: of_threads(area, OwnedShard::default) })
     }
 
-    /// Takes the lock of the CPU that this thread is on, without waiting.
+    /// Takes the lock of the CPU on which this thread runs, without waiting.
     #[inline]
     #[must_use]
     pub fn acquire(&self) -> Held<'_> {
@@ -158,7 +160,7 @@ impl Held<'_> {
     /// store is refused.
     ///
     /// # Panics
-    /// If there is no such word.
+    /// If `word` is not below [`WORDS`].
     #[inline]
     #[must_use]
     pub fn load(&self, word: usize) -> u64 {
@@ -172,7 +174,7 @@ impl Held<'_> {
     /// its CPU.
     ///
     /// # Panics
-    /// If there is no such word.
+    /// If `word` is not below [`WORDS`].
     #[inline]
     pub fn store(&mut self, word: usize, value: u64) -> Result<(), Revoked> {
         let is_stored = match self.place {

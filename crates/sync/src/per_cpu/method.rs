@@ -1,4 +1,4 @@
-//! The methods of keeping the data of threads apart: by CPU, or by thread if the CPU cannot be used.
+//! The methods of splitting data so that threads rarely share it: by CPU, or by thread if the CPU cannot be used.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -9,7 +9,8 @@ use ascertain_sys::rseq::{Area, Unavailable, possible_cpus};
 /// The method by which data is kept apart, so that threads on different CPUs do not slow one another down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// Separates data by CPU. Restartable sequences ensure that a thread uses only the data of the CPU that it is on.
+    /// Separates data by CPU. Restartable sequences ensure that a thread uses only the data of the CPU on which it
+    /// runs.
     Restartable,
     /// Separates data by thread. Each thread uses one of several shards, so that threads rarely share atomics and
     /// locks.
@@ -23,7 +24,7 @@ impl Method {
     /// Checks whether this program can use the method on this machine.
     ///
     /// # Errors
-    /// The reason why it cannot.
+    /// The reason why the program cannot use the method.
     pub fn is_available(self) -> Result<(), Unavailable> {
         self.area().map(drop)
     }

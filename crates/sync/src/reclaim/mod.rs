@@ -1,5 +1,5 @@
-//! The code that hazard pointers and epochs share: records of readers, waiting objects, and objects that outlive their
-//! thread.
+//! The code that hazard pointers and epochs share: the records of readers, retired objects, and lists of the objects
+//! that ended threads have not freed.
 
 mod published;
 mod records;

@@ -11,8 +11,8 @@ pub trait Reclaimer: Clone {
     /// Returns whether both values refer to the same domain or collector.
     fn is_same(&self, other: &Self) -> bool;
 
-    /// Takes an object that no thread can reach any more. The object is freed once all threads that have reached it
-    /// have ended their reads.
+    /// Takes an object that no new reader can find. The object is freed once all readers that have found it have ended
+    /// their reads.
     fn adopt(&self, retired: Retired);
 }
 
@@ -21,10 +21,10 @@ pub trait Reclaimer: Clone {
 /// Use a `Published<Option<T>, _>` for an object that may be absent. A `None` is an object like others, in its own box:
 /// `compare_exchange` distinguishes it from an earlier `None`.
 ///
-/// Each `Published` belongs to one domain or collector, and only guards of that one may read it: other guards cause a
-/// panic. A `Published` keeps its domain or collector alive. If a retired object contains a `Published` of the same
-/// domain or collector, the two keep each other alive for ever. So call `flush` of a retirer or handle after the last
-/// structure with such objects was dropped.
+/// Each `Published` belongs to one domain or collector. Only guards of the same domain or collector may read it: other
+/// guards cause a panic. A `Published` keeps its domain or collector alive. If a retired object contains a `Published`
+/// of the same domain or collector, the two keep each other alive for ever. So call `flush` of a retirer or handle
+/// after the last structure with such objects was dropped.
 pub struct Published<T: Send + Sync + 'static, R: Reclaimer> {
     /// A pointer to the box of the current object; never null.
     object: AtomicPtr<T>,
@@ -37,7 +37,8 @@ impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
         Self { object: AtomicPtr::new(Box::into_raw(Box::new(object))), reclaimer: reclaimer.clone() }
     }
 
-    /// Returns the object to a caller with exclusive access, so that no thread replaces it. This costs only a load.
+    /// Returns the current object. No thread can replace the object meanwhile, because the caller has exclusive access.
+    /// This costs only a load.
     ///
     /// Guards may be reading the object, or an earlier one, so this cannot return `&mut T`.
     #[inline]
@@ -72,8 +73,8 @@ impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
         unsafe { Retired::boxed(old) }
     }
 
-    /// Publishes another object as [`swap`](Self::swap) does, if `current` is published; otherwise returns the new
-    /// object.
+    /// Publishes another object as [`swap`](Self::swap) does, if `current` is still the published object. Otherwise
+    /// returns `object` as an error.
     ///
     /// It compares addresses. That is enough, because no other object can have the address of `current`: an object is
     /// not freed while a reference to it can be used. (Objects of size zero all have the same address, and are equal.)
@@ -94,7 +95,7 @@ impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
 #[cold]
 #[inline(never)]
 fn belongs_to_another() -> ! {
-    panic!("the object belongs to another domain or collector than the guard or handle");
+    panic!("the object and the guard or handle belong to different domains or collectors");
 }
 
 impl<T: Send + Sync + 'static, R: Reclaimer> Drop for Published<T, R> {

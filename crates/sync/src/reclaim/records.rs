@@ -21,7 +21,7 @@ impl<T> Record<T> {
     }
 }
 
-/// A list of records that only grows: released records are taken again before a new one is created.
+/// A list of records that only grows: released records are reused before a new one is created.
 #[derive(Debug)]
 pub(crate) struct Records<T> {
     head: AtomicPtr<Record<T>>,

@@ -1,5 +1,5 @@
-//! Objects that no thread can reach any more, but that some threads may still read. Also the retired objects of threads
-//! that have ended.
+//! Retired objects: no new reader can find them, but some threads may still be reading them. This module also keeps the
+//! retired objects of threads that have ended.
 
 use std::fmt;
 use std::mem::{self, MaybeUninit};
@@ -24,7 +24,7 @@ pub struct Retired {
 unsafe impl Send for Retired {}
 
 impl Retired {
-    /// Creates the owner of an object, which calls `free` with the object when it is dropped.
+    /// Creates the owner of an object. When the owner is dropped, it calls `free` with the object.
     ///
     /// # Safety
     /// `free` may be called with `object` on any thread, once, when this is dropped; no other code frees the object.
@@ -34,7 +34,7 @@ impl Retired {
         Self { word: MaybeUninit::new(object), end }
     }
 
-    /// Creates the owner of a boxed object, which is freed when the owner is dropped.
+    /// Creates the owner of a boxed object. When the owner is dropped, it frees the object.
     ///
     /// # Safety
     /// The object is from [`Box::into_raw`] and may be freed on any thread; no other code frees it.
@@ -107,7 +107,7 @@ impl fmt::Debug for Retired {
     }
 }
 
-/// Number of objects in [`Orphans`] at which a thread that adds further objects tries to free some.
+/// Minimum number of objects in [`Orphans`] at which a thread that adds further objects tries to free some.
 const MANY: usize = 1024;
 
 /// A stack of items that threads leave behind. Each thread may add items, and a thread that takes items takes all of
@@ -117,7 +117,8 @@ pub(crate) struct Orphans<T> {
     head: AtomicPtr<Node<T>>,
     /// The number of objects in the stack. The number is too high for a moment while objects are being added.
     objects: AtomicUsize,
-    /// The number of objects at which a thread that adds further objects tries to free some.
+    /// The number of objects at which a thread that adds further objects tries to free some. It is [`MANY`] plus one
+    /// and a half times the number of objects that the last attempt could not free.
     look_at: AtomicUsize,
     freeing: AtomicU64,
 }

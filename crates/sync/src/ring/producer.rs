@@ -81,8 +81,8 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
     }
 
     /// Pushes as many of `items` as there is room for, publishes them at once, and returns their number. Takes from the
-    /// iterator only the items that it pushes. But the iterator is dropped here, and with it the rest of a `Vec`: pass
-    /// a `&mut` iterator to keep the rest.
+    /// iterator only the items that it pushes. If the iterator is passed by value, its remaining items are dropped with
+    /// it. To keep the remaining items, pass a `&mut` iterator.
     ///
     /// ```
     /// use ascertain_sync::ring::{Consumer, Producer, ring};

@@ -9,7 +9,8 @@ use crate::drop_all::drop_all;
 use crate::event_count::{EventCount, Version};
 use crate::primitives::{AtomicU32, Ordering, UnsafeCell};
 
-/// Maximum number of items in a ring. A full ring must not look empty, and indices count modulo 2^31.
+/// Maximum number of items in a ring. Indices count modulo 2^31, so a ring of 2^31 items would look empty when it is
+/// full. 2^30 is the next smaller power of two.
 const CAPACITY_MAX: usize = 1 << 30;
 /// The value of `Side::closed_at` while the side is open. It is not a valid index.
 const OPEN: u32 = u32::MAX;
@@ -92,9 +93,9 @@ impl<T, P: EventCount, C: EventCount> Drop for Shared<T, P, C> {
 
 /// Creates a ring for at least `capacity` items, rounded up to a power of two: one thread pushes, another pops.
 ///
-/// The consumer waits on `P`, and the producer waits on `C` when the ring is full. Both are
-/// [`SingleProducer`](crate::event_count::SingleProducer) unless there is a reason for another type. Choose them in
-/// the types of the producer and the consumer, because a function cannot have default type parameters:
+/// The consumer waits on `P`, and the producer waits on `C` when the ring is full.
+/// [`SingleProducer`](crate::event_count::SingleProducer) suits both in most programs. A function cannot have default
+/// type parameters, so name the types of the producer and the consumer, which have defaults:
 ///
 /// ```
 /// use ascertain_sync::ring::{Consumer, Producer, ring};

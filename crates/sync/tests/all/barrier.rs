@@ -32,7 +32,7 @@ use crate::common::filter::{EXPEDITED, GLOBAL, forbid_command, forbid_membarrier
 use crate::common::machine::{alone_on_the_machine, whole_machine};
 use crate::common::store_buffers::{first_missed, must_show};
 
-/// Calls `assert` with each way to execute a heavy side: by `heavy`, by waiting for a ticket, and by polling a ticket.
+/// Calls `assert` with each method of executing the heavy side: `heavy`, waiting for a ticket, and polling a ticket.
 fn in_each_way(barrier: &impl Barrier, assert: impl Fn(&(dyn Fn() + Sync))) {
     let poll = || {
         let ticket = barrier.ticket();
@@ -44,14 +44,14 @@ fn in_each_way(barrier: &impl Barrier, assert: impl Fn(&(dyn Fn() + Sync))) {
     ways.into_iter().for_each(assert);
 }
 
-/// Checks that a CPU that runs a program is interrupted during each heavy side. Unlike a litmus test, this detects
-/// errors in a slow heavy side too.
+/// Checks that a busy CPU is interrupted during each execution of the heavy side. Unlike a litmus test, this detects
+/// errors even if the heavy side is slow.
 fn interrupts_who_is_busy(barrier: &impl Barrier) {
     in_each_way(barrier, |heavy| assert_eq!(rounds_without_an_interrupt(20, heavy).unwrap_or(0), 0));
 }
 
-/// The control: without a heavy side, some rounds must have no interrupt. The check is repeated because an interrupt
-/// may happen in each round by chance.
+/// The control: without a heavy side, some rounds must have no interrupt. The check is repeated, because other
+/// interrupts may happen in every round of one check.
 #[test]
 #[cfg_attr(miri, ignore = "no interrupts")]
 fn without_a_heavy_side_nobody_is_interrupted() {
@@ -104,7 +104,7 @@ fn plain_membarrier_is_a_barrier() {
     });
 }
 
-/// Uses its own daemon, if this machine supports it and this user may start it.
+/// The test starts its own daemon, if this machine supports the daemon and this user may start it.
 #[test]
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 #[cfg_attr(miri, ignore = "no system calls")]
@@ -281,8 +281,8 @@ fn without_membarrier_pinning_has_fences() {
 }
 
 /// A filter now refuses a call that was supported before. `heavy` must panic, because continuing would free memory that
-/// is still read. The test also shows that each way to a heavy side makes the call. No litmus test could show that,
-/// because the call may take milliseconds.
+/// is still read. The test also shows that `heavy`, waiting for a ticket and polling a ticket all make the call. No
+/// litmus test could show that, because the call may take milliseconds.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(miri, ignore = "no system calls")]

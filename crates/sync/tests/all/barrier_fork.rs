@@ -1,4 +1,4 @@
-//! Children made by fork(2) while threads of the parent take tickets of `Global`.
+//! Tests of children made by fork(2) while threads of the parent take tickets of `Global`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

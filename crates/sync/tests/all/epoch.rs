@@ -292,7 +292,7 @@ fn a_forgotten_guard_stalls_until_its_handle_ends() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it leaks, as it must")]
+#[cfg_attr(miri, ignore = "the test leaks memory on purpose")]
 fn a_thread_that_ends_with_a_guard_stalls_for_ever() {
     let drops = Drops::default();
     let collector = Collector::new(Fences);

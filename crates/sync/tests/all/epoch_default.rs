@@ -85,8 +85,8 @@ impl Drop for AtEnd {
     }
 }
 
-/// One thread-local variable is destroyed before the thread's handle, and another one after it, in whichever order this
-/// system destroys them.
+/// The test uses two thread-local variables. One is destroyed before the thread's handle and the other one after it,
+/// whichever order the system uses.
 #[test]
 fn threads_may_pin_until_their_very_end() {
     thread_local! {
@@ -178,7 +178,8 @@ fn the_end_of_a_thread_runs_no_destructors() {
     assert_eq!(drops.count(), MANY + 1);
 }
 
-/// As in a server with a thread for each request, in which no thread flushes.
+/// Thousands of threads each defer one closure and end without a flush, as in a server with a thread for each request.
+/// The number of waiting objects must stay limited.
 #[test]
 #[cfg_attr(miri, ignore = "thousands of threads")]
 fn threads_that_end_leave_a_bounded_number() {

@@ -1,4 +1,4 @@
-//! Tests of event counts on this machine, with the same rules for each type.
+//! Tests of event counts on this machine. Most tests check the same properties for each type of event count.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +26,7 @@ macro_rules! for_each {
     };
 }
 
-/// A deadline at which a wake-up counts as lost.
+/// Returns the deadline at which a wake-up counts as lost.
 fn patience() -> Option<Instant> {
     Some(deadline())
 }
@@ -88,8 +88,8 @@ fn a_version_that_is_not_the_snapshot_ends_a_wait_at_once() {
     for_each!(check);
 }
 
-/// Publishes a while after the sleepers began to wait. After a short while they are about to sleep; after a longer one
-/// they sleep in one of several ways. They must be woken in each case.
+/// Publishes when the sleepers have waited for the time `while_`. Depending on this time, the sleepers sleep briefly
+/// and check again, or sleep without a limit. They must be woken in both cases.
 fn wakes_after<E: EventCount + 'static>(while_: Duration, sleepers: usize, first: u32) {
     let count = Arc::new(E::starting_at(Version::new(first)));
     let begun = Arc::new(Barrier::new(sleepers + 1));
@@ -284,7 +284,7 @@ fn a_future_that_is_dropped_leaves_nothing_and_takes_nothing() {
 /// Wakers are called, cloned and dropped while no lock is held.
 #[test]
 fn a_waker_may_do_anything() {
-    /// A waker that uses the count in many ways when it is used and when it is dropped.
+    /// A waker that polls, publishes to and waits on the event count, both when it wakes and when it is dropped.
     struct Meddle(Arc<Awaitable>);
 
     impl Meddle {

@@ -178,7 +178,7 @@ fn what_is_of_another_domain_is_refused() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it leaks, as it must")]
+#[cfg_attr(miri, ignore = "the test leaks memory on purpose")]
 fn a_thread_that_ends_with_a_guard_keeps_its_object_alone() {
     let drops = Drops::default();
     let domain = Domain::new(Fences);
@@ -249,7 +249,7 @@ fn dropped_published_are_counted_and_freed(barrier: impl Barrier) {
 
 with_each_barrier!(dropped_published_are_counted_and_freed);
 
-/// Drops a long list. Each node retires so many objects that the thread has to free some of them.
+/// Drops a long linked list. Each node retires so many objects that the thread has to free some of them.
 #[test]
 fn dropped_published_are_not_freed_within_one_another() {
     struct Node {

@@ -1,4 +1,4 @@
-//! Destructors that panic: all other objects are dropped nevertheless, and the first panic is resumed.
+//! Tests of destructors that panic: all other objects must be dropped nevertheless, and the first panic is resumed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

@@ -9,7 +9,8 @@ use ascertain_sys::testing::alone;
 
 use crate::common::cpus::{available, cpus, on_all_cpus};
 
-/// Returns a number of threads above the number of CPUs, so that threads are stopped in the middle of operations.
+/// Returns a number of threads that exceeds the number of CPUs, so that threads are stopped in the middle of
+/// operations.
 fn threads() -> usize {
     if cfg!(miri) { 3 } else { 4 * cpus().len() }
 }

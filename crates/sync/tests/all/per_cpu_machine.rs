@@ -1,4 +1,4 @@
-//! Tests of per-CPU data if the machine or a thread has no restartable sequences. Controls show that plain code loses
+//! Tests of per-CPU data on a machine or a thread without restartable sequences. Controls show that plain code loses
 //! updates.
 
 use std::arch::asm;
@@ -15,7 +15,7 @@ use crate::common::cpus::{NOT_PINNED, cpus, pin};
 use crate::common::filter::{EXPEDITED_RSEQ, forbid_command, forbid_membarrier};
 use crate::common::machine::whole_machine;
 
-/// Runs `work` on more threads than CPUs until `is_wrong` finds that something was lost.
+/// Runs `work` on more threads than there are CPUs, until `is_wrong` finds that an update was lost.
 fn until_it_fails(work: impl Fn() + Sync, is_wrong: impl Fn() -> bool) {
     wait_until("something is lost without sequences", || {
         thread::scope(|scope| (0..4 * cpus().len()).for_each(|_| drop(scope.spawn(&work))));
@@ -75,7 +75,8 @@ fn a_thread_that_is_not_registered_shares() {
     );
 }
 
-/// Returns the address of the calling thread's area. It exists if `Area::find` finds one.
+/// Returns the address of the calling thread's area, the memory that the kernel uses for restartable sequences. Call
+/// this only if `Area::find` has succeeded.
 fn own_area() -> usize {
     let (thread_pointer, offset): (usize, isize);
     // SAFETY: on x86-64 the thread pointer points to itself; `__rseq_offset` exists, because there is an area.
@@ -86,7 +87,8 @@ fn own_area() -> usize {
     thread_pointer.wrapping_add_signed(offset)
 }
 
-/// Removes the calling thread's registration, if the C library made it with the usual length.
+/// Removes the calling thread's registration, and returns whether that succeeded. It succeeds if the C library
+/// registered an area of the usual 32 bytes.
 fn unregister() -> bool {
     const UNREGISTER: libc::c_int = 1;
     // SAFETY: the kernel checks that the address is the registered one.
@@ -126,7 +128,8 @@ fn each_sequence_is_announced_to_the_kernel() {
     assert!((0..1_000).any(is_stored), "store");
 }
 
-/// While a caller has stopped the stack of a CPU, the sequences of that CPU do not change it.
+/// After `Stacks::stop`, restartable sequences cannot push to the stack of that CPU or pop from it, until the returned
+/// value is dropped.
 #[test]
 fn a_stopped_stack_is_refused_to_sequences() {
     let Some(area) = or_left_out(Area::find()) else { return };
@@ -157,7 +160,7 @@ fn a_stopped_stack_is_refused_to_sequences() {
 }
 
 /// If the kernel cannot stop sequences on other CPUs, `revoke` returns an error. This also shows that `revoke` calls
-/// the kernel: a store in progress is too rare to test for.
+/// the kernel. A test could not observe the effect of that call, because a store is seldom in progress at that moment.
 #[test]
 fn a_revocation_that_the_kernel_forbids_is_an_error() {
     alone(|| {
@@ -212,7 +215,8 @@ fn everything_works() {
     assert!(stored && lock.words().map(|words| words[3]).sum::<u64>() == 7);
 }
 
-/// A child starts with the values of its parent, and continues to count for itself.
+/// A child made by fork(2) starts with the counts of its parent. Later additions of the child change only the child's
+/// counts.
 #[test]
 fn a_forked_child_counts_for_itself() {
     alone(|| {
@@ -232,7 +236,7 @@ fn a_forked_child_counts_for_itself() {
     });
 }
 
-/// The data that threads left when they ended is still there.
+/// The counts and the boxes of a thread are still available after the thread has ended.
 #[test]
 fn threads_come_and_go() {
     let (counter, list) = (Counter::new(), FreeList::new(16));

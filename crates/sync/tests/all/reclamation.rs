@@ -129,8 +129,8 @@ impl<B: Barrier> Participant for OfCollector<B> {
     }
 }
 
-/// Defines a test for both schemes with each barrier: it calls the function of the given name, which takes a
-/// participant and also names the test.
+/// Defines a module of tests for hazard pointers and epochs, each with every barrier. Each test passes a participant to
+/// the function that has the same name as the module.
 macro_rules! for_both_with_each_barrier {
     ($name:ident) => {
         mod $name {
@@ -147,7 +147,7 @@ macro_rules! for_both_with_each_barrier {
     };
 }
 
-/// Defines a test like [`for_both_with_each_barrier`], but with [`Fences`] as its only barrier.
+/// Defines tests like [`for_both_with_each_barrier`], but with [`Fences`] as the only barrier.
 macro_rules! for_both {
     ($name:ident) => {
         mod $name {
@@ -184,7 +184,8 @@ fn what_a_thread_leaves_behind_is_freed_by_another(mut participant: impl Partici
 }
 for_both!(what_a_thread_leaves_behind_is_freed_by_another);
 
-/// Many short-lived participants, as in a server with a thread and a participant for each request.
+/// Many short-lived participants must leave only a limited number of waiting objects, as in a server with a thread and
+/// a participant for each request.
 fn participants_that_end_leave_a_bounded_number(participant: impl Participant) {
     let drops = Drops::default();
     let published = participant.publish(drops.object(0));
@@ -195,7 +196,7 @@ fn participants_that_end_leave_a_bounded_number(participant: impl Participant) {
 }
 for_both_with_each_barrier!(participants_that_end_leave_a_bounded_number);
 
-/// Several threads update by read-copy-update at once: no write is lost, and each object is freed.
+/// Several threads update an object by read-copy-update at the same time: no write is lost, and each object is freed.
 fn no_update_is_lost(mut participant: impl Participant) {
     const UPDATES: usize = if cfg!(miri) { 50 } else { 2_000 };
     let drops = Drops::default();

@@ -1,5 +1,6 @@
-//! A child made by fork(2) while a thread of its parent was freeing or advancing; that thread does not exist in the
-//! child. Each test is alone in its process, so that no other threads hold locks.
+//! Tests of a child made by fork(2) while a thread of its parent is freeing objects or advancing the epoch. That thread
+//! does not exist in the child. Each test is alone in its process, so that no other thread holds a lock when the
+//! process forks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -13,7 +14,7 @@ use ascertain_sys::testing::alone;
 use crate::common::child::in_child;
 use crate::common::reclaimed::Drops;
 
-/// Number of objects of a test, above the number that may be left waiting.
+/// Number of objects that a test retires. It is larger than the number of objects that may stay waiting.
 const MANY: usize = 3_000;
 
 /// A gate that stops the first thread that reaches it, until the test opens the gate.

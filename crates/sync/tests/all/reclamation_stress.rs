@@ -1,7 +1,8 @@
-//! Reads under protection, against a writer that poisons each object that it frees: no read may find poison.
+//! Tests that protected objects are not freed. A writer poisons each object that it frees, and no reader may find
+//! poison.
 //!
-//! Each run has some millions of reads, and controls that must find poison. On demand, each scheme runs 10⁹ reads:
-//! `cargo test --release -p ascertain-sync --test all reclamation_stress -- --ignored --nocapture`.
+//! Each run makes some millions of reads. Controls without a barrier must find poison. To make 10⁹ reads for each
+//! scheme, run `cargo test --release -p ascertain-sync --test all reclamation_stress -- --ignored --nocapture`.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};

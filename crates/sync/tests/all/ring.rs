@@ -1,4 +1,4 @@
-//! Tests of rings on this machine: order, limits, closing, and any number of hand-overs.
+//! Tests of rings on this machine: the order of items, limits, closing, and passing many items from thread to thread.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 const LAST: u32 = (1 << 31) - 1;
 
-/// A deadline at which a wake-up counts as lost.
+/// Returns the deadline at which a wake-up counts as lost.
 fn patience() -> Option<Instant> {
     Some(deadline())
 }
@@ -94,7 +94,7 @@ fn simple<T: Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     ring(capacity)
 }
 
-/// The `size_hint` of an iterator need not show whether the iterator has any items.
+/// `push_batch` must find free slots even if the `size_hint` of the iterator does not show that the iterator has items.
 #[test]
 fn a_batch_of_unknown_length_finds_the_room_that_there_is() {
     let (mut producer, mut consumer): (Producer<u32>, Consumer<u32>) = ring(2);
@@ -104,8 +104,8 @@ fn a_batch_of_unknown_length_finds_the_room_that_there_is() {
     assert_eq!(consumer.pop_batch(2).collect::<Vec<_>>(), [1, 3]);
 }
 
-/// The consumer publishes the slots of a forgotten batch later, together with those of the items popped since. It must
-/// publish no other slots.
+/// The consumer publishes later that the slots of a leaked batch are free, together with the slots of the items popped
+/// since. It must publish no other slots as free.
 #[test]
 fn a_forgotten_batch_is_told_of_later() {
     fn check<C: EventCount>() {
@@ -239,21 +239,21 @@ fn items_without_size() {
     assert_eq!(consumer.pop_batch(usize::MAX).count(), 2);
 }
 
-/// Returns small random numbers from a seed, for random stalls.
+/// Returns the next pseudo-random number, for random stalls, and updates `state`.
 fn noise(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state >> 33
 }
 
-/// Stalls once in `one_in` calls, long enough for the other side to sleep.
+/// Stalls in one of `one_in` calls on average, long enough for the other thread to sleep.
 fn stall(state: &mut u64, one_in: u64) {
     if noise(state).is_multiple_of(one_in) {
         thread::sleep(Duration::from_micros(noise(state) % 100));
     }
 }
 
-/// Hands over `items` items through a ring of `capacity` places, while both sides stall. No item may be lost, doubled
-/// or out of order, and neither side may sleep for ever.
+/// Passes `items` items through a ring of `capacity` slots, while both threads stall at random. No item may be lost,
+/// duplicated or reordered, and neither thread may sleep for ever.
 fn hand_over<P: EventCount + 'static, C: EventCount + 'static>(capacity: usize, items: u64, stalls: u64) {
     let first = Version::new(LAST - (items / 2) as u32 % LAST);
     let (mut producer, mut consumer) = ring_starting_at::<u64, P, C>(capacity, first);
@@ -287,7 +287,7 @@ fn a_million_hand_overs() {
     hand_over::<Polled, OneWord>(4, ITEMS, STALLS);
 }
 
-/// Hands over as many items as the variable `HAND_OVERS` requests. The default is a thousand million.
+/// Passes as many items through a ring as the environment variable `HAND_OVERS` requests. The default is 10⁹.
 #[test]
 #[ignore = "a minute or two in a release build"]
 fn very_many_hand_overs() {

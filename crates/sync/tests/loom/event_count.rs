@@ -1,4 +1,4 @@
-//! Event counts, in every execution that the language's memory model allows.
+//! Tests of event counts under loom, which explores every execution that Rust's memory model allows.
 
 use std::mem::ManuallyDrop;
 use std::pin::{Pin, pin};
@@ -68,7 +68,8 @@ fn what_is_polled_is_seen() {
     hand_over::<Polled>(1, 2, 0);
 }
 
-/// Runs two waiters for any new version, and publishes `publications[i]` versions at a time.
+/// Runs two waiters for any new version. Each element of `publications` is the number of versions that one call
+/// publishes.
 fn wake_all<E: EventCount + 'static>(publications: &'static [u32]) {
     bounded(move || {
         let count = Arc::new(E::default());

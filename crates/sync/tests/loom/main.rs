@@ -1,4 +1,4 @@
-//! The protocols in every execution that the language's memory model allows:
+//! Tests of the protocols under loom, which explores every execution that Rust's memory model allows:
 //! `RUSTFLAGS='--cfg model="loom"' cargo test --release -p ascertain-sync --test loom`.
 #![cfg(model = "loom")]
 #![allow(missing_docs)]

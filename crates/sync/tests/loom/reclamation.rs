@@ -1,4 +1,5 @@
-//! Hazard pointers and epochs with fences, in every execution that the language's memory model allows.
+//! Tests of hazard pointers and epochs with fences, under loom, which explores every execution that Rust's memory model
+//! allows.
 
 use std::sync::{Arc, Mutex};
 
@@ -64,11 +65,11 @@ impl Shared {
     }
 }
 
-/// A barrier that gives only its guarantee, and no other ordering. It stands for barriers whose light side has no
-/// instructions, also on machines that order less than x86 does. Each thread that executes light sides has a word,
-/// which both sides change. The side that changes the word second sees what the thread of the first side did before.
-/// Light sides of different threads are not ordered among themselves. A fence here would hide an ordering that is
-/// missing elsewhere.
+/// A barrier that gives only the guarantee of [`Barrier`], and no other ordering. It stands for barriers whose light
+/// side has no instructions, also on machines that order less than x86 does. Each thread that executes light sides has
+/// a word, which its light sides and all heavy sides change. If a heavy side changes the word after a light side, it
+/// sees everything that the light side's thread did before, and vice versa. Light sides of different threads are not
+/// ordered among themselves. A fence in this barrier would hide an ordering that is missing elsewhere.
 #[derive(Clone)]
 struct Exchange {
     words: Arc<[AtomicU32; 3]>,
@@ -380,8 +381,8 @@ fn with_an_epoch_comes_what_was_taken_out_before_it() {
     });
 }
 
-/// A reader is pinned twice. If the writer sees only the second pin, in the present epoch, the reads during the first
-/// pin must happen before objects are freed.
+/// A reader is pinned twice. The writer may see only the second pin, which is in the present epoch. Even then, the
+/// reads during the first pin must happen before objects are freed.
 #[test]
 fn what_was_read_comes_before_being_pinned_anew() {
     bounded(|| {

@@ -1,4 +1,4 @@
-//! Rings, in every execution that the language's memory model allows.
+//! Tests of rings under loom, which explores every execution that Rust's memory model allows.
 
 use ascertain_sync::event_count::{EventCount, MultiProducer, Polled, TwoWord, Version};
 use ascertain_sync::ring::{PopError, PushError, ring, ring_starting_at};

@@ -1,4 +1,4 @@
-//! Event counts and rings in every execution of small programs on x86.
+//! Tests that explore every execution of small programs with event counts and rings, on x86 with store buffers.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -108,8 +108,8 @@ fn what_was_taken_back_does_not_stand_again() {
     say("what was taken back", explored);
 }
 
-/// Runs two waiters, of which the second gives up after `limit` if there is one. Publishes `publications[i]` versions
-/// at a time.
+/// Runs two waiters. The second waiter gives up after `limit`, if there is a limit. Each element of `publications` is
+/// the number of versions that one call publishes.
 fn publish_each<E: EventCount + 'static>(
     publications: &'static [u32],
     limit: Option<Duration>,
@@ -267,7 +267,7 @@ fn a_waker_entered_too_late_is_fatal() {
     assert!(failure.what.contains("thread 1 sleeps"), "{failure}");
 }
 
-/// Passes `items` items, one after the other, through a ring of `capacity` places, until it is closed.
+/// Passes `items` items, one at a time, through a ring of `capacity` slots, and then closes the ring.
 fn pass_on<E: EventCount + 'static>(capacity: usize, items: u32, first: u32) -> Result<Exploration, Failure> {
     explore(move || {
         let (mut producer, mut consumer) = ring_starting_at::<u32, E, E>(capacity, Version::new(first));

@@ -1,4 +1,4 @@
-//! The protocols in every order of their steps on x86 with store buffers:
+//! Tests of the protocols. They explore every order of the protocols' steps on x86 with store buffers:
 //! `RUSTFLAGS='--cfg model="tso"' cargo test --release -p ascertain-sync --lib`.
 //!
 //! These tests are part of the library's unit tests, not of its integration tests. Here the primitive types come from a

@@ -1,4 +1,4 @@
-//! Hazard pointers and epochs on x86 with store buffers, in every order of their steps.
+//! Tests that explore every order of the steps of hazard pointers and epochs, on x86 with store buffers.
 
 #[path = "../all/common/missing.rs"]
 mod missing;
@@ -45,7 +45,7 @@ unsafe impl Barrier for HalfFenced {
     }
 }
 
-/// An object. The model detects a use of its atomic after it was dropped.
+/// An object. If a thread uses the object after it was dropped, the model detects the use of the object's atomic.
 struct Object(AtomicU32);
 
 impl Object {
@@ -239,7 +239,7 @@ fn what_a_writer_leaves_behind_is_protected_too() {
     }));
 }
 
-/// Runs a reader, and a writer that replaces the object, advances twice, and frees.
+/// Runs a reader and a writer. The writer replaces the object, advances the epoch twice, and frees the old object.
 fn epoch_model(barrier: impl Barrier, first: u64) -> Result<Exploration, Failure> {
     tso::explore(move || {
         let collector = epoch::Collector::starting_at(first, barrier.clone());
@@ -377,8 +377,8 @@ fn two_writers() {
     }));
 }
 
-/// A writer takes its object out by a store. This store may still be in the writer's buffer when other threads have
-/// advanced the epoch twice. The label must not be older than the store.
+/// A writer makes its object unreachable by storing a null pointer. This store may still be in the writer's buffer when
+/// other threads have advanced the epoch twice. The label must not be older than the store.
 #[test]
 fn a_label_comes_after_what_was_taken_out() {
     if !is_full_depth("a label that is set while others advance") {

@@ -76,7 +76,7 @@ fn virtual_product(vendor: &str, product: &str) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// Returns the name by which people know a hypervisor, from the signature that the processor reports.
+/// Returns the usual name of a hypervisor, from the signature that the processor reports.
 #[cfg(any(test, target_arch = "x86_64"))]
 fn hypervisor_name(signature: &str) -> String {
     let signature = signature.trim_end_matches('\0');

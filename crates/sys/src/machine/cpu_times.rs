@@ -11,7 +11,7 @@ pub struct CpuTimes {
     pub busy_ns: u64,
     /// Time in which the CPUs had nothing to do, or waited for a disk.
     pub idle_ns: u64,
-    /// Time in which this virtual machine wanted a CPU that the hypervisor gave to another machine.
+    /// Time in which this virtual machine was ready to use a CPU that the hypervisor gave to another machine.
     pub steal_ns: u64,
 }
 
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(CpuTimes::default().steal_share(), None);
     }
 
-    /// In a container, the file may be missing or contain zeros.
+    /// In a container, `/proc/stat` may be missing or contain zeros.
     #[test]
     fn this_machine_does_not_run_backwards() {
         if let (Some(earlier), Some(later)) = (cpu_times(), cpu_times()) {

@@ -16,7 +16,7 @@ const SYS_CPU: &str = "/sys/devices/system/cpu";
 pub struct Machine {
     /// The name of the processor, according to the processor or the kernel.
     pub cpu_model: String,
-    /// The architecture that this program was compiled for, such as `x86_64` or `aarch64`.
+    /// The architecture for which this program was compiled, such as `x86_64` or `aarch64`.
     pub architecture: String,
     /// The number of CPUs (hardware threads) that are online.
     pub cpus_online: usize,
@@ -48,7 +48,7 @@ pub struct Machine {
     pub clock_step_ns: f64,
     /// The instruction sets that this program can use here. Only those that affect the speed of its code are listed.
     pub features: Vec<String>,
-    /// The number of processes that ran or wanted to run, averaged over the last minute.
+    /// The number of processes that were running or ready to run, averaged over the last minute.
     pub load_1m: f64,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Control {
     pub argv: *const *const c_char,
     /// The environment, ended by a null pointer.
     pub envp: *const *const c_char,
-    /// The upper end of the stack that the new process begins on.
+    /// The upper end of the stack on which the new process begins.
     pub stack_top: *mut c_void,
     /// The address ranges of memory that the launcher inherited from its parent. It releases them before it serves
     /// requests.

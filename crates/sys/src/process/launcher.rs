@@ -9,10 +9,10 @@
 //! - The launcher creates the command with `CLONE_PARENT`: it is our own child, so we wait for it and get its
 //!   accounting. `CLONE_VM` and `CLONE_VFORK` make that as cheap as `posix_spawn`.
 //! - The launcher reads the clock just before it creates the command, so the time does not include our request to it.
-//! - `CLONE_FILES`: the launcher shares our file descriptors instead of copying them. A file that we open for a run is
-//!   open there, and a file that we close is closed there.
-//! - It leads its own process group, so that it does not get signals from the terminal. It ends when this process ends,
-//!   and kills a command that is still running then.
+//! - The launcher itself was created with `CLONE_FILES`, so it shares our file descriptors instead of copying them. A
+//!   file that we open for a run is also open in the launcher, and a file that we close is also closed in the launcher.
+//! - The launcher leads its own process group, so that it does not get signals from the terminal. The launcher ends
+//!   when this process ends, and kills a command that is still running then.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

@@ -28,8 +28,8 @@ static MEMORY_FLOOR_BYTES: AtomicU64 = AtomicU64::new(0);
 /// own limit, and the result is the largest limit so far.
 ///
 /// On Linux, the memory of the process that starts a program counts as memory of the program. To avoid that, a small
-/// process starts each command (see the README). That process has about 0.6 to 1 MB, which still count. If there is no
-/// such process, the limit is the peak memory of this process.
+/// process starts each command (see the README). The 0.6 to 1 MB of that process are still counted, so the limit is
+/// about as large. If there is no such process, the limit is the peak memory of this process.
 #[must_use]
 pub fn memory_floor_bytes() -> u64 {
     MEMORY_FLOOR_BYTES.load(Ordering::Relaxed)
@@ -204,8 +204,8 @@ impl Starter {
         }
     }
 
-    /// Returns the process of the launcher, which creates the processes of the command. `None` if there is no launcher,
-    /// so that this process creates them.
+    /// Returns the process of the launcher, which creates the processes of the command. `None` if there is no launcher;
+    /// this process then creates them.
     fn parent(&self) -> Option<Pid> {
         match self {
             #[cfg(target_os = "linux")]

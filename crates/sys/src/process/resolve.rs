@@ -1,4 +1,4 @@
-//! Finding the file for a command's name, and the reason why the kernel did not start it.
+//! Finds the file of a command's program, and the reason if the kernel could not start it.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, Read};
@@ -73,7 +73,7 @@ pub(super) fn start_error(path: &Path, source: io::Error) -> Error {
         Some(libc::EAGAIN | libc::ENOMEM) => Error::OutOfProcesses { source },
         Some(libc::ENOEXEC) => {
             let hint = if beginning(&path).starts_with(b"\x7fELF") {
-                "it was built for another kind of machine"
+                "the program was built for another kind of machine"
             } else {
                 "begin the script with `#!` and its interpreter, name the \
                  interpreter first, or use a shell"

@@ -1,8 +1,8 @@
 //! The code that runs in the launcher.
 //!
 //! The launcher is a copy of a process that may have had other threads, and most of its memory is released. So it must
-//! not allocate, lock or panic; it hardly does more than system calls. Errors are ignored, because they cannot be
-//! reported to any process.
+//! not allocate, lock or panic, and it executes little more than system calls. It ignores errors that it cannot report
+//! to any process.
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::BorrowedFd;

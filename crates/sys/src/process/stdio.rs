@@ -38,13 +38,13 @@ pub(super) type Streams = [Option<OwnedFd>; 3];
 /// The open streams of one execution of a command.
 pub(super) struct OpenStreams {
     pub streams: Streams,
-    /// The reading side of the pipe that output streams are connected to; `None` if none of them is.
+    /// The read end of the pipe to which output streams are connected; `None` if none of them is.
     pub reader: Option<Reader>,
-    /// The file in memory that output streams write to; `None` if none of them does.
+    /// The file in memory to which output streams write; `None` if none of them does.
     pub memory: Option<File>,
 }
 
-/// The reading side of a pipe for output.
+/// The read end of a pipe for output.
 pub(super) struct Reader {
     pub pipe: PipeReader,
     /// The device to which the kernel moves the output without copying it (`splice`). If this is `None`, this process

@@ -19,7 +19,8 @@ use crate::interrupt::Stop;
 use crate::perf::{Counter, Counts};
 use crate::{Error, clock, futex};
 
-/// Interval of the checks whether the command has ended, if the kernel cannot report its end by a descriptor.
+/// Interval at which this process checks whether the command has ended, if the kernel cannot report the end by a
+/// descriptor.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Maximum timeout of one wait: some systems do not accept more than 24 days. If the wait ends before the deadline, it
@@ -113,7 +114,7 @@ pub fn is_left_behind(path: &Path, maker: u32) -> io::Result<bool> {
 }
 
 /// Waits for one child and returns its status and accounting; `None` if `options` contains `WNOHANG` and the child has
-/// not ended. rustix waits without the kernel's accounting.
+/// not ended. Does not use rustix, whose `wait` returns no accounting.
 pub(super) fn reap(pid: Pid, options: libc::c_int) -> Result<Option<ExitRecord>, Error> {
     // Includes children that do not send SIGCHLD: the launcher, and processes that it failed to start.
     #[cfg(target_os = "linux")]

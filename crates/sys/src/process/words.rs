@@ -40,7 +40,7 @@ pub enum SplitError {
          `env NAME=value command`, for anything else use a shell"
     )]
     ShellWord {
-        /// The first word of the command line, which a shell would treat as its own.
+        /// The first word of the command line, which a shell would interpret itself instead of starting a program.
         word: String,
     },
 }
@@ -48,11 +48,16 @@ pub enum SplitError {
 /// Splits a command line into words by the shell's rules of quoting, but starts no shell.
 ///
 /// Single quotes keep all characters. Double quotes keep all characters except `\` before `"`, `\`, `$`, `` ` `` and a
-/// newline. A backslash keeps the next character. Other characters with a meaning in a shell cause an error instead of
-/// being passed on silently. These are `|`, `&`, `;`, `<`, `>`, `(`, `)`, `$`, `` ` ``, `*` and `?` anywhere outside of
-/// quotes (`$` and `` ` `` also inside of double quotes), and a newline between words. They are also `#` and `~` at the
-/// start of a word, `[…]`, `{…,…}` and `{…..…}` within a word, and `NAME=value` or a word like `if` in the place of the
-/// program. `{name}`, `{}`, `a~`, `a#b` and `[` alone have no special meaning in a shell either.
+/// newline. A backslash keeps the next character. Everything else that has a meaning in a shell causes an error,
+/// because no shell interprets it:
+///
+/// - `|`, `&`, `;`, `<`, `>`, `(`, `)`, `$`, `` ` ``, `*` and `?` outside of quotes (`$` and `` ` `` also inside of
+///   double quotes),
+/// - a newline between words,
+/// - `#` and `~` at the start of a word, and `[…]`, `{…,…}` and `{…..…}` within a word,
+/// - `NAME=value`, or a word like `if`, in the place of the program.
+///
+/// `{name}`, `{}`, `a~`, `a#b` and `[` alone have no special meaning in a shell, so they are allowed.
 ///
 /// ```
 /// use ascertain_sys::process::{SplitError, split};
@@ -71,7 +76,7 @@ pub fn split(command_line: &str) -> Result<Vec<String>, SplitError> {
     Splitter { line: command_line.chars().collect(), next: 0 }.run()
 }
 
-/// A character of a word. `bare` is `true` if it is neither quoted nor escaped. `column` is its place in the command
+/// A character of a word. `bare` is `true` if it is neither quoted nor escaped. `column` is its column in the command
 /// line.
 #[derive(Clone, Copy)]
 struct Letter {

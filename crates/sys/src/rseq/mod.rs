@@ -1,10 +1,10 @@
-//! Restartable sequences (rseq(2), Linux 4.18): a few instructions on the data of one CPU. They either run to their end
-//! with no other thread running on that CPU in between, or have no effect.
+//! Restartable sequences (rseq(2), Linux 4.18). A sequence is a few instructions that change the data of one CPU. It
+//! either runs to its end without another thread running on that CPU in between, or has no effect.
 //!
 //! For each thread, the kernel keeps the number of the thread's CPU in an [`Area`] of the thread. Whenever the kernel
-//! has stopped the thread, it checks in the area whether the thread is in the middle of a sequence. Such a thread
-//! continues at the abort handler of the sequence. So a sequence only reads, except for its last instruction, which
-//! commits. The data of each CPU is written only by threads on that CPU, so no instruction needs to be atomic.
+//! has stopped the thread, the kernel checks in the area whether the thread is in the middle of a sequence. If so, the
+//! thread continues at the abort handler of the sequence. So a sequence only reads, except for its last instruction,
+//! which commits. The data of each CPU is written only by threads on that CPU, so no instruction needs to be atomic.
 //!
 //! A thread has only one area, and the kernel refuses to register a second one. The C library registers the area when
 //! the thread starts (glibc since 2.35). This module never registers an area: without the C library's area, sequences
@@ -21,13 +21,13 @@
 //! run where sequences are not available, and under Miri. The sequences are written for x86-64; on other architectures
 //! there are none, and a program cannot call one.
 //!
-//! # Which number
+//! # Choice of the index
 //!
 //! The data is indexed by `cpu_id`, the CPU. Newer kernels (6.3) also have `mm_cid`: if there are fewer threads than
-//! CPUs, this number is below the number of threads. With `mm_cid`, fewer elements would be enough. But elements that
-//! are never used take up hardly any memory anyway. `mm_cid` is available only if the C library reports a sufficient
-//! length of the area (Debian 12's reports 20 bytes; `mm_cid` ends at 28). `cpu_id` is always available, and the data
-//! of that CPU is in the CPU's own cache.
+//! CPUs, this number is below the number of threads. With `mm_cid`, fewer elements would be enough, but unused elements
+//! take up hardly any memory. `mm_cid` is available only if the C library reports a sufficient length of the area
+//! (Debian 12's reports 20 bytes; `mm_cid` ends at 28). `cpu_id` is always available, and the data of that CPU is in
+//! the CPU's own cache.
 //!
 //! # Beware
 //!

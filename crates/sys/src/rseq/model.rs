@@ -1,10 +1,10 @@
 //! A model that executes the sequences instruction by instruction, from the same text as the assembly in
-//! [`sequences`](super::sequences). It explores every interleaving of two threads on one CPU and a third one on another
-//! CPU, with every moment at which the kernel can stop a thread. Each control test omits or moves one step, and the
-//! model must then find a wrong state.
+//! [`sequences`](super::sequences). It explores every interleaving of two threads on one CPU and a third thread on
+//! another CPU. The kernel may stop a thread at any moment. Each control test omits or moves one step, and the model
+//! must then find a wrong state.
 //!
-//! A thread that is switched away from in the middle of a sequence starts the sequence again. Stores are visible at
-//! once: the two threads share a CPU, and between CPUs the sequences rely on the kernel's fence.
+//! If the kernel stops a thread in the middle of a sequence, the thread starts the sequence again. Stores are visible
+//! at once: the two threads share a CPU, and between CPUs the sequences rely on the kernel's fence.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -23,8 +23,8 @@ const REAL: Kernel = Kernel { aborts: true, fences: true };
 const WITHOUT_ABORTS: Kernel = Kernel { aborts: false, fences: true };
 const WITHOUT_FENCE: Kernel = Kernel { aborts: true, fences: false };
 
-/// The words that sequences work on, 8 bytes each. The first three are `top`, `ceiling` and `floor` of a stack, or the
-/// generation and a word. The slots follow them.
+/// The memory on which sequences operate, in words of 8 bytes. The first three words are `top`, `ceiling` and `floor`
+/// of a stack, or the generation and a word. The slots follow them.
 type Memory = [u8; 6];
 
 const TOP: usize = 0;
@@ -32,7 +32,7 @@ const CEILING: usize = 1;
 const FLOOR: usize = 2;
 const GENERATION: usize = 0;
 const WORD: usize = 1;
-/// The addresses of the beginning and the end of the slots.
+/// The address at which the slots begin. They end at [`END`].
 const FIRST: u8 = 3 * 8;
 const END: u8 = 6 * 8;
 
@@ -272,7 +272,8 @@ impl State for Stealing {
         Some(self)
     }
 
-    /// Returns whether only the stack was accessed. If `is_over`, also requires that each item is in exactly one place.
+    /// Returns whether no access was outside of the stack. If `is_over` is true, each item must also be in exactly one
+    /// place: on the stack or on the shared list.
     fn is_right(&self, is_over: bool) -> bool {
         let Some(stack) = self.memory.get(3..usize::from(self.memory[TOP]) / 8) else { return false };
         let count = |item: u8| {

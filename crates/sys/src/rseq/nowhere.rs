@@ -5,7 +5,8 @@ use std::ptr::NonNull;
 
 use super::{Count, Outcome, OwnedWords, Stacks, Unavailable};
 
-/// The kernel's data about a thread for restartable sequences. It exists only on Linux on x86-64; here there is none.
+/// The kernel's data about a thread for restartable sequences. It exists only on Linux on x86-64, so on this platform
+/// the type has no values.
 #[derive(Clone, Copy, Debug)]
 pub struct Area(Infallible);
 

@@ -3,7 +3,8 @@
 //!
 //! On x86-64, GS has a base, which is added to addresses, and a selector, which may be null: 0 to 3.
 //!
-//! - Interrupts: when one returns to the program, a null selector other than 0 becomes 0 ([`interrupts_seen`]).
+//! - Interrupts: when the kernel returns from an interrupt to the program, a null selector other than 0 becomes 0
+//!   ([`interrupts_seen`]).
 //! - Context switches: a program sets the base by `arch_prctl`, and then writes the selector 0 into GS, which sets the
 //!   base to 0. Older kernels assumed that the base from `arch_prctl` is valid whenever the selector is 0. When such a
 //!   kernel next switched to the thread, it restored the base from `arch_prctl` ([`switches_seen`]). Since Linux 5.9
@@ -34,7 +35,7 @@ mod imp {
     use crate::clock;
     use crate::syscall::check;
 
-    /// From the kernel's arch/x86/include/uapi/asm/prctl.h.
+    /// The command of arch_prctl(2) that sets the base of GS, from the kernel's arch/x86/include/uapi/asm/prctl.h.
     const ARCH_SET_GS: libc::c_int = 0x1001;
     /// A null selector other than 0. An interrupt replaces it by 0.
     const NULL: u32 = 3;
@@ -65,11 +66,11 @@ mod imp {
         Ok(Switches { seen, counted: switches()? - before })
     }
 
-    /// Checks the register GS for `duration`, and returns the number of interrupts that the calling thread detects by
-    /// it.
+    /// Checks the register GS repeatedly for `duration`. Returns the number of interrupts of the calling thread that
+    /// changed the register.
     ///
     /// # Errors
-    /// This never fails here.
+    /// This never fails on Linux on x86-64.
     pub fn interrupts_seen(duration: Duration) -> io::Result<u64> {
         let start_ns = clock::now_ns();
         let mut seen = 0;

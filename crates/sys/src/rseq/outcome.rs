@@ -12,7 +12,8 @@ use crate::membarrier;
 pub enum Outcome<T = ()> {
     /// The sequence has run to its end; this is its value.
     Done(T),
-    /// The sequence had no effect, for a reason that the function which executes it describes, such as a full stack.
+    /// The sequence had no effect, for example because the stack is full. The function that executes the sequence
+    /// documents the reasons.
     Refused,
     /// The sequence had no effect, because the kernel stopped the thread in the middle of it.
     Aborted,

@@ -86,8 +86,8 @@ impl OwnedWords {
     /// until a [`fence`](super::fence()).
     ///
     /// The new generation belongs to no owner. If another thread is acquiring the words at this moment, it may
-    /// overwrite the new generation with its own. The generation of the other thread may be equal or smaller, but it is
-    /// greater than the last owner's, and has not been used before.
+    /// overwrite the new generation with its own. That generation may be smaller than the new one or equal to it. But
+    /// it is greater than the generation of the last owner, and has not been used before.
     pub fn disown(&self) {
         self.generation.fetch_add(1, Relaxed);
     }

@@ -15,7 +15,7 @@ use super::fence;
 use super::plain::STRIDE_SHIFT;
 
 /// A stack of pointers for each CPU. The pointers are never dereferenced. [`Area::push`](super::Area::push) and
-/// [`Area::pop`](super::Area::pop) use the stack of the CPU that the thread is on.
+/// [`Area::pop`](super::Area::pop) use the stack of the CPU on which the thread runs.
 ///
 /// ```
 /// use ascertain_sys::rseq::Stacks;
@@ -30,7 +30,8 @@ use super::plain::STRIDE_SHIFT;
 /// assert!(stacks.drain().count() <= 1);
 /// ```
 ///
-/// The stacks cannot be sliced. The first stack of a slice would belong to another CPU than the first stack of all:
+/// The stacks cannot be sliced. Otherwise the first stack of a slice, which belongs to another CPU, could be mistaken
+/// for the stack of CPU 0:
 ///
 /// ```compile_fail,E0608
 /// let stacks = ascertain_sys::rseq::Stacks::new(2, 16);
@@ -73,8 +74,9 @@ impl Stacks {
         self.of_cpus.first().map_or(0, |stack| stack.capacity)
     }
 
-    /// Stops the sequences on the stack of a CPU, and waits for one that is running. The caller has exclusive access to
-    /// the stack until it drops the returned value. Returns `None` if another caller has the stack.
+    /// Prevents sequences from using the stack of a CPU, and waits until a running sequence has ended. The caller has
+    /// exclusive access to the stack until it drops the returned value. Returns `None` if another caller has stopped
+    /// the stack already.
     ///
     /// # Errors
     /// The errors of [`fence`](super::fence()); sequences then continue. [`InvalidInput`](io::ErrorKind::InvalidInput)

@@ -167,7 +167,8 @@ mod sequences {
         assert_eq!(area.store(usize::MAX >> 32, &OwnedWords::default(), 0, 0, 1), Outcome::Refused);
     }
 
-    /// The data covers only CPUs below the one that the thread is on.
+    /// Sequences are refused on the first CPU without data: the arrays have an element for each lower CPU, but not for
+    /// the thread's own CPU.
     #[test]
     fn nor_on_the_first_cpu_that_has_none() {
         let Some(area) = area() else { return };
@@ -241,7 +242,7 @@ mod sequences {
         }
     }
 
-    /// Executes one step; `None` if the thread was aborted too often or moved.
+    /// Executes one step; `None` if the sequence was aborted too often, or the thread was moved to another CPU.
     fn take(area: Area, cpu: usize, both: &Both, step: Step, owner: &mut (u64, u64)) -> Option<()> {
         let is_here = || area.cpu() == Some(cpu);
         let (count, stack, owned) = &both.plain;
@@ -322,7 +323,7 @@ mod sequences {
         }
     }
 
-    /// Calls the sequence on a thread that gets many signals, until enough of them hit it in the middle.
+    /// Calls the sequence on a thread that gets many signals, until enough of the signals have aborted it.
     fn abort(sequence: impl Fn() -> bool + Sync) {
         const ENOUGH: u32 = 20;
         let run = || {
@@ -400,7 +401,7 @@ mod sequences {
         assert_eq!(moved(rounds, Stacks::stop), None, "a sequence committed on a stack that was stopped");
     }
 
-    /// The control: the same operations in plain Rust, on the stack of the CPU that the thread was on a moment ago.
+    /// The control: the same operations in plain Rust, on the stack of the CPU on which the thread ran a moment ago.
     /// Each number is pushed once. So without losses, the sum of the popped and the remaining numbers equals the sum of
     /// the pushed numbers.
     #[test]

@@ -16,9 +16,9 @@ use super::plain::STRIDE_SHIFT;
 use super::stacks::{Slot, Stack};
 use super::{Count, Outcome, OwnedWords, Stacks, Unavailable, WORDS};
 
-/// The memory in which the kernel stores data for a thread. Its distance from the thread pointer is the same in all
-/// threads. The first version of rseq(2) has the fields `cpu_id_start` (4 bytes), `cpu_id` (4), `rseq_cs` (8) and
-/// `flags` (4).
+/// The memory in which the kernel stores data for the restartable sequences of a thread. Its distance from the thread
+/// pointer is the same in all threads. The first version of rseq(2) has the fields `cpu_id_start` (4 bytes), `cpu_id`
+/// (4), `rseq_cs` (8) and `flags` (4).
 #[derive(Clone, Copy, Debug)]
 pub struct Area {
     /// Distance in bytes from the thread pointer, a register, to the area. It is not zero, because other data is at the
@@ -28,17 +28,18 @@ pub struct Area {
 
 /// Size in bytes of the fields that an area has had since the first version of rseq(2).
 const FIRST_FIELDS_BYTES: usize = 20;
-/// From the kernel's include/uapi/linux/auxvec.h.
+/// The key of the auxiliary vector under which the kernel stores the size of an area, from the kernel's
+/// include/uapi/linux/auxvec.h.
 const AT_RSEQ_FEATURE_SIZE: libc::c_ulong = 27;
 
 /// One restartable sequence. `$body` is the code from reading the number of the CPU to the commit. `$aborted` is the
-/// abort handler, which the kernel jumps to. Labels: 2 is the beginning and 3 the end of the sequence, 4 the descriptor
+/// abort handler, to which the kernel jumps. Labels: 2 is the beginning and 3 the end of the sequence, 4 the descriptor
 /// and 5 the abort handler. `$aborted` may define a label 6 for other code outside of the sequence.
 ///
 /// 0x53053053 is the signature that C libraries register on x86. It stands right before the abort handler. Together
 /// with the bytes before it, the signature is an undefined instruction, so a thread that executed it would trap. The
-/// flags of a pushed section: `ax` is allocated and executable; `aw` is allocated and writable, for the linker's
-/// relocations.
+/// flags of `.pushsection` have these meanings: `ax` is allocated and executable; `aw` is allocated and writable, for
+/// the linker's relocations.
 macro_rules! sequence {
     ($area:expr, [$($body:expr,)*], aborted: [$($aborted:literal,)*], $($operands:tt)*) => {
         asm!(
@@ -168,7 +169,7 @@ impl Area {
         registered_bytes().unwrap_or(FIRST_FIELDS_BYTES).min(kernel_bytes.max(FIRST_FIELDS_BYTES))
     }
 
-    /// Returns the CPU that the calling thread ran on a moment ago, with one load; `None` for a thread that is not
+    /// Returns the CPU on which the calling thread ran a moment ago, with one load; `None` for a thread that is not
     /// registered.
     #[inline]
     #[must_use]
@@ -186,7 +187,8 @@ impl Area {
         usize::try_from(cpu).ok()
     }
 
-    /// Adds `delta` to the count of the CPU that the thread is on. Refused if that CPU has no count.
+    /// Adds `delta` to the count of the CPU on which the thread runs. Returns [`Outcome::Refused`] if that CPU has no
+    /// count.
     #[inline]
     pub fn add(self, counts: &[Count], delta: u64) -> Outcome {
         // SAFETY: the contract of the block: it writes `rseq_cs` in the area, and at most one `Count`, that of the CPU
@@ -214,8 +216,8 @@ impl Area {
         Outcome::Done(())
     }
 
-    /// Pushes on the stack of the CPU that the thread is on. Refused if that CPU has no stack, or the stack is full or
-    /// stopped.
+    /// Pushes on the stack of the CPU on which the thread runs. Returns [`Outcome::Refused`] if that CPU has no stack,
+    /// or the stack is full or stopped.
     #[inline]
     pub fn push(self, stacks: &Stacks, item: NonNull<()>) -> Outcome {
         // SAFETY: the contract of the block: it writes `rseq_cs` in the area, and accesses the stack of the CPU that it
@@ -247,8 +249,8 @@ impl Area {
         Outcome::Done(())
     }
 
-    /// Pops from the stack of the CPU that the thread is on. Refused if that CPU has no stack, or the stack is empty or
-    /// stopped.
+    /// Pops from the stack of the CPU on which the thread runs. Returns [`Outcome::Refused`] if that CPU has no stack,
+    /// or the stack is empty or stopped.
     #[inline]
     pub fn pop(self, stacks: &Stacks) -> Outcome<NonNull<()>> {
         let item: *mut ();
@@ -282,8 +284,8 @@ impl Area {
         }
     }
 
-    /// Acquires the words of the CPU that the thread is on, from their previous owner. Returns that CPU, and the number
-    /// that identifies the thread as the new owner. Refused if that CPU has no words.
+    /// Acquires the words of the CPU on which the thread runs, from their previous owner. Returns that CPU, and the
+    /// number that identifies the thread as the new owner. Returns [`Outcome::Refused`] if that CPU has no words.
     #[inline]
     pub fn acquire(self, owned: &[OwnedWords]) -> Outcome<(usize, u64)> {
         let (cpu, owner): (usize, u64);
@@ -316,11 +318,11 @@ impl Area {
     }
 
     /// Stores `value` in the word with the index `word` among the words of `cpu`. `owner` is the number that
-    /// [`acquire`](Self::acquire) returned. Refused if the thread is on another CPU, or if `owner` no longer owns the
-    /// words.
+    /// [`acquire`](Self::acquire) returned. Returns [`Outcome::Refused`] if the thread is on another CPU, or if `owner`
+    /// no longer owns the words.
     ///
     /// # Panics
-    /// If there is no such word.
+    /// If `word` is not below [`WORDS`](super::WORDS).
     #[inline]
     pub fn store(self, cpu: usize, owned: &OwnedWords, owner: u64, word: usize, value: u64) -> Outcome {
         assert!(word < WORDS, "there are {WORDS} words");

@@ -1,4 +1,4 @@
-//! Code in C and C++, compiled by the compilers that this machine has.
+//! Tests of calling C and C++ code, with the compilers that this machine has.
 
 use std::fs;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! A child that requests its generation before this crate's fork handler has run. The C library calls fork handlers in
-//! the order of their registration. The test is alone in its process, so that it can register its own handler before
-//! this crate's.
+//! Tests a child that requests its generation before this crate's fork handler has run. The C library calls fork
+//! handlers in the order of their registration. The test is alone in its process, so that it can register its own
+//! handler before this crate's.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

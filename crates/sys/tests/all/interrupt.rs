@@ -1,4 +1,4 @@
-//! Signals, in a separate process: this test program, started again as `helper`.
+//! Tests of signals to a separate process: this test program, which each test starts again as `helper`.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -46,8 +46,8 @@ struct Helper {
 }
 
 impl Helper {
-    /// Starts a helper with some signals ignored. If `stays`, the helper stays after the first signal that is not
-    /// ignored.
+    /// Starts a helper with some signals ignored. If `stays` is true, the helper keeps running after the first signal
+    /// that is not ignored.
     fn start(ignored: &'static [libc::c_int], stays: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());

@@ -1,4 +1,5 @@
-//! The peak memory of a command does not include the process that starts the command, however large that process is.
+//! Tests that the peak memory of a command does not include the process that starts the command, however large that
+//! process is.
 
 use std::hint::black_box;
 
@@ -13,7 +14,7 @@ fn memory_peak_bytes(command: &Command) -> u64 {
     usage.memory_peak_bytes
 }
 
-/// Alone in its process, because this test fills the memory of the process.
+/// Runs alone in its process, because this test fills the memory of the process.
 #[test]
 fn a_large_parent_does_not_count() {
     alone(|| {

@@ -1,4 +1,4 @@
-//! Namespaces, interfaces and routes, as root and as nobody.
+//! Tests of network namespaces, interfaces and routes, as root and as the user nobody.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};

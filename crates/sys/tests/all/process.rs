@@ -436,8 +436,8 @@ fn arguments_need_not_be_unicode() {
     assert_eq!(fs::read(path).unwrap(), [b'a', 0xff]);
 }
 
-/// A process that pins itself to one CPU and then to another migrates. A process that sleeps gives up its CPU, even on
-/// a busy machine.
+/// A process migrates if it pins itself first to one CPU and then to another. A process gives up its CPU if it sleeps,
+/// even on a busy machine.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_command_and_its_children_are_counted() {

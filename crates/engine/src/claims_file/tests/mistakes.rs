@@ -501,8 +501,8 @@ fn lines_that_need_a_shell() {
 #[test]
 fn a_level_that_no_arm_has() {
     const FILL: &str = "[[claim]]\nid = 'x'\nexperiment = 'fill-rate'\npredicate = 'fill_rate > 0.9'\nrate = 0.9\n";
-    let says = "`capacity` does not apply to `greedy` at its other levels; leave it out";
-    let of_one = "`capacity` does not apply to `greedy` at `bins=1`; make a separate claim without it";
+    let says = "`capacity` does not apply to `greedy` at the other levels of the claim; leave out `capacity`";
+    let of_one = "`capacity` does not apply to `greedy` at `bins=1`; make a separate claim without `capacity`";
     check(&[
         (FILL, "at = { capacity = 9, bins = 1 }", &format!("6:8: {says}")),
         (FILL, "at = { bins = 1, capacity = [8, 9] }\nover = 'each'", &format!("6:18: {says}")),

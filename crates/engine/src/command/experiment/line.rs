@@ -23,8 +23,8 @@ const VARIABLE: &str = "ASCERTAIN_REQUEST";
 /// Names of the environment variables that contain the index of the trial, from 0; in warm-up trials `warmup-0`,
 /// `warmup-1` and so on. Scripts for hyperfine use the second name.
 const ITERATION: [&str; 2] = ["ASCERTAIN_ITERATION", "HYPERFINE_ITERATION"];
-/// The shell for the command lines around a command, such as set-ups. It is used if they need a shell and
-/// [`CommandSet::shell`] is `None`.
+/// The shell for set-ups and other command lines that run before or after a measured command. It is used if such a line
+/// needs a shell and [`CommandSet::shell`] is `None`.
 const SHELL: &str = "sh";
 
 /// Everything that may differ from one execution of a command line to the next.
@@ -307,8 +307,8 @@ fn command(what: &'static str, shell: Option<&str>, line: &str) -> Result<Comman
     Ok(Command { program: words.remove(0).into(), args, ..Command::default() })
 }
 
-/// Returns a shell script in which the environment variable [`VARIABLE`] replaces `{request}`. Quotes make it a single
-/// word.
+/// Returns a shell script in which the environment variable [`VARIABLE`] replaces `{request}`. The variable is quoted,
+/// so that the request is a single word.
 ///
 /// The request itself is never part of the script, so the shell does not interpret its contents. Quotes around the
 /// placeholder are closed before it and reopened after it.
@@ -337,7 +337,8 @@ fn request_by_variable(script: &str) -> String {
     result
 }
 
-/// The lines that run around a measured command: set-up and clean-up once, the others around each observation.
+/// The command lines that run before and after a measured command. Set-up and clean-up run once, the others for each
+/// observation.
 pub(super) struct HookLines {
     pub setup: Option<CommandLine>,
     pub prepare: Option<CommandLine>,
@@ -383,7 +384,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Creates the list of requests from their texts, of which there must be at least one.
+    /// Creates the list of requests from their texts. There must be at least one request.
     pub fn new(texts: Vec<String>, seed: u64) -> Self {
         let order = order(texts.len(), seed, 0);
         Requests { texts, seed, pass: 0, order }

@@ -48,7 +48,7 @@ impl JsonPath {
         })
     }
 
-    /// Returns the value that the path leads to; `None` if the path leads nowhere.
+    /// Returns the value at this path; `None` if there is none.
     pub fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         self.0.iter().try_fold(value, |value, step| match step {
             Step::Key(key) => value.get(key),
@@ -61,8 +61,8 @@ impl JsonPath {
     }
 }
 
-/// Returns the last JSON object or list that begins at the start of a line. Skips other text. Also skips indented JSON.
-/// It belongs to a larger value, which is invalid or incomplete: a valid one would have been read as a whole.
+/// Returns the last JSON object or list that begins at the start of a line. Skips all other text, including indented
+/// JSON. Indented JSON is part of a larger value that is invalid or incomplete; a valid value is read as a whole.
 pub(super) fn last_value(output: &str) -> Option<Value> {
     let (mut last, mut at) = (None, 0);
     while at < output.len() {

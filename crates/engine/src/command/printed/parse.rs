@@ -65,7 +65,7 @@ impl PrintedMetric {
     /// such as `json:.stats.p99`, and its last key becomes the name.
     ///
     /// # Errors
-    /// If `name` is `None` and the pattern is no such path. Also as for [`parse`](PrintedMetric::parse).
+    /// If the name or the pattern is invalid, or if `name` is `None` and the pattern is not a path into JSON.
     pub fn new(name: Option<&str>, pattern: &str) -> Result<PrintedMetric, PrintedMetricError> {
         let (last_key, pattern, unit) = match pattern.strip_prefix(JSON) {
             Some(path) => (json_path(path)?.last_key(), Pattern::Json(path.to_string()), None),

@@ -1,4 +1,4 @@
-//! Folders that cannot be written, and files that are not valid.
+//! Tests with folders that cannot be written, and with files that are not valid.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,4 +1,4 @@
-//! Trials that were begun but not recorded, and copies of runs.
+//! Tests with trials that were begun but not recorded, and with copies of runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Runs that were killed, and their continuation.
+//! Tests with runs that were killed, and with their continuation.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! JSON lines that are removed when the Parquet file has every row, and restored by a continuation.
+//! Tests that the JSON lines of an ended run are removed if the Parquet file has every row, and restored when the run
+//! is continued.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use super::super::folder::{HEADER, LINES, PARQUET, read_header, write_header};
 use super::super::{Error, read_run};
 use super::*;
 
-/// Returns a run that has ended, and its lines before they were removed.
+/// Returns a run that has ended, and the contents that `trials.jsonl` had before the end of the run emptied it.
 fn finished_run() -> (TempDir, PathBuf, String) {
     let runs = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(runs.path(), header(), None).unwrap();

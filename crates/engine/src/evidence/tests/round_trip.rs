@@ -1,6 +1,6 @@
-//! Recorded rows can be read back from both files, whatever their contents. Golden tests compare the exact bytes of the
-//! files, with a fixed machine and clock. If these change on purpose, run the tests with `BLESS=1`, and consider a new
-//! version of the schema.
+//! Tests that recorded rows can be read back from `trials.jsonl` and `trials.parquet`, whatever the rows contain.
+//! Golden tests compare the exact bytes of these files, with a fixed machine and clock. If you change the bytes on
+//! purpose, run the tests with `BLESS=1`, and consider a new version of the schema.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -108,12 +108,12 @@ struct Observation {
     samples: Vec<(String, u64, f64, Status)>,
 }
 
-/// Numbers up to 2^63 − 1; small ones are frequent.
+/// Returns a strategy for numbers up to 2^63 − 1, in which small numbers are frequent.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![0..3_u64, 0..=i64::MAX as u64]
 }
 
-/// Any texts; those that need escapes are frequent.
+/// Returns a strategy for arbitrary texts, in which texts that need escapes are frequent.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), "[\\x00-\\x20\"\\\\\\x7fé\u{2028}\u{1f600}]{0,4}", "[0-9]{1,3}"]
 }
@@ -136,8 +136,8 @@ fn observation() -> impl Strategy<Value = Observation> {
     })
 }
 
-/// Returns the value and status that are read back. They can differ from the written ones, because JSON has no
-/// infinities and no NaN.
+/// Returns the value and status that are read back. They can differ from the written value and status, because JSON has
+/// no infinities and no NaN.
 fn expected(value: f64, status: Status) -> (f64, Status) {
     match value {
         f64::INFINITY => (value, Status::Censored),
@@ -147,7 +147,7 @@ fn expected(value: f64, status: Status) -> (f64, Status) {
     }
 }
 
-/// Returns the index of the lane that measured a trial.
+/// Returns the index of the lane (group of arms) in which the trial is recorded.
 fn lane_of(trial: u64) -> u32 {
     (trial % 3) as u32
 }
@@ -178,7 +178,8 @@ fn assert_row(row: &Row, parquet: &ParquetRow, of: &Observation, sample: &(Strin
     assert_eq!(format!("{found:?}"), format!("{cells:?}"));
 }
 
-/// Checks that the rows are read in their order, and that all rows of a trial have the same experiment and index.
+/// Checks that the trials have exactly these rows, in the same order, and that all rows of a trial have the same
+/// experiment and index.
 fn assert_trials(trials: &Trials, rows: &[Row]) {
     let mut rows = rows.iter();
     let observed = trials.for_each(|trial| {

@@ -51,7 +51,7 @@ fn judge(rate: f64, margin: Option<f64>, look_every: u64) -> ClaimJudge {
     judge
 }
 
-/// The smallest number of trials for a verdict is the number that a judge needs if all outcomes are equal.
+/// The smallest number of trials for a verdict must be the number that a judge needs if all outcomes are equal.
 #[test]
 fn the_soonest_verdict_is_known_beforehand() {
     for (rate, margin) in [(0.5, None), (0.99, None), (0.1, None), (0.99, Some(0.005)), (0.1, Some(0.05))] {
@@ -69,8 +69,8 @@ fn the_soonest_verdict_is_known_beforehand() {
     }
 }
 
-/// The least effort for a comparison is the number of pairs that a judge needs if one command wins all of them. This is
-/// so without a margin, with a margin, with a gate, and for the hint at a higher error.
+/// The least effort for a comparison is the number of pairs that a judge needs if one command wins all of them. This
+/// must be true without a margin, with a margin, with a gate, and for the hint about a higher error.
 #[test]
 fn what_a_comparison_takes_is_what_a_judge_takes_who_sees_one_win_all() {
     let judge = |error, margin, gate| {
@@ -237,7 +237,7 @@ fn compare(judge: &mut ClaimJudge, trials: impl IntoIterator<Item = (Bounds, Bou
     }
 }
 
-/// A command that takes 1 ms in 20 runs and 60 ms after that, against a steady 30 ms.
+/// Tests a command that takes 1 ms in its first 20 runs and 60 ms later. The other command always takes about 30 ms.
 #[test]
 fn an_answer_that_later_trials_contradict_is_withdrawn() {
     let steady = |times: u64, time: f64| {
@@ -275,7 +275,7 @@ fn an_answer_that_later_trials_contradict_is_withdrawn() {
     assert!(result.decisive().trials < 30);
 }
 
-/// A rate claim whose test is true in the first trials and false in the later ones.
+/// Tests a claim about a rate whose test is true in the first trials and false in the later ones.
 #[test]
 fn a_rate_that_later_trials_contradict_is_withdrawn() {
     let mut judge = judge(0.9, None, 1);
@@ -292,7 +292,7 @@ fn a_rate_that_later_trials_contradict_is_withdrawn() {
     assert!(matches!(result.reasons[..], [Reason::Withdrawn { verdict: Verdict::Holds, .. }]), "{:?}", result.reasons);
 }
 
-/// `sleep 1` against `sleep 5` with a limit of 20 ms: both were stopped, so it is unknown which is faster.
+/// Tests `sleep 1` against `sleep 5` with a limit of 20 ms. Both are stopped, so it is unknown which is faster.
 #[test]
 fn two_time_outs_decide_nothing() {
     let stopped = Bounds::above(20e6);
@@ -306,8 +306,8 @@ fn two_time_outs_decide_nothing() {
     }
 }
 
-/// `sleep 0.015` against `sleep 0.05` with a limit of 40 ms: more than 2.67 times as fast, but not known to be 8 times
-/// as fast.
+/// Tests `sleep 0.015` against `sleep 0.05` with a limit of 40 ms. The first is more than 2.67 times as fast, but it is
+/// unknown whether it is 8 times as fast.
 #[test]
 fn a_time_out_is_no_more_than_its_limit() {
     let verdict = |bound: Bound, limit: f64| {
@@ -400,7 +400,7 @@ fn an_interrupted_trial_counts_however_early_the_signal_came() {
     assert_eq!((result.trials, result.successes, result.unknown), (3, 0, 2), "`time <= 1 ns` is false in one trial");
 }
 
-/// Counters are compared in the same trials as the claim. Values of zero are allowed.
+/// Counters (other metrics) must be compared in the same trials as the claim's own metric. Their values may be zero.
 #[test]
 fn other_metrics_are_compared_in_the_same_trials() {
     let metric = |name: &str| Metric::new(name, "", Unit::One, Better::Lower);

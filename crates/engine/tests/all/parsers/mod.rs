@@ -1,4 +1,5 @@
-//! Replays inputs of the parsers: those with which each parser's fuzzer starts, and those that it has found.
+//! Replays recorded inputs of the parsers: the initial inputs of each parser's fuzzer, and the inputs that the fuzzer
+//! has found.
 
 mod targets;
 

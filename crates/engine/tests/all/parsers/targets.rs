@@ -15,7 +15,7 @@ use ascertain_engine::samples::read_column;
 use ascertain_engine::unit::Unit;
 use tempfile::TempDir;
 
-/// Parsed claims can be kept in `run.json`; each mistake has a position in the file.
+/// Checks that parsed claims can be stored in `run.json` and that each mistake has a position in the file.
 pub fn claims(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let sums = Sums::new();
@@ -33,8 +33,8 @@ pub fn claims(bytes: &[u8]) {
     }
 }
 
-/// A printed predicate can be parsed again, and is then the same, except that numbers are only printed to twelve
-/// digits.
+/// Checks that a predicate is the same after it was printed and parsed again. Only its numbers may differ, because they
+/// are printed to twelve digits.
 pub fn predicates(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let metrics = Sums::new().spec.metrics;
@@ -56,7 +56,7 @@ pub fn predicates(bytes: &[u8]) {
 /// Checks that reading a column returns only finite numbers. The result must be the same if the input arrives one byte
 /// at a time. The first byte of the input selects the column.
 pub fn columns(bytes: &[u8]) {
-    /// Returns one byte at a time, as a pipe may.
+    /// A reader that returns one byte at a time, as a pipe may.
     struct Slow<'a>(&'a [u8]);
     impl Read for Slow<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -77,7 +77,8 @@ pub fn columns(bytes: &[u8]) {
     }
 }
 
-/// Rows of a killed run, read one by one and judged again. If the run can be read, so can each row.
+/// Uses the bytes as the rows of a killed run. If the run can be read and judged again, each of its rows must also be
+/// readable on its own.
 pub fn rows(bytes: &[u8]) {
     thread_local!(static RUN: TempDir = killed_run());
     RUN.with(|run| read_rows(run.path(), bytes));
@@ -117,7 +118,7 @@ pub fn headers(bytes: &[u8]) {
     });
 }
 
-/// Returns the golden run, without its rows and its outcome.
+/// Returns the golden run without its rows and without its outcome.
 fn killed_run() -> TempDir {
     let header: Header = serde_json::from_slice(include_bytes!("../../golden/evidence/run.json")).unwrap();
     let header = Header { outcome: None, lines_bytes: None, lines_checksum: None, parquet_checksum: None, ..header };
@@ -126,7 +127,7 @@ fn killed_run() -> TempDir {
     run
 }
 
-/// An experiment that claims can be about.
+/// An experiment for the claims in the inputs.
 struct Sums {
     spec: Spec,
 }

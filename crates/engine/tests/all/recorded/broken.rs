@@ -1,4 +1,4 @@
-//! Folders whose files are not valid.
+//! Tests of reading folders whose files are not valid.
 
 use std::fs;
 
@@ -232,5 +232,5 @@ fn a_parquet_file_without_a_checksum_is_not_needed() {
     ran.change_header(|header| header.parquet_checksum = None);
     assert_eq!(read(ran.folder()).unwrap().series, whole.series);
     fs::remove_file(ran.file("trials.jsonl")).unwrap();
-    assert_error(&ran, &["trials.parquet", "run.json has no checksum of it"]);
+    assert_error(&ran, &["trials.parquet", "run.json has no checksum of this file"]);
 }

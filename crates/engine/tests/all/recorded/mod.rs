@@ -1,4 +1,4 @@
-//! Reading recorded runs without the code of their experiments.
+//! Tests of reading recorded runs without the code of their experiments.
 
 mod broken;
 mod outcomes;

@@ -1,4 +1,4 @@
-//! Outcomes that follow from the rows of a run without a written outcome.
+//! Tests of outcomes that are computed from the rows of a run without a written outcome.
 
 use std::fs;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use ascertain_engine::unit::Unit;
 use super::{Ran, record, record_one};
 use crate::common::{Scripted, arm, noisy, plan, versus, with_margin};
 
-/// Times with ties and time-outs.
+/// Returns times that include ties and time-outs.
 fn uneven(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
     Ok(match (variant, trial.seed % 7) {
         ("hangs", 0) | ("hangs too", 0 | 1) => f64::INFINITY,
@@ -162,7 +162,7 @@ fn what_could_not_be_shown_is_unavailable() {
     assert_eq!(again.claims[1].verdict, Verdict::Holds);
 }
 
-/// Two experiments whose trials alternate in the file.
+/// Tests two experiments whose trials alternate in the file.
 #[test]
 fn experiments_may_alternate() {
     let first = experiment();
@@ -267,8 +267,8 @@ fn failures_are_known_from_the_outcome_alone() {
     assert_eq!(read.paths, finished.paths);
 }
 
-/// If a claim reached its own time limit or was deferred, it keeps the trials that the run judged it by. Later trials
-/// do not count, even if they contain its arms.
+/// If a claim reached its own time limit or was deferred, its result must contain only the trials that the run judged.
+/// Later trials do not count, even if they contain the claim's arms.
 #[test]
 fn a_claim_that_was_closed_has_the_trials_that_it_was_judged_by() {
     let experiment = Scripted::new(&["even", "odd", "fast"], noisy);

@@ -1,4 +1,4 @@
-//! The paths of claims to their verdicts.
+//! Tests of the paths of claims to their verdicts.
 
 use ascertain_engine::claim::{Bound, Claim, Judging};
 use ascertain_engine::experiment::{TargetError, Trial};
@@ -124,8 +124,8 @@ fn what_is_not_judged_by_growing_evidence_has_none() {
     assert!(exact.evidence.is_empty() && margin.evidence.is_empty());
 }
 
-/// A long path keeps the e-values of the first trial, of the last, of the deciding one, and of others at growing
-/// distances.
+/// A long path must keep the e-values after the first trial, the deciding trial and the last trial. Between these, the
+/// e-values are stored at growing intervals.
 #[test]
 fn a_long_path_is_thinned() {
     let experiment = Scripted::new(&["ten"], chance);

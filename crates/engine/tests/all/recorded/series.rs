@@ -1,4 +1,4 @@
-//! Series with keys and offsets, from a session to a report.
+//! Tests of series with keys and offsets, from their session to a report.
 
 use std::borrow::Cow;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The states of recorded runs.
+//! Tests of the states of recorded runs.
 
 use std::fs;
 
@@ -119,7 +119,7 @@ fn a_run_that_lost_lines_is_not_continued() {
     assert_eq!(ran.lines(), lines, "the Parquet file has them too");
 }
 
-/// Reading holds no lock for longer than a moment, and changes nothing.
+/// Reading changes nothing, and holds a lock only briefly.
 #[test]
 fn reading_disturbs_nobody() {
     let ran = ran();

@@ -115,8 +115,8 @@ fn thrown(bins: u64, capacity: u64, rng: &mut Xoshiro256PlusPlus) -> f64 {
 /// Draws the fill rate from the same distribution as throwing balls, in time proportional to the number of bins.
 ///
 /// If balls arrive at each bin as independent Poisson processes of rate one, the bin of the next ball is uniform, as
-/// with thrown balls. A bin is full at a Gamma(capacity) time, and the row stops at the first of these times, t. Until
-/// t, each of the other bins has received a Poisson(t) number of balls, on the condition that the number is below the
+/// with thrown balls. The time until a bin is full has the distribution Gamma(capacity). Let t be the first of these
+/// times. At t, each of the other bins has a Poisson(t) number of balls, on the condition that this number is below the
 /// capacity.
 ///
 /// # Panics
@@ -160,8 +160,8 @@ mod tests {
         assert_eq!(thrown(10, 1, &mut rng(2)), 0.1);
     }
 
-    /// Two bins of two: with probability ½ the second ball goes to the same bin as the first (2 of 4). Otherwise the
-    /// third ball fills a bin (3 of 4).
+    /// Two bins with two places each: with probability ½ the second ball goes to the same bin as the first (2 of 4).
+    /// Otherwise the third ball fills a bin (3 of 4).
     #[test]
     fn two_bins_of_two_are_a_fair_coin() {
         for sample in [drawn as Sample, thrown] {

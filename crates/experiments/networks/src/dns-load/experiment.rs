@@ -18,7 +18,8 @@ pub struct DnsLoad;
 /// Memory in bytes for each query: for its result, and for its place in the sorted list of times.
 const QUESTION_BYTES: u64 = 64;
 
-/// The level of the factors `server` and `queries` that selects the server in this process, and the queries for it.
+/// The level `own`. For the factor `server`, it selects the server in this process. For the factor `queries`, it
+/// selects the queries for that server.
 const OURS: &str = "own";
 
 const UDP: &str = "udp";

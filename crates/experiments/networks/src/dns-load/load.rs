@@ -187,8 +187,8 @@ fn sent_per_s(result: &LoadResult, rate: QueryRate) -> f64 {
     (result.queries.len() as f64 - result.refused as f64) / sending_s(&result.queries, rate)
 }
 
-/// Returns for how long queries were sent, in seconds. The time begins when the first query is due, and ends one
-/// interval after the last query was sent. It is at least the planned time.
+/// Returns the time for which queries were sent, in seconds. This time begins when the first query is due, and ends one
+/// interval after the last query was sent. It is never shorter than the planned time.
 fn sending_s(queries: &[LoadQuery], rate: QueryRate) -> f64 {
     let ends = queries.first().zip(queries.last());
     let sending_s = ends.map_or(0.0, |(first, last)| (last.sent_ns - first.due_ns) as f64 / 1e9);

@@ -71,7 +71,7 @@ fn what_is_known_of_the_questions_of_a_trial_takes_memory() {
     assert!(known as u64 <= super::super::QUESTION_BYTES, "{known}");
 }
 
-/// The server in this process is sent 10,000 queries per second and other servers 1,000, unless `rate_per_s` is set.
+/// The default rate is 10,000 queries per second for the server in this process, and 1,000 for other servers.
 #[test]
 fn the_rate_depends_on_the_server() {
     let rate = |levels: &[_]| LoadArm::new(&arm(UDP, levels)).unwrap().rate.rate_per_s;
@@ -80,7 +80,7 @@ fn the_rate_depends_on_the_server() {
     assert_eq!(rate(&[("server", "127.0.0.1:1"), ("rate_per_s", "7")]), 7);
 }
 
-/// A lost query counts as slower than any answer, and is in no quantile of any response code.
+/// A lost query must count as slower than any answer, and must not be in the quantiles of any response code.
 #[test]
 fn what_is_lost_is_above_the_limit() {
     let answered = |number: u64, code| {
@@ -146,7 +146,7 @@ fn levels_that_can_not_be_are_refused() {
     }
 }
 
-/// A client that sends at the rate is not the bottleneck, however slow the answers are.
+/// A client that sends queries at the required rate is not the bottleneck, however slow the answers are.
 #[test]
 fn who_is_the_limit_is_said() {
     let pace = QueryRate { rate_per_s: 1_000, time: Duration::from_millis(100), limit: Duration::from_secs(1) };

@@ -265,8 +265,9 @@ fn what_others_have_put_there_stays() {
     }
 }
 
-/// A change that is refused because of the rate limit is requested again after growing pauses. `call` records the time
-/// of a request. It must run before each request, so that the time of the accepted request is recorded.
+/// If the provider refuses a change because of its rate limit, the client must repeat the request, after longer and
+/// longer pauses. It must call `call` before each request, which records the time. The last recorded time is then that
+/// of the accepted request.
 #[test]
 fn who_asks_too_often_waits() {
     for interface in BOTH {

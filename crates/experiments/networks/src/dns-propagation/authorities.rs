@@ -23,7 +23,7 @@ pub struct Authorities {
     pub zone: Name,
     /// Name and address of each server.
     pub servers: Vec<(String, SocketAddr)>,
-    /// Names of servers that have no address that can be queried.
+    /// Names of servers without an address that can be queried.
     pub unreachable: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ pub fn authorities(
     while follows_aliases && let Some(alias) = resolve(&name, RecordType::CNAME)?.values.first().and_then(named) {
         met.push(name);
         if met.contains(&alias) || met.len() > MOST_ALIASES {
-            return Err(format!("{} is an alias of {alias}, which is part of a circle of aliases", met[0]));
+            return Err(format!("{} is an alias of {alias}, which is part of an alias loop", met[0]));
         }
         name = alias;
     }
@@ -259,8 +259,8 @@ pub mod tests {
         assert_eq!(found.servers, servers.map(|(name, host)| (name.into(), at(host))));
     }
 
-    /// One server has an IPv4 and an IPv6 address; the other server has none, which must not prevent queries to the
-    /// first.
+    /// Tests one server with an IPv4 and an IPv6 address, and one server without an address. The missing address must
+    /// not prevent queries to the first server.
     #[test]
     fn servers_are_asked_by_the_addresses_that_they_have() {
         use RecordType::{A, AAAA, NS};
@@ -321,7 +321,7 @@ pub mod tests {
         let said =
             |known: &[_]| authorities(&name("a.example."), true, Family::Both, resolver(known, 100)).unwrap_err();
         let circle = [("a.example.", CNAME, "b.example."), ("b.example.", CNAME, "a.example.")];
-        assert!(said(&circle).contains("circle of aliases"));
+        assert!(said(&circle).contains("alias loop"));
         assert!(said(&[]).contains("knows no zone that contains"));
         assert!(
             said(&[("example.", NS, "ns.example.")])

@@ -13,7 +13,7 @@ use super::providers::{Failure, Provider, Record};
 
 /// Time limit of each call of the program. It is also the time limit for the program to report a change as done.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Time between two checks whether the program has ended.
+/// Interval at which this process checks whether the program has ended.
 const LOOK: Duration = Duration::from_millis(5);
 /// Pause between two calls of the program with `done`.
 const ASK: Duration = Duration::from_millis(200);
@@ -31,8 +31,8 @@ impl Exec {
         Self { program }
     }
 
-    /// Runs the program with `what` as its first argument, and returns its exit status. Its messages go to standard
-    /// error.
+    /// Runs the program with `what` as its first argument, and returns its exit status. The program's messages go to
+    /// standard error.
     fn call(&self, what: &str, record: &Record) -> Result<ExitStatus, Failure> {
         let failed =
             |why: String, is_sure| Failure { why: format!("{} {what}: {why}", self.program.display()), is_sure };

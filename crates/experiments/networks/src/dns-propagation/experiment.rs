@@ -62,13 +62,14 @@ indices! {
 /// Default number of ports from which simulated servers are queried. If eight replicas share a server's queries evenly,
 /// 64 ports find all of them with a probability of 99.8 %.
 const SIMULATED_PORTS: u64 = 64;
-/// Default number of ports from which other servers are queried. It is lower, to burden these servers less.
+/// Default number of ports from which other servers are queried. This number is lower than for simulated servers, to
+/// put less load on these servers.
 const OTHERS_PORTS: u64 = 16;
 /// Default interval between two queries from one port to a simulated server, in ms.
 const SIMULATED_INTERVAL_MS: u64 = 80;
 /// Default interval between two queries from one port to another server, in ms.
 const OTHERS_INTERVAL_MS: u64 = 1_000;
-/// Largest number of queries per second to a server on another machine, to burden it little.
+/// Largest number of queries per second to a server on another machine. This limit keeps the load on such a server low.
 const MOST_PER_S: u64 = 1_000;
 /// Memory in bytes that each query of a trial needs, including its pending answer.
 const QUESTION_BYTES: u64 = 160;
@@ -104,11 +105,15 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             "done_before",
             "time from the provider's report that the change is done until the last server has it",
         ),
-        Metric::time("spread", "time between the first and the last server whose replicas all have the change"),
+        Metric::time(
+            "spread",
+            "time from when all replicas of the first server have the change until all replicas of the last server \
+             have it",
+        ),
         Metric::time(
             "held",
-            "time between the first and the second server whose replicas all have the change; a delayed NOTIFY makes \
-             it longer",
+            "time from when all replicas of the first server have the change until all replicas of the second server \
+             have it; longer if a NOTIFY is delayed",
         ),
         Metric::time("server", "time from the request for the change until all replicas of a server have the change")
             .by_key(),

@@ -21,7 +21,7 @@ const INTERVAL: Duration = Duration::from_millis(400);
 const MOST_WAIT: Duration = Duration::from_secs(10);
 /// Time without received data after which a request is aborted.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Time for which a failed removal of a record is repeated.
+/// Time limit for repeating a failed removal of a record.
 const REMOVING: Duration = Duration::from_secs(60);
 /// Time for which the provider may still be working on a change whose answer was lost.
 const SETTLING: Duration = Duration::from_secs(10);
@@ -100,8 +100,8 @@ pub trait Interface: Send + Sync {
     fn zone_request(&self, zone_id: &str) -> ApiRequest;
     /// Returns a request for the zones with this name.
     fn zones_request(&self, name: &Name) -> ApiRequest;
-    /// Returns a request for a change. If `is_added`, it adds the record to a name that has no records of this type.
-    /// Otherwise it removes exactly this record.
+    /// Returns a request for a change. If `is_added` is `true`, the request adds the record to a name that has no
+    /// records of this type. Otherwise the request removes exactly this record.
     fn change_request(&self, zone_id: &str, record: &Record, is_added: bool) -> ApiRequest;
     /// Returns a request for the status of a change.
     fn status_request(&self, zone_id: &str, change_id: &str) -> ApiRequest;
@@ -152,7 +152,8 @@ impl Hosted {
         })
     }
 
-    /// Finds the only public zone with this name. If the options have an id, checks that this zone has the id.
+    /// Finds the public zone with this name, which must be unique. If the options contain an id, finds the zone by this
+    /// id instead, and checks its name.
     pub fn find(mut self, zone: &Name, stop: &Stop) -> Result<Self, String> {
         let (is_named, provider) = (!self.zone_id.is_empty(), self.interface.name());
         let request = match is_named {

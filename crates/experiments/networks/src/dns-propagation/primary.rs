@@ -23,7 +23,7 @@ const KEY_FILE: &str = "TSIG_KEY_FILE";
 pub struct Primary {
     address: SocketAddr,
     key: Option<Key>,
-    /// Returns the current time for signatures, in seconds since 1970. Tests replace this clock.
+    /// Function that returns the current time for signatures, in seconds since 1970. Tests replace this clock.
     pub clock: fn() -> u64,
     /// For a simulated zone: its emulated link, and the delay before a change is reported as done. `None` for zones on
     /// real servers.
@@ -90,7 +90,8 @@ pub fn unix_s() -> u64 {
     unix_ns() / 1_000_000_000
 }
 
-/// Returns the key that the environment variables contain or name, or `None` if neither is set.
+/// Returns the key from the environment variable `TSIG_KEY`, or else from the file that `TSIG_KEY_FILE` names. Returns
+/// `None` if neither variable is set.
 pub fn key_here() -> Result<Option<Key>, String> {
     let (variable, text) = match (env::var(KEY), env::var(KEY_FILE)) {
         (Ok(text), _) => (KEY, text),

@@ -1,9 +1,9 @@
 //! Computes when each server had a change, from queries and their answers.
 //!
-//! An answer limits the time at which a replica received the change. An old answer shows that the change was not there
-//! when the query was sent. A new answer shows that the change was there when the answer arrived. The answers of one
-//! replica are called a strand. The replica received the change after the query of its last old answer was sent, and
-//! not after its first new answer arrived.
+//! Each answer gives a bound on the time at which a replica received the change. An old answer shows that the replica
+//! did not have the change when the query was sent. A new answer shows that the replica had the change when the answer
+//! arrived. The answers of one replica are called a strand. They give two bounds: the time at which the query of the
+//! last old answer was sent, and the time at which the first new answer arrived.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,8 +33,8 @@ impl Moment {
     }
 
     /// Returns whether the bounds of two replicas overlap, so that both may have received the change at the same time.
-    /// Two bounds that begin at the call always overlap, because the replicas may have received the change even before
-    /// the call.
+    /// If neither replica gave an old answer after the call, their bounds always overlap, because both may have
+    /// received the change before the call.
     fn may_equal(self, other: Self) -> bool {
         let begins_before_end = |one: Self, other: Self| one.low_ns < other.until_ns().max(1);
         begins_before_end(self, other) && begins_before_end(other, self)
@@ -67,8 +67,8 @@ pub struct Server {
     /// The replicas in the order in which they received the change. Their number is the smallest that explains all
     /// answers. Empty if the server did not answer.
     pub replicas: Vec<Replica>,
-    /// The moment of each query in ns, and whether its answer was new. This list is only filled if the answers of one
-    /// port alternated between new and old under one identity. At least two replicas must have given such answers.
+    /// The moment of each query in ns, and whether its answer was new. This list is empty unless new and old answers
+    /// alternated at the same port with the same identity. At least two replicas must have given such answers.
     pub mixed: Vec<(u64, bool)>,
     /// Number of source ports that got an answer.
     pub ports: usize,
@@ -167,8 +167,8 @@ fn strands<K: Ord>(readings: Vec<Reading>, key: impl Fn(&Reading) -> K) -> BTree
     strands
 }
 
-/// Returns whether a single replica (machine behind a server's address) can have given all these answers: the change
-/// does not disappear later, and no serial number decreases (RFC 1982).
+/// Returns whether a single replica (machine behind a server's address) can have given all these answers. This is
+/// possible if the change does not disappear later and no serial number decreases (RFC 1982).
 fn is_one(strand: &[Reading]) -> bool {
     let had = moment(strand, 0);
     had.low_ns < had.until_ns() && keeps_its_serial(strand)
@@ -215,9 +215,9 @@ fn first_and_last(mut strand: Vec<Reading>, call_ns: u64) -> [Moment; 2] {
 }
 
 /// Joins strands that may be from the same replica, because their bounds overlap. A strand is a list of answers of one
-/// replica; all strands here have the same identity. A strand that lost answers at the time of the change has wide
-/// bounds, so it may fit several replicas. It is added to the first replica that it fits, and does not change the
-/// bounds of that replica.
+/// replica; all strands here have the same identity. If answers were lost at the time of the change, a strand has wide
+/// bounds, which may overlap with those of several replicas. Such a strand is joined to the first of these replicas,
+/// whose bounds do not change.
 fn fewest(strands: Vec<Replica>) -> Vec<Replica> {
     let width_ns = |strand: &Replica| strand.had.until_ns().saturating_sub(strand.had.low_ns);
     let mut widths_ns: Vec<u64> = strands.iter().map(width_ns).collect();

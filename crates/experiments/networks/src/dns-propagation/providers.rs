@@ -1,5 +1,6 @@
-//! The trait of all providers, which change zones, and the [notes](Note) about records that this process adds. The
-//! command `clean` uses the notes to remove records that a killed process left behind.
+//! The trait that all providers implement, and the [notes](Note) about records that this process adds. A provider is a
+//! service, server or program that changes a zone. The command `clean` uses the notes to remove records that a killed
+//! process left behind.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};

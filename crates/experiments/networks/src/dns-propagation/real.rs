@@ -34,8 +34,8 @@ fn free_addresses<const N: usize>() -> [SocketAddr; N] {
     })
 }
 
-/// Returns the program with a changed configuration: the text `by` replaces everything from `part` on. Keeps the zone's
-/// file only if `has_zone`; other servers get the zone from a primary.
+/// Returns the program with a changed configuration: the text `by` replaces `part` and everything after it. If
+/// `has_zone` is `false`, removes the zone's file, because the server gets the zone from a primary.
 fn changed(mut program: Program, part: &str, by: &str, has_zone: bool) -> Program {
     let conf = &mut program.files[0].1;
     let (before, _) = conf.split_once(part).unwrap_or_else(|| panic!("{part} is not in {conf}"));
@@ -106,7 +106,8 @@ fn started(program: Program) -> Option<RunningProgram> {
     }
 }
 
-/// Opens a session for a zone at these servers. The first server receives updates, signed with a key of this secret.
+/// Opens a session for a zone at these servers. The first server receives updates, signed with a key that has this
+/// secret.
 fn updates(servers: &[&RunningProgram], secret: &str) -> Updates {
     updates_at(servers, secret, unix_s)
 }

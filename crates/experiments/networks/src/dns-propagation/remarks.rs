@@ -1,11 +1,12 @@
-//! The remarks about the changes of a session, computed from all of them together.
+//! Remarks about a session. Each remark is computed from all changes that the session has measured.
 
 use ascertain_engine::finding::Remark;
 use ascertain_stats::quantile_ranks;
 
 use super::propagation::{Moment, Server, times};
 
-/// Probability that a replica, one of a server's machines, was missed. Above this probability a remark is made.
+/// Highest acceptable probability that a replica (one of a server's machines) was missed. If the probability is higher,
+/// the session makes a remark.
 pub const MUCH_MISSED: f64 = 0.01;
 /// Range in ns of delays that suggest that a server holds a NOTIFY back for about one second.
 const HELD_NS: std::ops::Range<f64> = 0.7e9..1.3e9;
@@ -15,7 +16,7 @@ const ERROR_OF_END: f64 = 0.025;
 /// The observations of one change at each server.
 pub struct ObservedChange {
     servers: Vec<Server>,
-    /// Bounds of the time from which on all servers had the change.
+    /// Bounds of the time at which the last server received the change.
     all: Moment,
     /// The time at which the provider reported the change as done, in ns; `None` if the provider did not report it.
     done_ns: Option<u64>,
@@ -89,8 +90,8 @@ pub fn done(changes: &[ObservedChange]) -> Option<Remark> {
     Some(Remark::Done { changes: changes.len() as u64, before_ns, low_ns, high_ns: finite(high_ns) })
 }
 
-/// Returns a remark if a server held changes back: if the server with the index `primary` always had a change about a
-/// second before all others. Otherwise returns `None`.
+/// Returns a remark if the server with the index `primary` always had a change about a second before all other servers.
+/// Such a server holds changes back. Otherwise returns `None`.
 pub fn held(names: &[String], primary: usize, changes: &[ObservedChange]) -> Option<Remark> {
     let before = |change: &ObservedChange| {
         let at_ns = |server: &Server| times([server])?.all.estimate_ns().map(|ns| ns as f64);

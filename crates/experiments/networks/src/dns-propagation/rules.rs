@@ -15,8 +15,8 @@ use crate::name_servers::{address, addresses};
 /// The variants whose zones are not simulated.
 const REAL: &[&str] = &[WATCH, RFC2136, ROUTE53, CLOUD_DNS, EXEC];
 
-/// Factors that only apply to zones that are not simulated. The two lists of each factor are the variants that require
-/// it, and the other variants that accept it.
+/// Factors that only apply to zones that are not simulated. Each factor has two lists of variants: those that require
+/// the factor, and others that accept it.
 const RULES: [(&str, &[&str], &[&str]); 12] = [
     ("record", &[WATCH], &[]),
     ("expect", &[WATCH], &[]),
@@ -146,7 +146,7 @@ fn check_text(factor: &str, text: &str) -> Result<(), String> {
     if text.contains(is_odd) { Err(format!("`{text}` is not a valid {factor}")) } else { Ok(()) }
 }
 
-/// Checks a level that the user gave, and returns the level to measure with. Names of hosts are replaced by their
+/// Checks a level that the user gave, and returns the level for the measurement. Names of hosts are replaced by their
 /// addresses.
 pub fn settled(factor: &str, level: Level) -> Result<Level, String> {
     let text = level.to_string();

@@ -27,8 +27,9 @@ fn name(text: &str) -> Name {
     Name::from_ascii(text).unwrap()
 }
 
-/// Simulates a zone, and queries it from before a change until long after it. Returns the queries with their answers,
-/// and the true times of the change. The share `loss` of the answers is lost; which ones depends only on the seed.
+/// Simulates a zone, and queries it from before a change until long after the change. Returns the queries with their
+/// answers, and the true times of the change. A share of the answers, `loss`, is lost. The choice of lost answers
+/// depends only on the seed.
 fn observe(plan: SimulationSpec, seed: u64, loss: f64) -> (Vec<Probe>, Vec<ReplicaUpdate>) {
     observe_from(64, plan, seed, loss)
 }
@@ -177,7 +178,8 @@ fn loss_moves_nothing_by_more_than_an_interval_and_makes_it_less_sure() {
     assert!(lossy_widths > widths, "{lossy_widths} {widths}");
 }
 
-/// Without identities, and if each packet takes its own path, no more than two replicas can be distinguished.
+/// If each packet takes its own path and replicas report no identities, at least two replicas must be found, and never
+/// more than exist.
 #[test]
 fn answers_that_go_back_and_forth_are_of_two_at_least() {
     for seed in 0..SEEDS {
@@ -213,7 +215,8 @@ fn who_does_not_answer_has_no_moment_and_who_never_has_it_no_end() {
     assert_eq!(times(&silent), None);
 }
 
-/// Two machines report the same identity. There are sixteen ports, and each port always reaches the same machine.
+/// Two machines that report the same identity must be counted as two. Each of the sixteen ports always reaches the same
+/// machine.
 #[test]
 fn replicas_with_one_name_are_counted_by_their_moments_and_not_by_ports() {
     let of_flow = |flow: usize| {
@@ -233,7 +236,8 @@ fn replicas_with_one_name_are_counted_by_their_moments_and_not_by_ports() {
     assert!(moments.iter().all(|(_, share, nsid)| (share - 0.5).abs() < 1e-9 && *nsid == Some(0)), "{moments:?}");
 }
 
-/// One port was used only before the call, and the other port only after it. Both may have reached the same replica.
+/// One port was used only before the call, and the other port only after it. Both may have reached the same replica, so
+/// only one replica must be counted.
 #[test]
 fn a_replica_that_had_it_before_the_call_is_one() {
     let of_flow = |(flow, sent_ns): (usize, u64)| {

@@ -25,8 +25,8 @@ use crate::levels::{given, milliseconds};
 use crate::links::failed;
 use crate::name_servers::{address, addresses};
 
-/// Largest random deviation of a simulated delay, as a share of that delay. Each change of the zone has other
-/// deviations.
+/// Largest random deviation of a simulated delay, as a share of that delay. The deviations differ from change to
+/// change.
 const JITTER: f64 = 0.05;
 
 /// The record that another program changes, and its expected value.
@@ -36,12 +36,12 @@ pub struct WatchedRecord {
     pub expected: String,
 }
 
-/// A zone, its servers, and the way in which it is changed.
+/// A zone, its servers, and the provider or other program that changes it.
 pub struct TestZone {
     pub zone: Name,
     /// Name and address of each server.
     pub servers: Vec<(String, SocketAddr)>,
-    /// Names of servers that have no address that can be queried.
+    /// Names of servers without an address that can be queried.
     unreachable: Vec<String>,
     pub changed_by: ChangedBy,
     /// The simulated zone, if there is one. Dropping it ends the simulation.
@@ -158,7 +158,7 @@ impl TestZone {
         self.servers.iter().position(|(_, at)| same(at) == same(&primary))
     }
 
-    /// Returns a remark about servers without an address that can be queried, if there are any.
+    /// Returns a remark about servers without an address that can be queried; `None` if there are none.
     pub fn no_address(&self) -> Option<Remark> {
         let servers = self.unreachable.clone();
         (!servers.is_empty()).then_some(Remark::NoAddress { servers })
@@ -175,7 +175,7 @@ impl TestZone {
         .map_err(failed)
     }
 
-    /// Returns the times at which the replicas of each server received the newest version of the zone. They are
+    /// Returns the times at which the replicas of each server received the newest version of the zone. The times are
     /// readings of the clock `now_ns`.
     #[cfg(test)]
     pub fn truth(&self) -> Vec<Vec<u64>> {

@@ -262,7 +262,8 @@ fn a_server_that_does_not_answer_yet_is_waited_for() {
     });
 }
 
-/// The remark about a change must have the interval that was used for that change, not the interval for the next one.
+/// The remark must report the query interval that was used for the measured change, not the increased interval for the
+/// next change.
 #[test]
 fn a_limit_is_said_with_the_interval_that_was_kept() {
     let (_zone, addresses) = served(&[1]);
@@ -285,7 +286,8 @@ fn a_limit_is_said_with_the_interval_that_was_kept() {
     assert_eq!([limited_ms(), limited_ms(), limited_ms()], [None, Some(200), Some(400)]);
 }
 
-/// From another port a router may lead to a replica that the first ports did not reach.
+/// Each change must be observed from new ports, because routers may send their queries to replicas that the earlier
+/// ports did not reach.
 #[test]
 fn each_change_is_asked_for_from_new_ports() {
     let from = served_by(0, |updates| {
@@ -342,7 +344,7 @@ fn what_has_no_room_in_a_datagram_is_asked_for_by_tcp() {
     assert!(of(BY_TCP).value > 0.0 && of(BY_TCP).value <= 0.5, "{:?}", of(BY_TCP));
 }
 
-/// Two arms with the same seed may change the same zone in one trial.
+/// Two arms with the same seed may change the same zone in the same trial, so their records must differ.
 #[test]
 fn no_two_changes_are_of_one_record() {
     let (zone, addresses) = served(&[1]);

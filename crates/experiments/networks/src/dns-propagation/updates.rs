@@ -33,8 +33,8 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(500);
 const MOST_PATIENCE: Duration = Duration::from_secs(2);
 /// Time for which servers are queried before anything is changed. It is long enough to notice a rate limit.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
-/// Interval between two queries to a server. Shorter intervals are doubled if the server has a rate limit; longer ones
-/// are not.
+/// Limit for slowing down. If a server has a rate limit, the interval between two queries to it is doubled only while
+/// the interval is shorter than this.
 const MOST_INTERVAL: Duration = Duration::from_secs(60);
 
 pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
@@ -59,8 +59,8 @@ struct UpdateArm {
     /// Time for which servers that are not simulated are queried before anything is changed.
     first_look: Duration,
     /// The end of the wait for the first change by another program; `None` before the wait and after it. The user
-    /// expects a result within `limit_s`, so the wait includes the first queries, which find out how often the servers
-    /// may be queried.
+    /// expects a result within `limit_s`. The wait therefore includes the first queries, which test how often the
+    /// servers may be queried.
     watch_end_ns: Option<u64>,
     now: Now,
     /// The changes that have been observed so far.
@@ -81,8 +81,8 @@ struct Wanted {
 /// The queries and answers about one change.
 pub struct Observation {
     pub log: ProbeLog,
-    /// The time at which the provider was called. If another program makes the change, the time at which the queries
-    /// began.
+    /// The time at which the provider was called. If another program makes the change, this is the time at which the
+    /// queries began.
     pub call_ns: u64,
     /// The time at which the provider reported the change as done; `None` if another program made the change.
     pub done_ns: Option<u64>,
@@ -176,7 +176,8 @@ impl UpdateArm {
         prober
     }
 
-    /// Queries the servers for a while to find out which ones answer, and slows the queries to those with a rate limit.
+    /// Queries the servers for a while to find those that do not answer and those with a rate limit. Then queries the
+    /// servers with a rate limit less often.
     fn pace(&mut self, stop: &Stop) -> Result<(), TargetError> {
         self.watch_end_ns = Some(now_ns() + self.limit.as_nanos() as u64);
         loop {
@@ -339,7 +340,7 @@ impl UpdateArm {
                 Some(AnswerState::New | AnswerState::Old) => continue,
                 state if self.zone.is_watched() && state != Some(&AnswerState::Remembers) => continue,
                 None if prober.log.strange == 0 => "does not answer".to_string(),
-                None => "does not answer; messages arrived that do not answer the queries".into(),
+                None => "does not answer; messages arrived, but none of them answers a query".into(),
                 Some(AnswerState::Remembers) => "is a resolver with a cache, and not a server of the zone".into(),
                 Some(AnswerState::NotItsZone) => "is not authoritative for the zone".into(),
                 Some(AnswerState::Truncated) => "truncates its answer over UDP, and does not send it over TCP".into(),
@@ -501,7 +502,7 @@ fn sample(metric: usize, key: &str, offset_ns: u64, value: f64, status: Status) 
 }
 
 impl Session for Updates {
-    /// Checks that the servers answer, and finds out how often they may be queried.
+    /// Checks that the servers answer, and tests how often they may be queried.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         self.arms[arm].pace(&self.stop)
     }

@@ -56,13 +56,8 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             20,
             0..=600_000,
         ),
-        Factor::integer(
-            "left_out_ms",
-            "time at the beginning of each download that does not count (slow start)",
-            80,
-            0..=60_000,
-        ),
-        Factor::integer("measured_ms", "time of each download that counts, after `left_out_ms`", 120, 10..=60_000),
+        Factor::integer("left_out_ms", "uncounted time at the beginning of each download (slow start)", 80, 0..=60_000),
+        Factor::integer("measured_ms", "counted duration of each download, after `left_out_ms`", 120, 10..=60_000),
         Factor::new(
             "url",
             "file to download through your own provider, instead of the emulated link: http://… or https://…",
@@ -122,7 +117,7 @@ impl Experiment for Favouritism {
         Ok(level)
     }
 
-    /// Returns the claim about the user's own provider.
+    /// Returns the claim that the user's own provider favours speed tests.
     fn claims_about(&self, arms: &[Arm]) -> Vec<Claim> {
         let beside = arms.iter().filter(|arm| arm.variant == BESIDE_TEST && is_elsewhere(arm));
         let claim = |beside: &Arm| {

@@ -191,7 +191,7 @@ impl DownloadArm {
         if self.is_disguised { &self.sources.test } else { &self.sources.own }
     }
 
-    /// Returns two throughputs in bytes per second: of the measured download, and of the speed test.
+    /// Returns the throughput of the measured download and the throughput of the speed test, in bytes per second.
     fn throughputs(&self, stop: &Stop) -> Result<[f64; 2], TargetError> {
         let Sources { test, link, .. } = &*self.sources;
         let own = self.own_source();
@@ -309,7 +309,7 @@ fn received_bytes_of(socket: &TcpStream) -> Result<u64, TargetError> {
     bytes.ok_or_else(|| failed("this kernel does not count received bytes; Linux 4.1 or newer is needed"))
 }
 
-/// Returns how many bytes the first download has received, and how many all others have.
+/// Returns two numbers of received bytes: those of the first download, and the total of all other downloads.
 fn received_bytes(flows: &[Flow]) -> Result<[u64; 2], TargetError> {
     let mut received_bytes = [0; 2];
     for (index, flow) in flows.iter().enumerate() {

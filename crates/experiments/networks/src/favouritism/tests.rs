@@ -56,7 +56,7 @@ fn a_cheating_link_throttles_what_is_alone() {
     }
 }
 
-/// The link of a cheating provider does not throttle while traffic uses the speed test's port.
+/// The link of a cheating provider must not throttle traffic while the port of the speed test is in use.
 #[test]
 fn a_disguised_download_is_not_throttled() {
     let arm = arm(DISGUISED, &[("link", CHEATING.into())]);
@@ -88,7 +88,7 @@ fn both_variants_have_their_metrics() {
     }
 }
 
-/// Tests two cases that need no emulated link.
+/// Tests downloads from users' addresses, with and without errors. These need no emulated link.
 #[test]
 fn somebodys_files_are_downloaded_or_said_not_to_be() {
     let listener = || TcpListener::bind("127.0.0.1:0").unwrap();
@@ -156,7 +156,8 @@ fn a_download_goes_on_over_another_connection() {
     });
 }
 
-/// With a user's address there are no levels of the emulated link, and there is a claim about the user's provider.
+/// If the user gives addresses, arms must have no levels of the emulated link, and there must be a claim about the
+/// user's provider.
 #[test]
 fn somebodys_provider_is_one_arm_each_and_has_a_claim() {
     let urls = [("url", Level::from("http://a.example/")), ("speedtest", Level::from("http://b.example/"))];

@@ -8,7 +8,7 @@
 //! The cliff follows from the window, the payload of a segment, and two properties of an answer. One property is the
 //! number of bytes that share segments with the body: the head, and the framing of TLS and HTTP/2. The other is the
 //! number of segments that contain nothing of the body: session tickets, settings, or a head that was written
-//! separately. Both are measured with one answer that certainly fits into the window.
+//! separately. The search measures both numbers with one answer that certainly fits into the window.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -17,8 +17,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// The initial window that a server is expected to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Number of segments that may be sent before the first acknowledgement. A segment that is not full counts as one
-    /// too.
+    /// Number of segments that may be sent before the first acknowledgement. A segment that is only partly full also
+    /// counts.
     pub segments: u64,
     /// Payload of a full segment in bytes: the MSS without the options that each segment has.
     pub segment_bytes: u64,
@@ -147,9 +147,9 @@ impl Search {
         is_slow.then_some(Cliff { body_bytes, predicted_bytes: self.predicted_bytes, requests: self.requests })
     }
 
-    /// Returns the expected size of the largest body that fits into the window. Like the first answer, the expected one
-    /// also has segments without bytes of the body, and bytes that share segments with the body. `grown` is the number
-    /// of additional bytes of this second kind.
+    /// Returns the expected size of the largest body that fits into the window. Assumes that the answer has as many
+    /// segments without bytes of the body as the first answer. Also assumes that it has `grown` more bytes that share
+    /// segments with the body than the first answer.
     fn expected_of(&self, first: Answer, grown: u64) -> u64 {
         let of_body = (first.body_bytes + first.shared_bytes).div_ceil(self.window.segment_bytes);
         let segments = (self.window.segments + of_body).saturating_sub(first.segments);
@@ -210,7 +210,7 @@ mod tests {
     #[derive(Clone, Debug)]
     struct Server {
         window: Window,
-        /// Number of segments that the server sends before the answer.
+        /// Number of segments that the server sends before the head, such as session tickets.
         before: u64,
         head_bytes: u64,
         head_is_apart: bool,
@@ -255,7 +255,7 @@ mod tests {
         search.cliff().unwrap()
     }
 
-    /// The values were observed with nginx, over a link with a round trip of 20 ms.
+    /// Tests the prediction with values that were observed with nginx, over a link with a round trip of 20 ms.
     #[test]
     fn known_servers_are_predicted_to_the_byte() {
         let tls = Server { before: 2, chunk_bytes: 16_384, framing_bytes: 22, ..PLAIN };
@@ -270,7 +270,8 @@ mod tests {
         }
     }
 
-    /// For example, bbr lets the window grow during the TLS handshake.
+    /// The window may differ from the expected one by a segment. For example, bbr lets the window grow during the TLS
+    /// handshake.
     #[test]
     fn a_window_of_a_segment_more_or_less_costs_three_requests() {
         for segments in [9, 11] {
@@ -303,7 +304,7 @@ mod tests {
         }
     }
 
-    /// One answer in twenty is late for another reason, so that it seems to be slow.
+    /// One answer in twenty is late for another reason, so that it seems to need another round trip.
     #[test]
     fn late_answers_cost_requests_and_no_bytes() {
         let mut wrong = 0;

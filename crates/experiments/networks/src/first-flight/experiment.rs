@@ -163,7 +163,7 @@ impl Experiment for FirstFlight {
         &SPEC
     }
 
-    /// Returns an arm for each variant, which searches for the largest page in the first flight.
+    /// Returns one arm for each variant. The arm searches for the largest page that arrives in the first flight.
     fn table_arms(&self) -> Vec<Arm> {
         let point = SPEC.default_point().with("bytes", SEARCH);
         SERVER_VARIANTS.iter().map(|variant| Arm { variant: variant.name.into(), point: point.clone() }).collect()
@@ -185,13 +185,13 @@ impl Experiment for FirstFlight {
         Ok(level)
     }
 
-    /// For a user's page, keeps only the variants that the address allows, unless the user named the variants.
+    /// Drops arms whose variant cannot request the user's page, unless the user named the variants.
     fn chosen(&self, mut arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
         arms.retain(|arm| are_named || !is_elsewhere(arm) || is_available(arm).is_ok());
         Ok(arms)
     }
 
-    /// Returns the claims that the user's page arrives in the first flight.
+    /// Returns one claim for each variant. It states that the user's page arrives in the first flight.
     fn claims_about(&self, arms: &[Arm]) -> Vec<Claim> {
         let claim = |arm: &Arm| {
             let id = format!("first-flight.your-page-{}", arm.variant);

@@ -1,5 +1,5 @@
-//! Groups the arriving bytes of an answer into flights. A flight is all that the server's window lets it send before it
-//! has to wait a round trip for an acknowledgement.
+//! Groups the arriving bytes of an answer into flights. A flight is the data that a server sends before it must wait a
+//! round trip for an acknowledgement.
 
 use std::time::Duration;
 
@@ -25,7 +25,8 @@ pub struct Flights {
 
 impl Flights {
     /// Groups arrivals into flights. Bytes that arrive half a round trip or more after the previous bytes begin a new
-    /// flight. If a server pauses within a page for another reason, that looks the same.
+    /// flight. If a server pauses that long within a page for another reason, the rest of the page therefore counts as
+    /// a new flight.
     pub fn from_arrivals(arrivals: &[Arrival], rtt: Duration, segment_bytes: u64) -> Self {
         let pause_ns = (rtt.as_nanos() / 2) as u64;
         let mut flights = Self::default();
@@ -72,7 +73,8 @@ mod tests {
         Flights::from_arrivals(&arrivals, RTT, 1_448)
     }
 
-    /// Tickets and settings may arrive a round trip before the page, and a server may need time to prepare the page.
+    /// A small amount of data before the page, such as tickets and settings, must not count as a separate flight. This
+    /// must be true even if the page arrives a round trip later.
     #[test]
     fn bytes_before_the_page_are_no_flight_of_their_own() {
         assert_eq!(flights(&[(0, 500), (20, 11_000)]).count, 1);

@@ -168,7 +168,8 @@ impl PageArm {
         }
     }
 
-    /// Requests a page on a new connection. Fails if the protocol is not the variant's, or if the cipher has changed.
+    /// Requests a page on a new connection. Fails if the connection does not use the variant's protocol, or if its
+    /// cipher suite differs from that of the previous connection.
     fn fetch(&mut self, bytes: u64) -> Result<Page, TargetError> {
         let takes_compressed = self.link.is_none();
         let request = HttpRequest { takes_compressed, ..HttpRequest::get(&self.server.page(bytes)?) };
@@ -238,8 +239,8 @@ impl PageArm {
         Ok(())
     }
 
-    /// Searches for the cliff, the size of the largest page that takes one round trip. Returns it with the size that
-    /// was predicted.
+    /// Searches for the cliff, the size of the largest page that takes one round trip. The result also contains the
+    /// predicted size.
     fn cliff(&mut self, seed: u64, stop: &Stop) -> Result<Cliff, TargetError> {
         let mut search = Search::new(self.window, seed);
         // Number of bytes of the first answer that are in segments of their own; it is assumed for all answers.
@@ -259,7 +260,7 @@ impl PageArm {
                 is_fast: self.rtt.is_some_and(|rtt| page.time_ns < 2 * rtt.as_nanos() as u64),
             });
         }
-        search.cliff().ok_or_else(|| failed("the search found no largest page that takes one round trip"))
+        search.cliff().ok_or_else(|| failed("the search did not find the largest page that takes one round trip"))
     }
 }
 

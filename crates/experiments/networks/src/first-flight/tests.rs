@@ -40,7 +40,7 @@ fn no_cliff_is_larger_than_what_the_window_has_room_for() {
                 assert!(apart > 0 || body_bytes <= expected, "{variant}: {body_bytes} of {expected}");
             }
             // The search finds nothing if the machine is very busy.
-            Err(error) => assert!(error.to_string().contains("the search found no largest page"), "{error}"),
+            Err(error) => assert!(error.to_string().contains("the search did not find the largest page"), "{error}"),
         }
         // A client on a busy machine may read two flights at once, or one flight in two parts.
         if apart == 0 {
@@ -76,7 +76,8 @@ fn flights_are_those_of_the_server_whatever_window_was_expected() {
     }
 }
 
-/// New and resumed sessions are distinguished.
+/// If the level is `resumed`, each connection after the first must resume the TLS session. Otherwise no connection may
+/// resume one.
 #[test]
 fn a_session_is_new_or_resumed_as_it_was_asked_for() {
     for variant in ["tls1.3", "tls1.2", "nginx-tls1.3"] {
@@ -128,7 +129,7 @@ fn each_server_is_measured_in_each_way() {
             match pages.measure(0, &Trial { number: 0, seed: 7 }, &mut out) {
                 Ok(()) => {}
                 // The search finds nothing if the machine is very busy.
-                Err(error) => assert!(error.to_string().starts_with("the search found no largest page"), "{error}"),
+                Err(error) => assert!(error.to_string().starts_with("the search did not find"), "{error}"),
             }
             let phases: Vec<_> = out.iter().filter(|sample| sample.metric == REQUEST).collect();
             // A search records no phases. In other arms, each phase begins when the previous one ends.

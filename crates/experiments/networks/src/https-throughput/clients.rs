@@ -21,7 +21,8 @@ use crate::links::{attended, failed};
 
 /// Time limit of a download, in addition to the time for its bytes. The limit is long, because the machine may be busy.
 pub const PATIENCE: Duration = Duration::from_secs(20);
-/// Lowest throughput in bytes per second that the time limit of a download allows for. Every machine is faster.
+/// Lowest throughput, in bytes per second, for which the time limit of a download is long enough. The limit is
+/// generous, because every machine is faster.
 const FEWEST_BYTES_PER_S: u64 = 5_000_000;
 
 /// The response on one stream.
@@ -95,7 +96,8 @@ impl Client {
         })
     }
 
-    /// Downloads `path`, which has `bytes` bytes, from each address at the same time, over one new connection each.
+    /// Downloads `path`, which has `bytes` bytes, from all addresses at the same time, over a new connection to each
+    /// address.
     pub fn download(
         &mut self,
         addresses: &[SocketAddr],

@@ -63,8 +63,9 @@ const ANSWERED: usize = LATE + 1;
 const OVERLOADED: usize = LATE + 2;
 const REQUEST_CPU: usize = LATE + 3;
 
-/// Caveat about the CPU time of one side, for the descriptions of metrics about the client's or the server's CPU time.
-const CAVEAT: &str = "the kernel charges loopback's soft interrupts to either side, so claims are about the sum, `cpu`";
+/// Caveat for the descriptions of the metrics about the CPU time of only the client or only the server.
+const CAVEAT: &str =
+    "the kernel charges loopback's soft interrupts to the client or the server, so claims are about the sum, `cpu`";
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "Throughput of HTTP with and without TLS, and the CPU time of both ends".into(),

@@ -96,7 +96,7 @@ pub fn client(is_secure: bool) -> Result<GoProcess, TargetError> {
 pub struct GoProcess {
     child: Child,
     said: BufReader<ChildStdout>,
-    /// Input of the process, over which it gets its orders. Closing the input ends the process.
+    /// The standard input of the process, through which it receives commands. Closing the input ends the process.
     told: Option<ChildStdin>,
     /// The folder with the certificate. Dropping this field removes the folder.
     _folder: Folder,

@@ -18,11 +18,11 @@ use crate::links::{attended, failed};
 
 /// Additional time for which the client waits for answers, after twice the duration of the schedule.
 const GRACE: Duration = Duration::from_secs(1);
-/// Share of the required rate. If fewer answers per second arrive, the trial counts as overloaded. [`BEHIND`] describes
-/// an exception.
+/// Minimum number of answers per second, as a share of the requested rate. With fewer answers, a trial counts as
+/// overloaded; [`BEHIND`] describes an exception.
 const KEPT_UP: f64 = 0.95;
-/// Duration after the end of the schedule. If the last answer arrives within it, the trial does not count as
-/// overloaded.
+/// Maximum time from the end of the schedule to the last answer at which a trial with few answers still does not count
+/// as overloaded. It applies only if every request was answered.
 const BEHIND: Duration = Duration::from_millis(100);
 
 /// The schedule that decides when each small request is due.
@@ -36,11 +36,11 @@ pub struct Schedule {
 /// The times of all requests of a trial.
 #[derive(Debug, Default)]
 pub struct RequestTimes {
-    /// Time from when each request was due until its answer arrived, sorted. For a request without an answer, the time
-    /// ends when the client gave up the request.
+    /// Time from when each request was due until its answer arrived, sorted. For a request without an answer, this is
+    /// the time until the client gave up.
     pub latencies_ns: Vec<u64>,
-    /// Time from when each request was due until it was sent, sorted. For a request that was never sent, the time ends
-    /// when the client gave up the request.
+    /// Time from when each request was due until it was sent, sorted. For a request that was never sent, this is the
+    /// time until the client gave up.
     pub late_ns: Vec<u64>,
     pub answered: u64,
     /// Shortest time after which a request was given up; `None` if all requests were answered. Latencies below this
@@ -50,9 +50,9 @@ pub struct RequestTimes {
     /// CPU time of the client in nanoseconds.
     pub cpu_ns: u64,
     pub sent_per_s: f64,
-    /// `true` if answers were slow because of the client or the machine, and not because of the server. This is the
-    /// case if prompt sending would at least halve the 99th percentile. Prompt sending means that each request is sent
-    /// as soon as it is due and its connection is free.
+    /// `true` if the answers were slow because of the client or its machine, and not because of the server. This is the
+    /// case if prompt sending would at least halve the 99th percentile of the latency. Prompt sending means that each
+    /// request is sent as soon as it is due and its connection is free.
     pub is_client_slow: bool,
 }
 
@@ -178,8 +178,8 @@ impl Schedule {
 }
 
 impl Stream {
-    /// Returns the latencies that would result if each request had been sent once it was due and its connection
-    /// was free.
+    /// Returns the latencies that prompt sending would have caused, that is, sending each request as soon as it is due
+    /// and its connection is free.
     fn prompt_ns(&self) -> impl Iterator<Item = u64> {
         let mut free_ns = 0;
         self.requests_ns.iter().chain(&self.given_up_ns).map(move |[due_ns, sent_ns, ended_ns]| {
@@ -226,8 +226,8 @@ impl RequestTimes {
     }
 }
 
-/// Returns a quantile (nearest rank) of sorted values. Returns `None` if there are so few values that the quantile
-/// would be the largest one.
+/// Returns a quantile (nearest rank) of sorted values. Returns `None` if there are so few values that the largest of
+/// them would be the result.
 fn at(sorted: &[u64], quantile: f64) -> Option<u64> {
     let rank = (sorted.len() as f64 * quantile).ceil() as usize;
     if rank < sorted.len() { sorted.get(rank.saturating_sub(1)).copied() } else { None }

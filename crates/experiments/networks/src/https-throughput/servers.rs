@@ -25,14 +25,14 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     if arm.variant == KERNEL_TLS {
         if ![OWN, NGINX].contains(&server) {
             return Err(Unavailable::levels(format!(
-                "{server} does not give the kernel its keys; use `own` or `nginx`"
+                "{server} does not pass its TLS keys to the kernel; use `own` or `nginx`"
             )));
         }
         kernel_has_tls(kernels_cipher(arm)).map_err(|error| Unavailable::other(no_kernel_tls(&error, tcp::above())))?;
     }
     if arm.integer("rate").is_ok_and(|rate| rate != AS_MUCH) && client != OWN {
         return Err(Unavailable::levels(format!(
-            "`rate` needs the client `own`; {client} waits for an answer before it sends"
+            "`rate` needs the client `own`; {client} waits for each answer before it sends the next request"
         )));
     }
     if arm.variant != PLAIN && client == GO && word(arm, "cipher") != CIPHERS[0].0 {
@@ -60,16 +60,16 @@ fn kernels_cipher(arm: &Arm) -> TlsCipher {
     }
 }
 
-/// Returns a text about why the kernel does not encrypt connections. `error` is the kernel's error for a connection.
-/// `above` is the kernel's list of the protocols that it has loaded to run above TCP; it may be incomplete, because
-/// modules can still be loaded.
+/// Explains why the kernel does not encrypt connections. `error` is the kernel's error for a connection. `above` lists
+/// the protocols above TCP that the kernel has loaded so far. It need not contain `tls`, because the kernel may load
+/// that module later.
 pub fn no_kernel_tls(error: &io::Error, above: io::Result<String>) -> String {
     let file = "/proc/sys/net/ipv4/tcp_available_ulp";
     let says = format!("the kernel refuses TLS for a connection (TCP_ULP `tls`): {error}");
     let loads = "run `modprobe tls` as root to load this module, if the kernel was built with it";
     match above {
-        Ok(names) if names.split(' ').any(|name| name == "tls") => format!("{says}; {file} has `{names}`"),
-        Ok(names) => format!("{says}; {file} has `{names}`, and not `tls`; {loads}"),
+        Ok(names) if names.split(' ').any(|name| name == "tls") => format!("{says}; {file} lists `{names}`"),
+        Ok(names) => format!("{says}; {file} lists `{names}`, but not `tls`; {loads}"),
         Err(_) => format!(
             "{says}; {file} does not exist, perhaps because this is the network namespace of a container; {loads}"
         ),

@@ -137,7 +137,7 @@ fn what_can_not_be_measured_is_said_to_be_so() {
     }
     for server in [CADDY, GO] {
         let why = is_available(&arm(KERNEL_TLS, &between(OWN, server))).unwrap_err().to_string();
-        assert!(why.contains("does not give the kernel its keys"), "{why}");
+        assert!(why.contains("does not pass its TLS keys to the kernel"), "{why}");
     }
 }
 
@@ -145,8 +145,8 @@ fn what_can_not_be_measured_is_said_to_be_so() {
 fn a_kernel_without_tls_is_said_to_be_so() {
     let error = io::Error::from_raw_os_error(2);
     for (above, says) in [
-        (Ok("mptcp".into()), "has `mptcp`, and not `tls`; run `modprobe tls` as root"),
-        (Ok("espintcp tls".into()), "has `espintcp tls`"),
+        (Ok("mptcp".into()), "lists `mptcp`, but not `tls`; run `modprobe tls` as root"),
+        (Ok("espintcp tls".into()), "lists `espintcp tls`"),
         (
             Err(io::ErrorKind::NotFound.into()),
             "does not exist, perhaps because this is the network namespace of a container",
@@ -160,8 +160,8 @@ fn a_kernel_without_tls_is_said_to_be_so() {
     assert!(counted(3, 6).unwrap_err().contains("encrypted 3 of 4 connections"));
 }
 
-/// Tests each cipher, several connections, and several requests on one. `cargo xtask test guest` runs this on a kernel
-/// that has TLS.
+/// Tests each cipher over several connections, with one download and with many requests on each. `cargo xtask test
+/// guest` runs this test on a kernel that supports TLS.
 #[test]
 fn the_kernel_encrypts() {
     let servers = [OWN, NGINX].map(|server| between(OWN, server));
@@ -280,7 +280,8 @@ fn clients_are_given_no_key() {
     assert_eq!(files.map(|file| file.unwrap().file_name()).collect::<Vec<_>>(), ["certificate.pem"]);
 }
 
-/// This test does not need Go.
+/// Interrupting the run must also interrupt the build of the client in Go. A script takes the place of the Go compiler,
+/// so this test does not need Go.
 #[test]
 fn a_build_can_be_interrupted() {
     let folder = tempfile::tempdir().unwrap();
@@ -373,7 +374,8 @@ fn more_requests_than_there_are_answers_to_are_an_overload() {
     assert!(value(&out, ANSWERED) < Some(1e6), "{out:?}");
 }
 
-/// A server that does not answer is not an error: the requests without an answer count.
+/// A server that never answers does not cause an error. Its unanswered requests count as slow, and the trial counts as
+/// overloaded.
 #[test]
 fn who_is_silent_is_slow() {
     let arm = arm(PLAIN, &[("rate", 100.into()), ("measured_ms", 100.into())]);

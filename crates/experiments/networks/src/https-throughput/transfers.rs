@@ -75,7 +75,7 @@ impl Transfers {
 }
 
 impl TransferArm {
-    /// Creates the arm: starts its client, and makes the server ready for the arm's path.
+    /// Creates the arm: creates the body that the server sends, and starts the client.
     fn new(arm: &Arm, server: Rc<BodyServer>, stop: &Stop) -> Result<Self, TargetError> {
         let is_on_one = word(arm, "cpus") == ONE;
         let _pinned = placed(is_on_one)?;

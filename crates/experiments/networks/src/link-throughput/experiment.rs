@@ -37,9 +37,7 @@ indices! {
 }
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title:
-        "Throughput and CPU time of a network over TCP and UDP, compared with iperf3; and when burst credit runs out"
-            .into(),
+    title: "Throughput, CPU time and burst credit of a network over TCP and UDP, compared with iperf3".into(),
     emulates: Some(Emulates::new("a link between two namespaces of this machine").unless(&["listener"])),
     variants: vec![
         (OWN, "the client of netlab::throughput, which connects to `ascertain listen`").into(),
@@ -80,7 +78,7 @@ fn factors() -> Vec<Factor> {
         ),
         Factor::integer(
             "left_out_ms",
-            "time at the beginning of each measurement that does not count (slow start)",
+            "uncounted time at the beginning of each measurement (slow start)",
             200,
             0..=600_000,
         ),
@@ -112,7 +110,7 @@ fn metrics() -> Vec<Metric> {
         Metric::new("retransmitted", "number of retransmitted segments", Unit::One, Lower),
         Metric::time(
             "round_trip",
-            "round-trip time according to the sender's kernel at the end, the longest of all streams",
+            "longest round-trip time of all streams at the end, according to the sender's kernel",
         ),
         Metric::time("near_cpu", "CPU time of this end for each gigabyte that arrived"),
         Metric::time("far_cpu", "CPU time of the listener's end for each gigabyte that arrived"),
@@ -141,8 +139,8 @@ impl Experiment for LinkThroughput {
         &SPEC
     }
 
-    /// Returns both variants in both directions. Also returns arms whose link has a credit that runs out. A credit is a
-    /// number of bytes that pass at the full rate.
+    /// Returns an arm for each variant and direction, and one arm whose link has a limited burst credit. The credit is
+    /// the number of bytes that pass at the full rate.
     fn table_arms(&self) -> Vec<Arm> {
         let point = SPEC.default_point();
         let arm = |variant: &str, point| Arm { variant: variant.into(), point };
@@ -153,13 +151,14 @@ impl Experiment for LinkThroughput {
         arms.chain([arm(OWN, credit)]).collect()
     }
 
-    /// Returns `false` for the rate, the round trip and the credit of the emulated link if the network is real.
+    /// Returns `false` for the factors that describe the emulated link (rate, round trip, credit) if the arm measures
+    /// the user's own network.
     fn has(&self, arm: &Arm, factor: &str) -> bool {
         !["rate_mbit_s", "rtt_ms", "burst_kb", "refill_mbit_s"].contains(&factor) || !is_elsewhere(arm)
     }
 
-    /// Removes the arms of iperf3 that use the user's listener, unless the user named the variants. iperf3 can't talk
-    /// to `ascertain listen`.
+    /// Removes the arms of iperf3 that use the user's listener, because iperf3 does not support the protocol of
+    /// `ascertain listen`. Keeps them if the user named the variants.
     fn chosen(&self, mut arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
         arms.retain(|arm| are_named || arm.variant == OWN || !is_elsewhere(arm));
         Ok(arms)

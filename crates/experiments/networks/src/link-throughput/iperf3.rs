@@ -15,7 +15,8 @@ use serde_json::Value;
 use super::throughputs::ThroughputReport;
 use crate::links::{attended, failed, wait};
 
-/// Time limit in addition to the measured time. The limit is long, because the machine may be busy.
+/// Time limit for iperf3 in addition to the measured time, and for retries while the iperf3 server is busy. The limit
+/// is long, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(5);
 

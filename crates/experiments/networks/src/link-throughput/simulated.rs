@@ -15,10 +15,10 @@ use crate::simulated::{SEGMENT_BYTES, Sender, download};
 const RUNS: u64 = 1_000;
 const BUCKETS: u64 = 200;
 
-/// Simulates downloads by `streams` senders. `others` has the start and the end of each unrelated flow. The credit of a
-/// link is the number of bytes that it carries at the full rate before it slows down. Returns the bytes of IP packets
-/// that arrived in each interval. Also returns the moment at which the receiver sees that the credit has run out, or
-/// `None` if it does not run out.
+/// Simulates downloads by `streams` senders, together with other flows. `others` has the start and the end of each of
+/// these flows. Returns the bytes of IP packets that arrived in each interval. Also returns the time at which the
+/// link's burst credit ran out, as seen by the receiver; `None` if it did not run out. The credit is the number of
+/// bytes that the link carries at the full rate before it slows down.
 fn curve(
     conditions: &Conditions,
     rtt_ns: u64,
@@ -90,7 +90,8 @@ fn at_most_one_fair_link_in_a_hundred_is_said_to_run_out() {
     assert!(found * 100 <= RUNS, "{found} of {RUNS}");
 }
 
-/// Tests that the found capacity, rate and time are within 5 % of the true ones.
+/// For random token buckets, tests that the detected capacity, refill rate and time of depletion are within 5 % of the
+/// true values.
 #[test]
 fn buckets_are_found_as_they_are() {
     let mut missed = Vec::new();

@@ -27,7 +27,7 @@ fn metrics_of(out: &Samples) -> Vec<usize> {
     metrics
 }
 
-/// Each direction and protocol must have values of its metrics, and of no others.
+/// Tests that each direction and protocol reports all of its metrics and no others.
 #[test]
 fn ways_have_their_metrics() {
     let tcp = [THROUGHPUT, RETRANSMITTED, ROUND_TRIP, NEAR_CPU, FAR_CPU, LATE, LATE + 1];
@@ -83,7 +83,8 @@ fn iperf3_says_as_much() {
     }
 }
 
-/// Tests two cases that need no emulated link.
+/// Tests a listener that the user started: successful measurements, a wrong token, invalid addresses, and a listener
+/// that has ended.
 #[test]
 fn somebodys_listener_is_measured_or_said_not_to_be() {
     let token = Token::new().unwrap();

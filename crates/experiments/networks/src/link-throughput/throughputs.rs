@@ -29,7 +29,8 @@ const IPERF3_PORT: u16 = 5201;
 const SHORTEST_IPERF3_MS: u64 = 100;
 /// Smallest size of a link's queue in bytes.
 const LEAST_QUEUE_BYTES: u64 = 30_000;
-/// The environment variable with the listener's token. The token is not a level, because levels are recorded.
+/// The environment variable with the listener's token. The token is not a level of a factor, because levels are written
+/// to files and the token is secret.
 const TOKEN: &str = "ASCERTAIN_LISTEN_TOKEN";
 
 pub fn traffic_spec(arm: &Arm) -> Result<TrafficSpec, TargetError> {
@@ -157,16 +158,17 @@ fn start_iperf3(arm: &Arm, link: &RunningLink, address: SocketAddr) -> Result<Ru
 #[derive(Debug, Default)]
 pub struct ThroughputReport {
     pub curve: Curve,
-    /// Number of bytes that arrived, including those in left-out intervals.
+    /// Number of bytes that arrived during the whole measurement, including the intervals at the beginning that are not
+    /// counted.
     pub received_bytes: u64,
     pub retransmitted: Option<f64>,
     pub round_trip_ns: Option<f64>,
-    /// CPU time in nanoseconds for each gigabyte: on the near side, which is this one, and on the far side.
+    /// CPU time of this host and of the listener's host, in nanoseconds per gigabyte that arrived.
     pub cpu_ns: [Option<f64>; 2],
     pub lost: Option<f64>,
     pub reordered: Option<f64>,
     pub jitter_ns: Option<f64>,
-    /// Number of bytes in IP packets, with their headers, for each byte of payload; `None` if it is not known.
+    /// Size of an IP packet divided by the size of its payload; `None` if the ratio is not known.
     pub around: Option<f64>,
 }
 

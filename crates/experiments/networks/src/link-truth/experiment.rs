@@ -25,13 +25,13 @@ indices! { EXCESS, EXCESS_P99, EARLY, REORDERED, LOST, RATE_SHARE, THROUGHPUT, S
 
 /// Size of the headers of IPv4 and UDP in bytes.
 const HEADER_BYTES: u64 = 28;
-/// Size in bytes of the smallest packet, whose payload is the trial and the sequence number.
+/// Size of the smallest packet in bytes. Its payload contains only the number of the trial and the sequence number.
 const LEAST_BYTES: u64 = HEADER_BYTES + 16;
 
 const DATAGRAMS: &str = "datagrams";
 const STREAM: &str = "stream";
-/// The level of `rate_mbit_s` at which a link cuts streams into segments but does not slow them. A link with a rate
-/// sends each segment as its own frame, and this rate is so high that no segment waits.
+/// A level of `rate_mbit_s` that is too high to delay any segment. It is used because a link with a rate limit delivers
+/// each segment as its own frame.
 const CUT_MBIT_S: u64 = 100_000;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
@@ -54,13 +54,8 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Factor::integer("datagrams", "number of datagrams in a trial", 100, 2..=1_000_000),
         Factor::integer("bytes", "size of each datagram's IP packet", 100, LEAST_BYTES..=1_500),
         Factor::integer("gap_us", "time from one datagram to the next; 0 sends all at once", 1_000, 0..=1_000_000),
-        Factor::integer(
-            "left_out_ms",
-            "time at the beginning of the stream that does not count (slow start)",
-            50,
-            0..=60_000,
-        ),
-        Factor::integer("measured_ms", "time of the stream that counts, after `left_out_ms`", 150, 10..=60_000),
+        Factor::integer("left_out_ms", "uncounted time at the beginning of the stream (slow start)", 50, 0..=60_000),
+        Factor::integer("measured_ms", "counted duration of the stream, after `left_out_ms`", 150, 10..=60_000),
     ],
     metrics: [
         Metric::time("excess", "time by which the median datagram arrived too late"),

@@ -146,9 +146,9 @@ fn spread_ns(variant: &Variant, numbers: &[u64]) -> (f64, f64) {
 }
 
 impl Session for CubeRootSession {
-    /// Checks every root. An exact method must return the largest integer whose cube is at most the number. The root of
-    /// an approximation is accepted if its cube is at most about four times the number. The cube of the next integer
-    /// must be at least an eighth of the number.
+    /// Checks every root. An exact method must return the largest integer whose cube is at most the number. An
+    /// approximate root is accepted under two conditions. Its cube must be at most about four times the number. The
+    /// cube of the next integer must be at least an eighth of the number.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         let CubeRootCall { variant, numbers, .. } = &self.calls[arm];
         let mut roots = vec![0; numbers.len()];

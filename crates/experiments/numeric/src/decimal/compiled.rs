@@ -78,8 +78,7 @@ ASCERTAIN(each, uint64_t, uint8_t) {
 /// Returns the C or C++ function of the variant with this name. The function writes the text of each value to the front
 /// of the output, over the previous text.
 ///
-/// # Errors
-/// Returns what this machine lacks for the peer.
+/// # Errors Returns the reason if this machine cannot compile or run the function.
 pub fn function(variant: &str) -> Result<Function<u64, u8>, Unavailable> {
     let (source, needs) = match variant {
         "libc" => (Source::new(Language::C, LIBC), "a C compiler"),

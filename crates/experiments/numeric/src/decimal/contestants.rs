@@ -11,11 +11,11 @@ use ascertain_numeric::decimal::{VARIANTS, append_column, historical, write};
 
 use super::compiled;
 
-/// A function that writes the values as text: as a column, or each text over the previous one. It returns the total
-/// number of bytes without delimiters.
+/// A function that writes the values as text, either one after the other or all to the same position. It returns the
+/// total number of bytes, without delimiters.
 pub type Each = Box<dyn FnMut(&[u64]) -> usize>;
-/// A function that appends the text of each value and a line feed. It is not timed; the appended texts are only
-/// checked.
+/// A function that appends the text of each value, followed by a line feed, to a buffer. It serves to check the texts,
+/// and is not timed.
 pub type Lines = Box<dyn FnMut(&[u64], &mut Vec<u8>)>;
 
 /// The variants that are not part of `numeric::decimal`, each with its name and description.
@@ -43,7 +43,8 @@ pub const OTHERS: [(&str, &str); 17] = [
 pub struct Contestant {
     /// The function that is timed.
     pub each: Each,
-    /// The same method as a function that returns its texts; `None` for methods without texts.
+    /// The same method as a function that appends the texts to a buffer, so that they can be checked. `None` for
+    /// methods without texts.
     pub lines: Option<Lines>,
     /// Size of the machine code of one call in bytes; `None` if it is not known.
     pub code_bytes: Option<usize>,
@@ -51,8 +52,7 @@ pub struct Contestant {
 
 /// Creates the contestant for the variant with this name.
 ///
-/// # Errors
-/// Returns what this machine lacks for the variant.
+/// # Errors Returns the reason if this machine does not support the variant.
 pub fn contestant(variant: &str) -> Result<Contestant, Unavailable> {
     if let Some(ours) = VARIANTS.iter().find(|ours| ours.name == variant) {
         ours.is_available().map_err(Unavailable::feature)?;

@@ -129,12 +129,11 @@ fn value(distribution: &str, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
     })
 }
 
-/// Number of numbers that each arm writes, as in the publication.
+/// Size of the array of numbers that each arm converts to text, as in the publication that the README cites.
 const NUMBERS: usize = 10_000;
 /// Minimum size of a group of numbers with the same digit count. Smaller groups are not timed separately.
 const LEAST_OF_A_LENGTH: usize = 100;
-/// Number of times that the numbers of each digit count are timed. The shortest time counts, because interruptions only
-/// add time.
+/// Number of times that each group is timed. The shortest time counts, because interruptions only add time.
 const ROUNDS: usize = 3;
 
 struct DecimalWriter {

@@ -96,8 +96,8 @@ impl Experiment for FormatScaling {
     }
 }
 
-/// Number of numbers that each thread formats in a round. Their texts have about 100 KB, but all are written to the
-/// same few bytes.
+/// How many numbers each thread formats in a round. The texts have about 100 KB in total, but each text overwrites the
+/// previous one in a small buffer.
 const NUMBERS: usize = 10_000;
 /// Approximate duration of a thread's work in nanoseconds. It is so long that the time to start all threads is
 /// negligible.

@@ -39,8 +39,7 @@ ASCERTAIN(additions, double, double) {
 
 /// Returns the C loop of the arm's variant, compiled with the compiler and the optimisation level of the arm.
 ///
-/// # Errors
-/// Returns what this machine lacks for the loop.
+/// # Errors Returns the reason if this machine cannot compile or run the loop.
 pub fn function(arm: &Arm) -> Result<Function<f64, f64>, Unavailable> {
     let word = |factor: &str| arm.point.get(factor).map(ToString::to_string).unwrap_or_default();
     let (compiler, level) = (word("compiler"), word("level"));

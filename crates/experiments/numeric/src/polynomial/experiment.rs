@@ -1,5 +1,5 @@
-//! Strength reduction: polynomials by multiplications and by additions, in Rust, and in C at every optimisation level.
-//! All arms of one size fill the same slice.
+//! Strength reduction: evaluates a polynomial with multiplications or with additions. The loops are in Rust, and in C
+//! at every optimisation level. All arms of one size fill the same slice.
 
 mod compiled;
 
@@ -38,7 +38,7 @@ const SOURCE_LEVELS: [&str; 3] = ["O0", "O1", "O3"];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     let words = |words: &[&str]| Accepts::OneOf(words.iter().map(|&word| word.into()).collect());
-    let fill = (FILL, "polynomial::fill: the first of the direct variants that the CPU can run");
+    let fill = (FILL, "polynomial::fill: a direct method with the best instructions that the CPU supports");
     let ours = VARIANTS.iter().map(|variant| (variant.name, variant.about));
     Spec {
         title: "A quadratic at 0, 1, 2 …: multiplications against additions".into(),
@@ -142,7 +142,7 @@ impl Experiment for Polynomial {
     }
 }
 
-/// The coefficients that the publication calls C, B and A, in this order.
+/// The coefficients C, B and A, in this order, as in the publication that the README cites.
 const COEFFICIENTS: [f64; 3] = [3.3, 2.2, 1.1];
 
 type Fill = Rc<dyn Fn(&mut [f64])>;

@@ -36,15 +36,17 @@ pub type Sum<T> = Rc<dyn Fn(&[T]) -> f64>;
 pub enum Contestant<T: 'static> {
     /// Sums the numbers.
     Sum(Sum<T>),
-    /// Shows the speed limit of sums: loads the numbers, possibly with as much work as a sum, but returns no sum.
+    /// Shows the speed limit of sums: loads the numbers without summing them. Some of these functions do as much other
+    /// work as a sum.
     Limit(fn(&[T]) -> f64),
     /// Computes the dot product of two arrays.
     Dot(fn(&[T], &[T]) -> f64),
-    /// Shows the speed limit of dot products: loads two arrays with as much work as a dot product, but returns none.
+    /// Shows the speed limit of dot products: loads two arrays and does as much other work, but computes no dot
+    /// product.
     LimitOfDot(fn(&[T], &[T]) -> f64),
 }
 
-/// Returns the contestant of this name, or the reason why this machine lacks it. The number of accumulators affects
+/// Returns the contestant with this name, or the reason if this machine does not support it. `accumulators` affects
 /// only the sums in [`Element::VARIANTS`].
 pub fn contestant<T: Element + Plain>(name: &str, accumulators: u32) -> Result<Contestant<T>, Unavailable> {
     match name {

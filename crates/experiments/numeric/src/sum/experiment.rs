@@ -1,5 +1,5 @@
-//! Summation: the speed and the error of sums of floating-point numbers, over size, type and accumulators. Each size
-//! and type has a few arrays, which are the same for every variant.
+//! Floating-point summation: its speed and error, by array size, number type and number of accumulators. Each size and
+//! type has one or more arrays, which all variants share.
 
 mod contestants;
 
@@ -30,7 +30,7 @@ const TIME: usize = 0;
 const THROUGHPUT: usize = 1;
 const ERROR: usize = 2;
 
-/// The numbers of accumulators in a table: one, and the number that the claims use.
+/// The levels of the factor `accumulators` in the default table: 1, and the level that the claims use.
 const SHOWN_ACCUMULATORS: [u32; 2] = [1, 4];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
@@ -86,8 +86,8 @@ impl Experiment for Sum {
         &SPEC
     }
 
-    /// Returns arms with one and with four accumulators, if the variant supports both. Otherwise the single arm has the
-    /// smallest number that the variant supports.
+    /// Returns, for each variant, an arm with one accumulator and an arm with four, as far as the variant supports
+    /// them. A variant that supports neither has an arm with its smallest number of accumulators.
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |name: &str, accumulators: u32| {
             let point = SPEC.default_point().with("accumulators", u64::from(accumulators));

@@ -1,5 +1,6 @@
-//! The connection to the daemon `barrierd`. The daemon runs in this process if the privileges allow it, otherwise it
-//! must already run. This module also reads how long the kernel runs the daemon's BPF program.
+//! The connection to the daemon `barrierd`. If the privileges are sufficient, the daemon runs in this process.
+//! Otherwise a daemon must already be running. This module also reads the run time of the daemon's BPF program from the
+//! kernel.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -62,8 +63,8 @@ const RUN_TIME: &str = "run_time_ns:";
 pub struct Program(PathBuf);
 
 impl Program {
-    /// Returns the BPF programs that this process has made so far. Returns none if the kernel gives no information
-    /// about them.
+    /// Returns the BPF programs to which this process has file descriptors. Returns an empty set if the kernel gives no
+    /// information about BPF programs.
     fn all() -> BTreeSet<Program> {
         let descriptors = fs::read_dir(DESCRIPTORS).into_iter().flatten().flatten();
         let programs = descriptors.map(|descriptor| Program(descriptor.path()));

@@ -1,5 +1,5 @@
-//! The time of the slow side of an asymmetric barrier, for several methods of waiting for every CPU. Barriers run
-//! alone, or a millisecond apart.
+//! The time of the slow side of an asymmetric barrier, for several methods of waiting for every CPU. A trial measures a
+//! single barrier, or many barriers that begin one millisecond apart.
 
 mod daemon;
 mod load;
@@ -40,7 +40,7 @@ const SPACED: &str = "spaced";
 
 const VARIANTS: [(&str, &str); 8] = [
     ("heartbeat", "sync::barrierd: wait for interrupts, which the daemon sends while a client waits"),
-    ("interrupts", "sync::barrierd: poll, by virtual time, until each CPU happens to have been interrupted"),
+    ("interrupts", "sync::barrierd: poll, without requesting interrupts, until each CPU was interrupted"),
     (
         "interrupts-clock",
         "like interrupts, but by CLOCK_MONOTONIC, as in the first barrierd; only timed, because it is not a reliable \
@@ -86,8 +86,8 @@ impl Experiment for Barrier {
         &SPEC
     }
 
-    /// Returns arms for the figures in the publication that the README cites, on an idle and on a loaded machine. Also
-    /// returns arms that show how much barriers slow the rest of the machine.
+    /// Returns arms of every variant on an idle and on a busy machine, as in the publication that the README cites. For
+    /// some variants, also returns an arm that shows how much barriers slow the rest of the machine.
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |name: &str, load: &str| Arm { variant: name.into(), point: Point::default().with("load", load) };
         let timed = VARIANTS.iter().flat_map(|(name, _)| [arm(name, IDLE), arm(name, BUSY)]);
@@ -120,7 +120,8 @@ fn load_of(arm: &Arm) -> Option<&'static str> {
 const PAUSE_MAX_NS: u64 = 4_000_000;
 /// Time between the beginnings of two barriers at `load=spaced`.
 const SPACE_NS: u64 = 1_000_000;
-/// Shortest duration of a measurement at `load=spaced`. It lasts longer until the busy threads have done a round.
+/// Minimum duration of a measurement at `load=spaced`. The measurement takes longer if the busy threads have not
+/// completed a round by then.
 const WINDOW_NS: u64 = 20_000_000;
 /// Time after which a measurement at `load=spaced` fails. If other programs keep the machine busy, the busy threads may
 /// get no CPU for a while.
@@ -193,7 +194,8 @@ fn measure_single(method: &mut Method, out: &mut Samples) -> Result<(), String> 
     Ok(())
 }
 
-/// Measures the work of the busy threads while barriers begin a millisecond apart, or later if one takes longer.
+/// Measures the work of the busy threads while barriers run. A barrier begins one millisecond after the previous one,
+/// or when the previous one ends if that takes longer.
 fn spaced(method: &mut Method, load: &Load, out: &mut Samples) -> Result<(), String> {
     let counted = method.count()?;
     let (start_ns, rounds, daemon_ns) = (clock::now_ns(), load.rounds(), method.daemon_ns());

@@ -41,7 +41,7 @@ pub enum Method {
 pub fn is_available(variant: &str) -> Result<(), String> {
     let supported = |is_supported: io::Result<bool>| match is_supported {
         Ok(true) => Ok(()),
-        Ok(false) => Err("the kernel does not support this kind of membarrier, or not with nohz_full".to_owned()),
+        Ok(false) => Err("the kernel does not support this membarrier command, or has nohz_full enabled".to_owned()),
         Err(error) => Err(format!("membarrier(2): {error}")),
     };
     match variant {
@@ -140,8 +140,9 @@ impl Method {
         }
     }
 
-    /// Makes the kernel count the run time of the daemon's BPF program from now on. Also returns the number of CPUs
-    /// that run the program. Returns `None` if the method has no such program, or if its run time cannot be counted.
+    /// Makes the kernel count the run time of the daemon's BPF program from now on. Returns the counter, and the number
+    /// of CPUs that run the program. Returns `None` if the method has no such program, or if its run time cannot be
+    /// counted.
     pub fn count(&self) -> Result<Option<(RunTimeCounter, usize)>, String> {
         let Self::Heartbeat(daemon) = self else { return Ok(None) };
         if program_is_counted().is_err() {
@@ -170,11 +171,11 @@ fn look_again(has_passed: impl Fn() -> bool, ask: impl Fn() -> bool) -> Result<(
     Ok(())
 }
 
-/// The least work that a daemon must do: another thread receives a request and answers. The thread has real-time
-/// priority and receives requests over a socket, like the daemon. It answers through a word that the requesting thread
-/// polls without pauses.
+/// A thread that does only the minimum work of a daemon: it receives a request and answers. Like the daemon, it has
+/// real-time priority and receives requests over a socket. To answer, it increments a counter in memory, which the
+/// requesting thread polls without pauses.
 pub struct RemoteThread {
-    /// This side's socket, over which requests are sent. Closing it makes the other thread end.
+    /// The requesting thread's end of the socket pair. Closing it makes the other thread end.
     socket: UnixStream,
     requests: u64,
     answered: Arc<AtomicU64>,

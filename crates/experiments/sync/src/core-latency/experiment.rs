@@ -1,5 +1,5 @@
-//! The time of a message from one CPU to another, by two methods of handing over and by a widely used tool. Each trial
-//! measures all pairs of a few CPUs; after enough trials every pair of the machine has been measured.
+//! Measures how long a message takes from one CPU to another, with two ways of passing the message and with a widely
+//! used tool. Each trial measures all pairs of a few CPUs. After enough trials, every pair of CPUs has been measured.
 
 mod peer;
 mod ping_pong;
@@ -46,7 +46,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             ("cas", "compare-and-swap, both to hand over and to wait"),
             (
                 SHORTEST,
-                "speed limit: like cas, but from the shortest window, the least disturbed one, instead of the median",
+                "speed limit: like cas, but reports the shortest (least disturbed) window instead of the median",
             ),
             ("load-store", "a store to hand over, and loads to wait"),
             (PEER, "the command of this name, which reports the mean; supports only one cache line"),
@@ -68,7 +68,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             ),
             Metric::new(
                 "agreement",
-                "of two pairs of CPUs with different distances in the kernel's topology, how often the closer pair is faster",
+                "how often the closer of two pairs of CPUs, by the kernel's topology, is faster (0 to 1)",
                 Unit::One,
                 Better::Higher,
             ),
@@ -129,7 +129,7 @@ impl Experiment for CoreLatency {
 const GROUP: usize = 4;
 
 struct LatencyProbe {
-    /// The method of handing over a message; `None` for the variant that runs the tool.
+    /// The method of passing a message; `None` for the variant that runs the tool.
     means: Option<Means>,
     /// `true` if the latency is that of the shortest window, a group of round trips that is timed as a whole. `false`
     /// if it is that of the median window.
@@ -185,7 +185,7 @@ impl LatencyProbe {
 fn checked(passed: &RoundTrips) -> Result<(), TargetError> {
     let [asked, answered] = passed.round_trips;
     if asked != answered {
-        return Err(TargetError::WrongAnswer(format!("{asked} messages were sent, but {answered} answered")));
+        return Err(TargetError::WrongAnswer(format!("{asked} messages were sent, but {answered} were answered")));
     }
     Ok(())
 }

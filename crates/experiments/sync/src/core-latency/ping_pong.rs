@@ -10,25 +10,26 @@ use std::time::Duration;
 use ascertain_sys::threads::JoinOnDrop;
 use ascertain_sys::{affinity, clock};
 
-/// The methods of handing over a message through a word in memory.
+/// The methods of passing a message through a word in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Means {
-    /// Hands over by compare-and-swap. The waiting side also uses it, and thereby takes the cache line for itself.
+    /// Passes the message by compare-and-swap. The waiting thread also polls by compare-and-swap, which moves the cache
+    /// line to its CPU.
     CompareAndSwap,
-    /// Hands over by a store. The other side waits by loads.
+    /// Passes the message by a store. The waiting thread polls by loads.
     LoadStore,
 }
 
-/// Number of round trips in a window, the unit that is timed as a whole. A window lasts a few microseconds, so few
-/// windows are interrupted.
+/// Number of round trips in a window, which is timed as a whole. A window lasts only a few microseconds, so that
+/// interruptions affect few windows.
 const ROUND_TRIPS: u64 = 50;
-/// Number of windows, the units that are timed, for each pair of CPUs. The median is right if fewer than half of the
-/// windows are interrupted.
+/// Number of windows that are timed for each pair of CPUs. Interruptions do not affect the median if they hit fewer
+/// than half of the windows.
 const WINDOWS: usize = 201;
-/// Time after which a measurement ends once it has [`LEAST_WINDOWS`] windows. It takes longer only if the CPUs are so
-/// busy that both threads rarely run at once.
+/// Time limit of a measurement. If there are fewer than [`LEAST_WINDOWS`] windows by then, the measurement continues
+/// until it has that many. This happens only if the CPUs are so busy that the two threads rarely run at the same time.
 const LIMIT: Duration = Duration::from_secs(1);
-/// The smallest number of windows, the units that are timed, for each pair of CPUs.
+/// Minimum number of windows that are timed for each pair of CPUs.
 const LEAST_WINDOWS: usize = 11;
 /// Number of checks after which a waiting thread assumes that the other one is not running, and lets other threads run.
 const PATIENCE: u32 = 10_000;
@@ -72,7 +73,7 @@ pub fn between(cpus: [usize; 2], means: Means, lines: usize) -> Result<RoundTrip
     })
 }
 
-/// The words through which messages are handed over, one for each direction or one for both. Each word has the sequence
+/// The words through which messages are passed, one for each direction or one for both. Each word has the sequence
 /// number of the last message in its direction. The sequence number grows by one with each message, including answers.
 struct MessagePath<'a> {
     means: Means,

@@ -19,8 +19,8 @@ const GAP: f64 = 1.25;
 /// Smallest number of pairs of CPUs in a distance level, a group of pairs with similar latencies. A single pair may
 /// have been disturbed, so there must be at least two.
 const LEVEL_PAIRS: usize = 2;
-/// Smallest number of CPUs that can show two distance levels. Three CPUs have only three pairs, and two levels need
-/// four.
+/// Smallest number of CPUs that can show two distance levels. Two levels need four pairs of CPUs, but three CPUs have
+/// only three pairs.
 pub const LEVEL_CPUS: usize = 4;
 
 /// The CPUs, each with the content of the files in `SHARED`.

@@ -1,5 +1,5 @@
-//! Measures the cost of publishing with event counts. If no thread waits, publications are measured in batches; if a
-//! thread sleeps, one by one.
+//! Measures the cost of publishing with event counts. Publications are timed in batches if no thread waits, and one by
+//! one if a thread sleeps.
 
 mod contestants;
 mod waiters;
@@ -30,7 +30,7 @@ const PUBLISH_TASK: usize = 5;
 const HOP: usize = 6;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "Event counts: publishing so that others can sleep".into(),
+    title: "Event counts: the cost of publishing, with and without sleeping threads".into(),
     variants: VARIANTS.iter().map(|variant| (variant.name, variant.about).into()).collect(),
     factors: vec![Factor::integer("sleepers", "threads that sleep until a publication", 0, 0..=1)],
     metrics: vec![
@@ -40,7 +40,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             "publish",
             "time of a publication: the mean of a batch or, with a sleeper, the single publication that wakes it",
         ),
-        Metric::time("wake", "time from before the publication until the sleeper runs"),
+        Metric::time("wake", "time from the start of the publication until the sleeper runs"),
         Metric::new(
             "delay",
             "`wake` as a share of the sleeper's wait before the publication",
@@ -82,8 +82,8 @@ impl Experiment for EventCount {
     }
 }
 
-/// Maximum of a random duration that a sleeper keeps sleeping before it is woken. The duration depends on the seed of
-/// the trial. A waiter that polls is therefore woken at different steps of its loop.
+/// Upper limit of the random time for which a sleeper continues to sleep before it is woken. The seed of the trial
+/// determines this time. As a result, a waiter that polls is woken at different steps of its loop.
 const ASLEEP_MAX_NS: u64 = 4_000_000;
 
 struct Publisher {
@@ -133,8 +133,8 @@ fn ended() -> TargetError {
 }
 
 impl Session for EventCountSession {
-    /// Checks that all pushed items are popped, that each publication counts once, and that the sleeping thread wakes.
-    /// The measurement itself checks that waiting tasks wake.
+    /// Checks that all pushed items are popped, that each publication is counted once, and that the sleeping thread
+    /// wakes. The measurement itself checks that waiting tasks wake.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         let Publisher { signal, ring, tasks: _, sleeper } = &mut self.publishers[arm];
         let expected = ITEMS * (ITEMS - 1) / 2;

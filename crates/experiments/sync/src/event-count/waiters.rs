@@ -15,7 +15,7 @@ use event_listener::{Event, listener};
 
 use super::contestants::Signal;
 
-/// Time after which a waiting thread surely sleeps. It is about 60 times as long as any waiting thread spins.
+/// Time after which a waiting thread is certain to be asleep. It is about 60 times as long as any waiting thread spins.
 pub const FALLING_ASLEEP: Duration = Duration::from_micros(600);
 
 /// The measured times of one wake-up of the sleeping thread.
@@ -24,11 +24,11 @@ pub struct WakeUp {
     pub waited_ns: u64,
     /// Duration of the call that published the signal.
     pub publish_ns: u64,
-    /// Time from before the publication until the sleeping thread ran.
+    /// Time from the start of the publication until the sleeping thread ran.
     pub wake_ns: u64,
 }
 
-/// A thread that waits for the signal whenever it is requested to.
+/// A thread that, on request, waits for the signal.
 pub struct Sleeper {
     signal: Arc<dyn Signal>,
     /// Sends the thread requests to wait. Dropping the sender makes the thread end, and dropping the thread waits until

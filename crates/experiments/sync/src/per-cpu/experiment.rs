@@ -94,7 +94,8 @@ impl Experiment for PerCpu {
     }
 }
 
-/// Number of operations that each thread makes. The shortest operation takes about a nanosecond.
+/// Number of operations that each thread performs. The fastest operation takes about a nanosecond, so the thread runs
+/// for at least 0.2 ms.
 const OPERATIONS: u64 = 200_000;
 
 struct ThreadedWork {

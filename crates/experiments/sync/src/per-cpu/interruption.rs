@@ -1,5 +1,6 @@
 //! Measures how often the kernel aborts restartable sequences because it interrupts their thread. Also measures how
-//! many interruptions change a null selector in the register GS, and can thus be detected.
+//! many thread switches and interrupts a thread can detect, because they change the register GS if its selector is
+//! null.
 
 use std::fs;
 use std::io;
@@ -16,7 +17,7 @@ const SLEEPS: u32 = 30;
 /// CPU time of the thread that counts interrupts. It spans several ticks of the kernel's timer, which has 100 to 1,000
 /// ticks per second.
 const INTERRUPTS_CPU_NS: u64 = 20_000_000;
-/// Longest total time of the thread that counts interrupts.
+/// Maximum duration of counting interrupts, as wall time.
 const INTERRUPTS_NS: u64 = 500_000_000;
 /// Length of one turn of counting interrupts. The thread takes turns until it has used [`INTERRUPTS_CPU_NS`] of CPU
 /// time, or until [`INTERRUPTS_NS`] have passed.
@@ -73,7 +74,7 @@ pub fn ticks_are_told() -> Result<(), Unavailable> {
     told.ok_or_else(|| Unavailable::other(format!("/proc/interrupts does not have the ticks (LOC) of CPU {cpu}")))
 }
 
-/// The shares of thread switches and of interrupts that changed a null selector in the register GS.
+/// The thread switches and the interrupts that were detected by a change of the register GS.
 pub struct ShownShares {
     pub switches: f64,
     /// The number of interrupts that changed the selector, per timer tick; `None` if the kernel does not report the
@@ -81,7 +82,8 @@ pub struct ShownShares {
     pub interrupts: Option<f64>,
 }
 
-/// Measures the shares on a separate thread, whose GS no other code uses.
+/// Measures on a new thread how many thread switches and interrupts are detected. No other code uses the GS of this
+/// thread.
 pub fn seen_by_null_gs() -> Result<ShownShares, TargetError> {
     let seen = on_a_thread(|| {
         let Switches { seen, counted } = switches_seen(SLEEPS)?;
@@ -92,9 +94,9 @@ pub fn seen_by_null_gs() -> Result<ShownShares, TargetError> {
     seen.map_err(|error: io::Error| TargetError::Failed(error.to_string()))
 }
 
-/// Returns how many interrupts changed GS, per timer tick during the thread's own CPU time. The kernel counts the ticks
-/// of a CPU for all threads. The thread's ticks are assumed to be proportional to its share of the time. Interrupts for
-/// wake-ups or changed mappings do not count as ticks.
+/// Returns the number of interrupts that changed GS, divided by the number of timer ticks that hit the calling thread.
+/// The kernel counts only the ticks of a CPU. The thread's share of these ticks is assumed to equal its share of the
+/// CPU time. Interrupts that wake a thread or change memory mappings are not counted as ticks.
 fn share_of_interrupts(cpu: usize) -> io::Result<Option<f64>> {
     let Some(before) = ticks(cpu) else { return Ok(None) };
     let (start_ns, start_cpu_ns) = (clock::now_ns(), clock::thread_cpu_ns());

@@ -140,10 +140,10 @@ fn commit(lock: &Lock, one: u64) -> Option<()> {
     held.store(0, held.load(0) + one).ok()
 }
 
-/// C functions that repeat an operation and return the number of iterations. The compiler knows `malloc` and `free`,
-/// and could remove both calls. An opaque step between the calls therefore hides the pointer. The function `stack` pops
-/// from and pushes to a stack of pointers of its own. These pointers are hidden from the compiler too, so the compiler
-/// must keep them in memory between two steps.
+/// C functions that repeat an operation and return the number of repetitions. The compiler knows `malloc` and `free`,
+/// and could remove both calls, so an empty assembly statement between them hides the pointer. The function `stack`
+/// pops a pointer from its own stack and pushes it again. Assembly statements force the compiler to keep this stack in
+/// memory.
 const IN_C: &str = r#"
 #include <stddef.h>
 #include <stdint.h>

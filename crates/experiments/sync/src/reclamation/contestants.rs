@@ -27,9 +27,9 @@ pub const VARIANTS: [(&str, &str); 17] = [
     ("epoch-fences", "sync::epoch with a fence at each pin, pinned for each read"),
     ("epoch-default", "sync::epoch::pin(), the default collector, pinned for each read"),
     ("haphazard", "hazard pointers of the crate haphazard"),
-    ("crossbeam-epoch", "epochs of the crate crossbeam-epoch, pinned for each read by a handle"),
+    ("crossbeam-epoch", "epochs of the crate crossbeam-epoch; a handle pins the thread for each read"),
     ("crossbeam-pin", "crossbeam_epoch::pin(), its default collector, pinned for each read"),
-    ("seize", "the crate seize, entered for each read"),
+    ("seize", "the crate seize, with a guard for each read"),
     ("arc", "an Arc of the standard library, cloned and dropped for each read"),
     ("rwlock", "an RwLock of the standard library, locked for each read"),
 ];
@@ -60,14 +60,14 @@ pub trait Readers {
     /// Reads each object once, and returns the sum of the indices that they hold.
     fn read_all(&mut self) -> usize;
 
-    /// Makes as many reads as there are objects. Each read is of the object to which the previous object leads. Returns
-    /// the index to which the last object leads, or `None` if objects cannot be read without `unsafe`.
+    /// Reads as many objects as the ring has, each one at the index that the previous object holds. Returns the index
+    /// that the last object holds, or `None` if objects cannot be read without `unsafe`.
     fn chain(&mut self) -> Option<usize> {
         None
     }
 
-    /// Returns the part of the method that replaces and frees objects. Returns `None` if it cannot be observed when the
-    /// method frees an object.
+    /// Returns the part of the method that replaces and frees objects. Returns `None` if the experiment cannot observe
+    /// when this method frees an object.
     fn reclaimer(&mut self) -> Option<&mut dyn Reclaimer> {
         None
     }
@@ -84,8 +84,7 @@ pub trait Reclaimer {
     /// Replaces an object. Replaced objects may be freed at any time.
     fn replace(&mut self);
 
-    /// Replaces an object by one that is made from it. Tries again if another thread has replaced the object in the
-    /// meantime.
+    /// Replaces an object by a changed copy. Tries again if another thread has replaced the object in the meantime.
     fn update(&mut self);
 
     /// Pins the thread, and defers a closure that drops an object. Returns `false` if the method does not support such
@@ -101,8 +100,8 @@ pub trait Reclaimer {
     fn waiting(&self) -> usize;
 }
 
-/// Returns the two parts of a variant that uses `sync`. The first is `true` for hazard pointers and `false` for epochs;
-/// the second is the barrier. Returns `None` for other variants.
+/// Splits the name of a variant of `sync`. Returns `true` for hazard pointers or `false` for epochs, and the barrier.
+/// Returns `None` for other variants.
 fn own_variant(variant: &str) -> Option<(bool, Method)> {
     let (scheme, barrier) = variant.split_once('-')?;
     let is_hazard = match scheme {
@@ -128,8 +127,7 @@ pub fn is_available(variant: &str) -> Result<(), Unavailable> {
 
 /// Returns the method of a variant, with a ring of objects in which object `i` leads to object `ring[i]`.
 ///
-/// # Errors
-/// Returns what this machine lacks for the variant.
+/// # Errors Returns the reason if this machine does not support the variant.
 pub fn contestant(variant: &str, ring: &[usize]) -> Result<Box<dyn Readers>, Unavailable> {
     is_available(variant)?;
     if let Some((is_hazard, method)) = own_variant(variant) {

@@ -77,8 +77,8 @@ impl Experiment for Reclamation {
     }
 }
 
-/// Number of objects that a measurement replaces, either while a reader stalls or to time a replacement. Every method
-/// frees objects in batches that are several times smaller.
+/// Number of objects that one measurement replaces. The measurement counts the objects that a stalled reader holds
+/// back, or times the replacements. Every method frees objects in batches that are several times smaller.
 const REPLACED: usize = 4_000;
 
 struct ObjectRing {
@@ -162,7 +162,7 @@ impl Session for ReclamationSession {
         if let Some(reclaimer) = readers.reclaimer() {
             let held = held(reclaimer);
             if held > REPLACED || reclaimer.waiting() > 0 {
-                return wrong(format!("{} objects are never freed, of {held} held", reclaimer.waiting()));
+                return wrong(format!("{} of {held} objects that were held back are never freed", reclaimer.waiting()));
             }
             reclaimer.update();
             reclaimer.defer();

@@ -67,8 +67,8 @@ impl<B: Barrier> Reclaimer for Hazards<B> {
     }
 }
 
-/// A source of pins, which protect the objects that a reader reads in an epoch. It is a handle of a collector, or
-/// [`ThisThread`], which uses the default collector.
+/// A source of pins, which protect the objects that a reader reads in an epoch. Implemented by the handle of a
+/// collector, and by [`ThisThread`], which uses the default collector.
 pub trait Participant {
     type Barrier: Barrier;
 

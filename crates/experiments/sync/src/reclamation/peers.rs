@@ -1,5 +1,6 @@
-//! The methods of other crates. With two of them, only `unsafe` code can read an object by its pointer. For these two,
-//! the objects are in an array, and the address shows which object it is.
+//! The methods of other crates. With `crossbeam-epoch` and `seize`, only `unsafe` code can read an object through its
+//! pointer. For these two crates, the objects are in an array, and the pointer's address determines the index in the
+//! array.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -40,14 +41,14 @@ pub struct CrossbeamEpoch<P> {
     counter: ObjectCounter,
 }
 
-/// Reads objects with pins by a handle of the crate `crossbeam-epoch`.
+/// Reads objects with the crate `crossbeam-epoch`. A handle of a separate collector pins the thread.
 pub fn crossbeam_epoch_by_handle(ring: &[usize]) -> CrossbeamEpoch<impl Fn() -> crossbeam_epoch::Guard + use<>> {
     let collector = crossbeam_epoch::Collector::new();
     let handle = collector.register();
     CrossbeamEpoch::new(ring, move || handle.pin(), collector.register())
 }
 
-/// Reads objects with pins by the thread's own participant of the default collector of `crossbeam-epoch`.
+/// Reads objects with the crate `crossbeam-epoch`. The thread is pinned in the default collector.
 pub fn crossbeam_epoch_by_default(ring: &[usize]) -> CrossbeamEpoch<impl Fn() -> crossbeam_epoch::Guard + use<>> {
     CrossbeamEpoch::new(ring, crossbeam_epoch::pin, crossbeam_epoch::default_collector().register())
 }

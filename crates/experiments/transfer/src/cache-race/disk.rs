@@ -63,8 +63,8 @@ impl Disk {
         self.files
     }
 
-    /// Makes the file of the request number `index` cold or warm, as the arm's levels say. Then returns the share of
-    /// the file's pages that is in memory.
+    /// Makes the file of the request number `index` cold or warm, according to the arm's levels. Then returns the share
+    /// of the file's pages that is in memory.
     ///
     /// # Errors
     /// Returns the system's error.

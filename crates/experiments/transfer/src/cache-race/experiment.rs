@@ -40,8 +40,8 @@ const THROTTLED: &str = "throttled";
 const DRAWN: &str = "drawn";
 const RECORDED: &str = "recorded";
 
-/// The levels of the factor `trace` that are words, not paths. Every other level is the path of a file with recorded
-/// durations.
+/// The levels of the factor `trace` that are keywords instead of paths. Every other level is the path of a file with
+/// recorded durations.
 const LIVE: &str = "live";
 const FIREFOX: &str = "firefox";
 const STALLS: &str = "stalls";
@@ -62,8 +62,7 @@ const RESIDENT: usize = 7;
 const LATE: usize = 8;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "Races between a cache that is sometimes slow and its origin: policies, live and on recorded requests"
-        .into(),
+    title: "Races between a sometimes slow cache and its origin: policies for live and for recorded requests".into(),
     emulates: Some(
         Emulates::new(
             "the link to the server; in a replay, the durations at the cache and at the origin, if they were not \
@@ -73,7 +72,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     ),
     variants: vec![
         (NEVER, "no race; the request goes to the origin only if the cache fails").into(),
-        (ALWAYS, "every request goes to both sides at once").into(),
+        (ALWAYS, "every request goes to the cache and the origin at once").into(),
         (AFTER, "the request also goes to the origin after `delay_us`").into(),
         (PERCENTILE, "the request also goes to the origin if the cache is slower than `percentile`, within the budget")
             .into(),

@@ -116,7 +116,7 @@ impl Replay {
             return Ok(());
         }
         Err(TargetError::WrongAnswer(
-            "a replayed request took longer than the cache, or less time than both sides".into(),
+            "a replayed request took longer than the cache, or less time than the faster of cache and origin".into(),
         ))
     }
 }

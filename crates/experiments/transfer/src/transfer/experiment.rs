@@ -72,8 +72,8 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     ..Spec::new("transfer", include_str!("README.md"))
 });
 
-/// Returns the same plots as the published source. In each plot, one line is the variant with a single stream. The
-/// distance of the other lines from it shows what blocks gain.
+/// Returns the same plots as the published source. In each plot, one line shows the variant with a single stream. Its
+/// distance to the other lines is the gain from blocks.
 fn plots() -> Vec<Plot> {
     let choice =
         |metric: &str| Plot::Choice { metric: metric.into(), factor: "block".into(), chosen: "chosen_block".into() };
@@ -132,7 +132,7 @@ fn metrics() -> Vec<Metric> {
             Unit::One,
             Better::Higher,
         ),
-        Metric::time("expected", "first time that the model predicted, after its choice"),
+        Metric::time("expected", "first prediction of `time` by the model, after its choice"),
         Metric::new("off", "error of `expected`, as a share of `time`", Unit::One, Better::Lower),
         Metric::share("probed", "share of the file that was sent before the model first chose", Better::Lower),
     ];
@@ -175,8 +175,8 @@ impl Experiment for Transfer {
         is_available(arm)
     }
 
-    /// Returns the memory in bytes for three copies of the largest file. One is sent, one is in our store, and one is
-    /// compared with it.
+    /// Returns the memory in bytes for three copies of the largest file: the copy that is sent, the copy in our store,
+    /// and a copy that is compared with the stored one.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
         let sizes = arms.iter().filter_map(|arm| scaled(arm, "size").ok());
         sizes.max().unwrap_or(0).saturating_mul(3)

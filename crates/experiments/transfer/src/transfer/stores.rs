@@ -74,10 +74,10 @@ pub struct TargetStore {
     options: Options,
     /// Our own store, which is stopped when this value is dropped; `None` for another store.
     pub serving: Option<RunningStore>,
-    /// The link to our own store. `None` for another store, or if links can't be emulated on this machine.
+    /// The link to our own store. `None` for another store, or if this machine cannot emulate links.
     pub link: Option<Arc<RunningLink>>,
-    /// Time that the link's token bucket (its unused burst of bytes) needs to become full again after a transfer. The
-    /// session waits this long before the next transfer.
+    /// Time that the link's token bucket needs to refill after a transfer. The session waits this long before the next
+    /// transfer.
     pub refill: Duration,
 }
 

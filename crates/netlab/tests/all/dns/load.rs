@@ -75,14 +75,14 @@ fn questions_are_due_at_the_rate() {
     assert!(queries.iter().all(|query| query.answer.is_none()), "nobody answers");
 }
 
-/// Only 65,536 ids exist, so ids of queries past their time limit are reused.
+/// DNS has only 65,536 query ids. The load must reuse the ids of queries whose time limit has passed.
 #[test]
 fn a_silent_server_does_not_use_up_the_numbers() {
     let server = udp(Ipv4Addr::LOCALHOST.into());
     let way = || LoadTransport::Udp(vec![udp(Ipv4Addr::LOCALHOST.into())], server.local_addr().unwrap());
     let pace = QueryRate { rate_per_s: 1_000_000, time: Duration::from_millis(100), ..PACE };
     let error = load(&mix(), pace, way(), 7, || false).unwrap_err().to_string();
-    assert!(error.contains("raise `connections` or lower `limit_ms`"), "{error}");
+    assert!(error.contains("use more connections or a shorter time limit"), "{error}");
     // The 150,000 queries have random ids and use about nine tenths of all ids, many of them several times.
     let pace = QueryRate { time: Duration::from_millis(150), limit: Duration::ZERO, ..pace };
     assert_eq!(asked(&mix(), pace, way()).queries.len(), 150_000);
@@ -113,8 +113,8 @@ fn answer(question: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// The load sends queries even while the server does not answer, and measures each answer's time from when its query
-/// was due.
+/// The load sends queries even while the server does not answer. The time of an answer counts from the time at which
+/// its query was due.
 #[test]
 fn what_a_server_holds_back_counts_from_when_it_was_due() {
     let ip = Ipv4Addr::LOCALHOST.into();
@@ -194,8 +194,8 @@ fn forged_answers_are_counted_and_not_believed() {
     }
 }
 
-/// A server reads all queries of a connection before it answers them from the last to the first. Then it closes the
-/// connection.
+/// The load must send all queries of a connection without waiting for answers, and accept answers in any order. The
+/// server reads all queries, then answers them in reverse order, then closes the connection.
 #[test]
 fn questions_of_a_connection_do_not_wait_for_each_other() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

@@ -49,8 +49,8 @@ fn request(zone: &str, change: &Change, key: Option<&Key>, unix_s: u64) -> Updat
     update(&name(zone), change, key, 0x1234, unix_s).unwrap()
 }
 
-/// Sends a zone with the key [`SECRET`] an update that is signed with the key `with` at the time `unix_s`. Returns the
-/// result.
+/// Sends an update to a simulated zone whose key is [`SECRET`], and returns the result. The update is signed with the
+/// key `with` (or not signed, if `with` is `None`) at the time `unix_s`.
 fn updated(zone: &str, change: &Change, with: Option<&str>, unix_s: u64) -> Result<(), Error> {
     let plan =
         SimulationSpec { key: Some(key(SECRET)), unix_s: UNIX_S, ..SimulationSpec::new(vec![vec![Duration::ZERO]]) };

@@ -91,8 +91,9 @@ fn what_is_not_whole_is_asked_for_by_a_connection() {
     assert_eq!(prober.is_new_since_ns(), Some(3));
 }
 
-/// `is_new` must be `true` if the latest answer shows the change. The text in `other` must be that of the latest answer
-/// that does not show the change.
+/// In the prober's state of a server, `is_new` must be `true` if the latest answer shows the change. The field `other`
+/// must have the text of the latest answer without the change, and the time at which the server began to give this
+/// answer.
 #[test]
 fn what_a_server_says_instead_is_known() {
     let mut prober = prober();

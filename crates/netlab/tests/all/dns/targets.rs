@@ -1,4 +1,4 @@
-//! Properties of answers from name servers, genuine or forged, and of texts that people write for them. The fuzz
+//! Properties that hold for any DNS message, genuine or forged, and for any text of a key or a query file. The fuzz
 //! targets in `fuzz/` test the same properties.
 
 use std::net::SocketAddr;
@@ -8,8 +8,8 @@ use ascertain_netlab::dns::{
     Change, Key, Name, Prober, QueryMix, Question, Recipient, RecordType, Simulation, SimulationSpec, update,
 };
 
-/// Passes any message to three receivers. A prober must count the message as an answer or as strange, and must do the
-/// same with a second copy. An update must not accept the message as an answer, because the message is not signed. A
+/// Passes a message to three receivers. A prober must count it as an answer or as an unexpected message, and must count
+/// a second copy in the same way. An update must refuse the message as an answer, because it lacks a valid signature. A
 /// server must answer the message or ignore it.
 pub fn answers(bytes: &[u8]) {
     let server: SocketAddr = ([192, 0, 2, 53], 53).into();
@@ -40,8 +40,8 @@ pub fn answers(bytes: &[u8]) {
     }
 }
 
-/// Parses a text as a key and as a file of queries. Two copies of a file, one after the other, are valid if and only if
-/// the file is.
+/// Parses a text as a key and as a file of queries. A file that consists of the text twice must be valid if and only if
+/// the text is a valid file.
 pub fn texts(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let _ = Key::parse(text);

@@ -1,4 +1,5 @@
-//! Tests of the model against a plain reference, and of properties that hold for every link.
+//! Tests of the link model: comparisons with a simple reference implementation, and properties that hold for every
+//! link.
 
 mod reference;
 
@@ -41,7 +42,7 @@ fn few_segments() -> impl Strategy<Value = Vec<(u64, usize, Flow)>> {
     })
 }
 
-/// Generates rates at which a byte takes from a twentieth of a nanosecond to eight nanoseconds.
+/// Generates rates from 1 to 160 Gbit/s, at which a byte takes from 8 ns down to 0.05 ns.
 fn rate_bits_per_s() -> impl Strategy<Value = u64> {
     1_000_000_000_u64..160_000_000_000
 }

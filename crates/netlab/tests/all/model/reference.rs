@@ -1,4 +1,4 @@
-//! A slow reference of a line, which simulates every nanosecond.
+//! A slow reference implementation of the link model, which simulates every nanosecond.
 
 use std::collections::VecDeque;
 
@@ -39,18 +39,18 @@ struct Stepped<'a> {
     now_ns: u64,
     /// The indexes and sizes of the waiting segments.
     waiting: VecDeque<(usize, usize)>,
-    /// The index of the segment on the wire, and the remaining work of sending it, in billionths of a bit.
+    /// The index of the segment on the wire, and its part that is not sent yet, in billionths of a bit.
     on_wire: Option<(usize, i128)>,
-    /// The work that the wire could still have done in the last nanosecond, in billionths of a bit.
+    /// The amount that the wire could still have sent in the last nanosecond, in billionths of a bit.
     spare: i128,
     tokens: Option<Tokens>,
     throttle: Option<Tokens>,
-    /// The time of the latest favoured segment.
+    /// The time of the latest segment of a flow that the throttle does not limit (a favoured flow).
     favoured_ns: Option<u64>,
     fates: Vec<Option<Fate>>,
 }
 
-/// Returns the work of sending a segment, in billionths of a bit.
+/// Converts a number of bytes to billionths of a bit, so that the amount sent in a nanosecond is a whole number.
 fn work(bytes: usize) -> i128 {
     bytes as i128 * 8 * 1_000_000_000
 }
@@ -115,7 +115,7 @@ impl Stepped<'_> {
         }
     }
 
-    /// Removes a segment from the wire when it is sent.
+    /// If the segment on the wire is completely sent, sets its outcome and removes it from the wire.
     fn arrive(&mut self) {
         let Some((number, left)) = self.on_wire else { return };
         if self.conditions.rate_bits_per_s.is_none() || left <= 0 {
@@ -129,7 +129,7 @@ impl Stepped<'_> {
 
     fn pass_a_nanosecond(&mut self) {
         self.now_ns += 1;
-        // The spare work is lost, because no segment followed immediately.
+        // The spare amount is lost, because no segment followed immediately.
         self.spare = 0;
         if let (Some((_, left)), Some(rate)) = (&mut self.on_wire, self.conditions.rate_bits_per_s) {
             *left -= i128::from(rate);

@@ -1,4 +1,4 @@
-//! Tests of the emulated DNS providers with other people's clients, and with forged requests.
+//! Tests of the emulated DNS providers with third-party clients, and with forged requests.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};

@@ -1,4 +1,4 @@
-//! Other people's clients put files into our S3 store and get them back.
+//! Third-party clients upload files to our S3 store and download them again.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! Tests of the stores. The same requests are sent to our stores and to other people's stores.
+//! Tests of our object stores. The same requests are also sent to third-party stores (MinIO and Azurite).
 
 mod azure;
 mod client;

@@ -131,7 +131,7 @@ impl Exact {
 }
 
 impl<T: Term> Extend<T> for Exact {
-    /// Adds the numbers of an iterator, or those that its references point to. They are gathered into slices first.
+    /// Adds the items of an iterator over numbers or references to numbers. The numbers are gathered into slices first.
     fn extend<I: IntoIterator<Item = T>>(&mut self, numbers: I) {
         let mut numbers = numbers.into_iter().map(Term::element);
         let mut block = Vec::with_capacity(super::window::BLOCK);

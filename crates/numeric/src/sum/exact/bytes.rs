@@ -39,10 +39,7 @@ impl fmt::Display for ExactBytesError {
             Self::Length(found) => write!(f, "an exact sum has {LENGTH} bytes, but there are {found}"),
             Self::NotASum => write!(f, "not an exact sum: the bytes do not begin with `asum`"),
             Self::Version(found) => {
-                write!(
-                    f,
-                    "cannot read an exact sum of version {found}: this program reads version {VERSION}; update it"
-                )
+                write!(f, "cannot read an exact sum of version {found} (supported: {VERSION}); update the program")
             }
             Self::Damaged => {
                 write!(f, "damaged exact sum: no sum has these bytes; pass the result of to_bytes")

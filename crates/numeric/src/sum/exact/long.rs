@@ -61,7 +61,7 @@ impl LongAccumulator {
         }
     }
 
-    /// Adds the other accumulator. Neither may have overflown.
+    /// Adds the other accumulator. Neither accumulator may have overflowed.
     pub fn merge(&mut self, mut other: LongAccumulator) {
         self.carry();
         other.carry();

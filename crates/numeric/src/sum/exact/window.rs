@@ -1,4 +1,4 @@
-//! Exact sums of blocks in a few doubles, if their exponents are close together.
+//! Sums a block of numbers exactly, as a few doubles, if the exponents of the numbers are close together.
 
 use super::accumulator::Exact;
 use super::units::{FIRST_UNIT, unit_of};
@@ -6,7 +6,7 @@ use crate::sum::element::Element;
 use crate::sum::method::Subtract;
 use crate::sum::vector::Vector;
 
-/// Largest number of elements in a block. The sum of a block is exact in a few doubles.
+/// Largest number of elements in a block. The exact sum of a block is represented by a few doubles.
 pub const BLOCK: usize = 1 << BLOCK_BITS;
 const BLOCK_BITS: i32 = 12;
 
@@ -66,7 +66,7 @@ impl Exponents {
 /// Adds all numbers of a slice, with `N` registers for each part of a block's sum.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`.
+/// The CPU must have the instructions of `V`.
 #[inline(always)]
 pub unsafe fn add_blocks<V: Vector<Part = V>, T: Element, const N: usize>(sum: &mut Exact, xs: &[T]) {
     let mut unit = Some(FIRST_UNIT);
@@ -202,7 +202,7 @@ impl Windows {
 /// Returns `L` numbers whose sum is exactly the sum of the block.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`.
+/// The CPU must have the instructions of `V`.
 #[inline(always)]
 unsafe fn split<V: Vector<Part = V>, T: Element, const N: usize, const L: usize>(
     block: &[T],
@@ -245,7 +245,7 @@ unsafe fn split<V: Vector<Part = V>, T: Element, const N: usize, const L: usize>
 /// so are all partial sums.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`.
+/// The CPU must have the instructions of `V`.
 #[inline(always)]
 unsafe fn total<V: Vector<Part = V>, const N: usize>(registers: &[V; N], offset: f64) -> f64 {
     // SAFETY: the caller guarantees the same conditions.

@@ -12,7 +12,7 @@ use crate::sum::vector::Vector;
 /// section 4.2.2, theorem B.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`.
+/// The CPU must have the instructions of `V`.
 #[inline(always)]
 pub unsafe fn two_sum<V: Vector>(a: V, b: V) -> (V, V) {
     // SAFETY: the caller guarantees the same conditions.
@@ -30,7 +30,7 @@ pub unsafe fn two_sum<V: Vector>(a: V, b: V) -> (V, V) {
 /// `xs` itself is not finite, the exact sum is returned.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`.
+/// The CPU must have the instructions of `V`.
 #[inline(always)]
 pub unsafe fn total<V: Vector, T: Element>(sum: V, correction: V, xs: &[T]) -> f64 {
     // SAFETY: the caller guarantees the same conditions.
@@ -42,7 +42,7 @@ pub unsafe fn total<V: Vector, T: Element>(sum: V, correction: V, xs: &[T]) -> f
 /// finite.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`.
+/// The CPU must have the instructions of `V`.
 #[inline(always)]
 pub unsafe fn lanes_total<V: Vector>(sum: V, correction: V) -> f64 {
     // SAFETY: the caller guarantees the same conditions.
@@ -77,18 +77,18 @@ fn halve<const HALF: usize>(sums: &mut [f64; MAX_LANES], corrections: &mut [f64;
     }
 }
 
-/// A way of subtracting. The result is always the same, but the ways use different execution units of the CPU.
+/// A method of subtraction. All methods return the same result, but they use different execution units of the CPU.
 pub trait Subtract<V: Register>: Copy {
     /// Creates the constants that the subtractions need.
     ///
     /// # Safety
-    /// The CPU has the instructions of `V`.
+    /// The CPU must have the instructions of `V`.
     unsafe fn new() -> Self;
 
     /// Returns `a - b`, rounded once.
     ///
     /// # Safety
-    /// The CPU has the instructions of `V`.
+    /// The CPU must have the instructions of `V`.
     unsafe fn minus(self, a: V, b: V) -> V;
 }
 
@@ -134,7 +134,7 @@ impl<V: Vector, S> KahanSum<V, S> {
     /// Returns the total of all lanes. `xs` are the numbers that were added.
     ///
     /// # Safety
-    /// The CPU has the instructions of `V`.
+    /// The CPU must have the instructions of `V`.
     #[inline(always)]
     pub unsafe fn total<T: Element>(self, xs: &[T]) -> f64 {
         // SAFETY: the caller guarantees the same conditions.
@@ -222,8 +222,8 @@ impl<V: Vector> Accumulator<V> for NeumaierSum<V> {
 }
 
 /// Babuška's method: it sums the rounding errors of the additions separately and adds them at the end. It needs as many
-/// operations as Kahan's method. But an addition waits for only one operation of the addition before it, and for four
-/// in Kahan's method.
+/// operations as Kahan's method, but has shorter dependencies. Each addition waits for one operation of the addition
+/// before it; in Kahan's method, it waits for four.
 ///
 /// If a term is larger than the sum so far, the error of the addition is known only to u times the term. The error of
 /// the result is at most u·|Σx| + (u + O(n·u²))·Σ|x|. For `f32`, numbers are added in blocks without compensation, as
@@ -251,7 +251,7 @@ impl<V: Vector, S> BabuskaSum<V, S> {
     /// Returns the total of all lanes. `xs` are the numbers that were added.
     ///
     /// # Safety
-    /// The CPU has the instructions of `V`.
+    /// The CPU must have the instructions of `V`.
     #[inline(always)]
     pub unsafe fn total<T: Element>(self, xs: &[T]) -> f64 {
         // SAFETY: the caller guarantees the same conditions.

@@ -1,4 +1,5 @@
-//! Methods that issue half of their additions as multiplications, and one that also widens by integer operations.
+//! Methods that issue half of their additions as multiply-add instructions. One of these methods also widens `f32` by
+//! integer operations.
 
 use core::hint::black_box;
 
@@ -11,8 +12,8 @@ use crate::sum::exact::exact;
 use crate::sum::vector::{Fma, Vector, Widen};
 
 /// Computes the same bits as [`Kahan`](super::Kahan), on more execution ports of the CPU. It is for CPUs that have
-/// separate ports for additions and for multiply-add (AMD since Zen). There a·1 − b is rounded like a − b, but runs on
-/// the ports for multiply-add.
+/// separate ports for additions and for multiply-add (AMD since Zen). On these CPUs, a·1 − b is rounded like a − b, but
+/// runs on the ports for multiply-add.
 pub struct KahanFma;
 
 impl<V: Fma> Method<V> for KahanFma {

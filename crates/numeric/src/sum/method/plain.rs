@@ -11,7 +11,7 @@ pub trait Method<V: Vector> {
     /// Sums `xs` with `N` accumulators, a power of two.
     ///
     /// # Safety
-    /// The CPU has the instructions of `V`. Implementations are always inlined into a function that enables these
+    /// The CPU must have the instructions of `V`. Implementations are always inlined into a function that enables these
     /// instructions.
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64;
 }
@@ -36,7 +36,7 @@ impl<V: Vector> Plain<V> {
     /// Returns the sum of all lanes: the upper half is added to the lower half until one lane is left.
     ///
     /// # Safety
-    /// The CPU has the instructions of `V`.
+    /// The CPU must have the instructions of `V`.
     #[inline(always)]
     pub unsafe fn total(self) -> f64 {
         // SAFETY: the caller guarantees the same conditions.

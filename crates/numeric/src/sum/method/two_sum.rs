@@ -38,7 +38,7 @@ impl<V: Vector> Method<V> for BlockTwoSum {
 /// The slice is loaded from its beginning, so that its address does not decide which numbers form a block.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`.
+/// The CPU must have the instructions of `V`.
 #[inline(always)]
 pub unsafe fn blocks<A: Accumulator<V>, V: Vector, T: Element, const N: usize>(xs: &[T]) -> A {
     // SAFETY: the caller guarantees the instructions; every load is inside its N × BLOCK × LANES numbers.
@@ -69,7 +69,7 @@ pub unsafe fn blocks<A: Accumulator<V>, V: Vector, T: Element, const N: usize>(x
 /// another; the result is the sum of both.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`, and `BLOCK` × `LANES` numbers are readable.
+/// The CPU must have the instructions of `V`, and `BLOCK` × `LANES` numbers must be readable.
 #[inline(always)]
 unsafe fn block_sum<V: Vector, T: Element>(from: *const T) -> V {
     // SAFETY: the caller guarantees the same conditions; equal parts of two adjacent registers are one register length
@@ -108,7 +108,7 @@ impl<V: Vector, S> Pair<V, S> {
     /// Returns the total of all lanes. `xs` are the numbers that were added.
     ///
     /// # Safety
-    /// The CPU has the instructions of `V`.
+    /// The CPU must have the instructions of `V`.
     #[inline(always)]
     pub unsafe fn total<T: Element>(self, xs: &[T]) -> f64 {
         // SAFETY: the caller guarantees the same conditions.
@@ -122,7 +122,7 @@ impl<V: Vector, S: Subtract<V::Part>> Pair<V, S> {
     /// execution units that `S` selects; otherwise four do. Both kinds of unit then have the same work.
     ///
     /// # Safety
-    /// The CPU has the instructions of `V`.
+    /// The CPU must have the instructions of `V`.
     #[inline(always)]
     pub unsafe fn push_part(&mut self, turn: usize, part: usize, terms: V::Part) {
         let (old, correction) = (&mut self.sum.parts()[part], &mut self.correction.parts()[part]);

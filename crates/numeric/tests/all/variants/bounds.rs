@@ -59,7 +59,8 @@ proptest! {
         check_bounds(&singles)?;
     }
 
-    /// All registers make the same eight chains of additions, so vectors and scalar code must return the same bits.
+    /// With these numbers of accumulators, registers of any width make the same eight chains of additions. Vector code
+    /// and scalar code must therefore return the same bits.
     #[test]
     fn lanes_and_accumulators_are_interchangeable(xs in crate::common::slice(crate::common::number(), 0..200)) {
         let singles: Vec<f32> = xs.iter().map(|&x| x as f32).collect();
@@ -94,7 +95,7 @@ proptest! {
         }
     }
 
-    /// `sum()` may use any variant, because all have eight lanes.
+    /// All `block-twosum` variants compute with eight lanes, so `sum()` may use any of them.
     #[test]
     fn block_twosum_has_the_same_bits_with_any_instructions(xs in crate::common::slice(crate::common::number(), 0..1500)) {
         let singles: Vec<f32> = xs.iter().map(|&x| x as f32).collect();

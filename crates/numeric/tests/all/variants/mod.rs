@@ -1,4 +1,4 @@
-//! Every variant with every number of accumulators against the exact sum.
+//! Compares every variant, with every number of accumulators, with the exact sum.
 
 mod awkward;
 mod bounds;

@@ -45,9 +45,9 @@ prop_compose! {
     }
 }
 
-/// Returns a text about an element that violates `junit-10.xsd`, the schema of Jenkins's xUnit plugin. The violation
-/// may be the element itself, its position, an unknown or missing attribute, or a time in another format. `None` if
-/// there is none.
+/// Returns a text that describes how an element violates `junit-10.xsd`, the schema of Jenkins's xUnit plugin. The
+/// violation may be the element itself, its position, an unknown or missing attribute, or a time in another format.
+/// `None` if the element is valid.
 fn unknown_to_jenkins(node: roxmltree::Node) -> Option<String> {
     const SUITE: &[&str] = &["name", "tests", "failures", "errors", "time", "skipped", "timestamp", "hostname", "file"];
     // An element, its allowed parents, its allowed attributes, and how many of the first attributes are required.

@@ -314,8 +314,8 @@ fn curves_that_end_alike() {
     assert_eq!(pictures_of(|_, _, _| (0..9).map(|at| keyed("", at, 1.0)).collect()).len(), 0);
 }
 
-/// Metrics by key have a row with its own median and interval for each key. This is also so if the summaries are
-/// computed from the recorded values of a killed run.
+/// Metrics by key have a row with its own median and interval for each key. The rows must be the same if the summaries
+/// are computed from the recorded values of a killed run.
 #[test]
 fn what_is_told_by_key_has_a_row_for_each() {
     let mut shape = Shape::of_functions("keys", &["a", "b"], 21, |trial, arm, _| {

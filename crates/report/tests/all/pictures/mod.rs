@@ -1,4 +1,4 @@
-//! Pictures of runs of all shapes show all recorded values, and nothing else.
+//! Pictures of many kinds of runs must show all recorded values, and nothing else.
 
 mod claims;
 mod experiments;
@@ -65,8 +65,8 @@ fn rules(plot: &Plot) -> Vec<(Which, f64, &str)> {
     rules.collect()
 }
 
-/// Returns the index of a layer's series, and the points of its marks. These include the estimates of intervals and the
-/// middles of ranges.
+/// Returns the index of a layer's series, and the points that the layer shows. The points are the estimates of
+/// intervals, and the low ends of bands.
 fn marks(layer: &Layer) -> (Option<usize>, Vec<[f64; 2]>) {
     match layer {
         Layer::Line { series, points, .. } | Layer::Dots { series, points, .. } | Layer::Area { series, points } => {

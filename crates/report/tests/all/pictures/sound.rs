@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::claims::claim;
 use super::*;
 
-/// An experiment with two metrics, of which the first has values by key.
+/// An experiment with two metrics. Its first metric has values by key.
 struct ByKey(Spec);
 
 impl Experiment for ByKey {

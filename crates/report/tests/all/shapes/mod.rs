@@ -1,4 +1,4 @@
-//! Recorded runs of all shapes. Each is a folder of evidence, and is the same each time.
+//! Recorded runs of many kinds. Each run is a folder of evidence, with the same content every time.
 #![allow(dead_code, unused_imports, reason = "the tests, and an example, each use a part of it")]
 
 mod runs;
@@ -18,12 +18,12 @@ use ascertain_sys::machine::{Cache, Machine};
 
 pub use runs::{MILLION, SHAPES, many_claims};
 
-/// Returns the samples of one arm in a trial, as the shape's experiment observes them.
+/// A function that returns the samples that the experiment observes for one arm in a trial.
 pub type See = fn(trial: u64, arm: &Arm, random: &mut Random) -> Vec<Sample>;
 
 /// The description of a run whose evidence can be written.
 pub struct Shape {
-    /// The name of the shape, with which the name of the run's folder begins.
+    /// The name of the shape. The name of the run's folder begins with this name.
     pub name: &'static str,
     pub spec: Spec,
     pub arms: Vec<Arm>,
@@ -66,7 +66,7 @@ impl Shape {
         }
     }
 
-    /// Creates a run of commands, of which the first is the reference.
+    /// Creates a run of commands. The first command is the reference.
     pub fn of_commands(name: &'static str, lines: &[&str], trials: u64, see: See) -> Shape {
         let commands = lines.iter().map(|line| NamedCommand { line: line.to_string(), ..NamedCommand::default() });
         let set = CommandSet { id: "compare".into(), commands: commands.collect(), ..CommandSet::default() };

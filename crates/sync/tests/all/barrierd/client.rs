@@ -79,7 +79,8 @@ fn idle_and_offline_cpus_pass() {
     assert!(client.has_passed(timestamp, None) && !client.has_passed(client.timestamp(), Some(&[absent])));
 }
 
-/// On many machines, some of the possible CPUs never exist.
+/// A CPU that does not exist must not block the check by the clock. On many machines, some of the CPUs that the kernel
+/// lists as possible never exist.
 #[test]
 fn by_the_clock_an_absent_cpu_passes() {
     let fake = Fake::new();
@@ -152,7 +153,7 @@ fn the_barrier_waits_for_the_interrupts() {
     ticket.wait();
 }
 
-/// The filter makes the fallback unavailable, so only interrupts can end the wait.
+/// A filter of system calls disables membarrier(2), the fallback, so only interrupts can end the wait.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_daemon_that_says_nothing_is_no_barrier() {
@@ -181,7 +182,8 @@ fn a_daemon_that_says_nothing_is_no_barrier() {
     });
 }
 
-/// The daemon has died, and only the slow kind of membarrier(2) is left.
+/// The daemon has died, and a filter of system calls leaves only the slow command of membarrier(2). A ticket must still
+/// become complete.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn what_a_barrier_falls_back_to_is_waited_for() {
@@ -218,8 +220,8 @@ fn heartbeats_wrap_around() {
     assert_eq!(client.status().beats, 0);
 }
 
-/// Virtual time and generations are never compared across their wrap-around: with 2³³ interrupts per second it would
-/// take 68 years. Shortly before the wrap-around, no timestamp passes too early.
+/// Virtual time and generations count interrupts. The client does not handle their wrap-around, which takes 68 years at
+/// 2³³ interrupts per second. Shortly before the wrap-around, no timestamp passes too early.
 #[test]
 fn virtual_time_near_its_end() {
     let fake = Fake::with_cpus(possible() + 1);
@@ -381,8 +383,8 @@ fn errors_name_the_way_out() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// For any content of the page, the client refuses it or continues without a panic. The timestamp passes on a CPU
-    /// only if the map has an interrupt of this CPU after the timestamp.
+    /// For any content of the page, the client refuses it or continues without a panic. A timestamp counts as passed on
+    /// another CPU only if the map records a later interrupt of that CPU, or records that the CPU is idle.
     #[test]
     fn garbage(
         head in prop::collection::vec(any::<u8>(), page::bytes(0)),
@@ -416,7 +418,8 @@ proptest! {
     }
 }
 
-/// The kernel limits the length of a socket's path, and the daemon needs some of these bytes for itself.
+/// The kernel limits the length of a socket's path in bytes. The client must accept only paths that leave room for the
+/// bytes that the daemon adds.
 #[test]
 fn a_long_path_is_said() {
     let too_long = Client::open("a".repeat(104)).unwrap_err();

@@ -64,7 +64,7 @@ fn no_wait_ends_before_a_busy_cpu_was_interrupted() {
     });
 }
 
-/// In containers with lxcfs, the file of online CPUs lists fewer CPUs than the container's threads run on.
+/// In containers with lxcfs, the file of online CPUs omits CPUs on which threads of the container run.
 #[test]
 fn a_cpu_that_a_file_calls_offline_is_waited_for() {
     alone_on_the_machine(|| {

@@ -1,5 +1,5 @@
-//! Tests that really take a CPU offline and back. They run on demand, because they disturb the whole machine: `cargo
-//! test -p ascertain-sync --features daemon --test all barrierd::cpu_offline -- --ignored`, as root.
+//! Tests that take a real CPU offline and bring it back online. They run on demand, because they disturb the whole
+//! machine: `cargo test -p ascertain-sync --features daemon --test all barrierd::cpu_offline -- --ignored`, as root.
 
 use std::fs;
 use std::os::fd::AsFd;

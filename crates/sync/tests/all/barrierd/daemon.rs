@@ -20,7 +20,7 @@ use crate::common::daemon::{PERIOD, daemon};
 use crate::common::machine::alone_on_the_machine;
 use crate::common::over::Over;
 
-/// Serves on a thread until the pipe is dropped.
+/// Runs the daemon on a new thread until the returned pipe is dropped.
 fn serve(mut daemon: Daemon) -> (PipeWriter, JoinHandle<Daemon>) {
     let (stopped, stop) = io::pipe().unwrap();
     let thread = thread::spawn(move || {

@@ -13,8 +13,8 @@ use crate::common::store_buffers::must_show;
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Number of other stores that a thread makes before it stores the number of its turn. They delay that store. There are
-/// more of them than in `missed_rounds`: a timestamp takes longer than a load, so the delay must be longer, too.
+/// Number of other stores that a thread makes before it stores the number of its turn. The other stores delay that
+/// store. `missed_rounds` needs fewer stores, because a load takes less time than a timestamp.
 const QUEUED: usize = 40;
 const ROUNDS: usize = 10_000;
 /// Maximum number of times that this thread yields its CPU to let the other thread run. If other programs keep the CPUs
@@ -23,13 +23,13 @@ const YIELDS: usize = 100;
 /// Number of times this thread checks for the other thread's next turn before it yields its CPU.
 const LOOKS: usize = 10_000;
 
-/// Returns the number of rounds in which a timestamp counts as passed too early.
+/// Returns the number of rounds in which `has_passed` returns `true` too early for a timestamp.
 ///
 /// A thread repeatedly stores the number of its turn and takes a timestamp. In each round the caller records an
-/// interrupt, as the kernel's program does, and then reads the number of the turn. If a timestamp counts as passed
-/// after this interrupt, the caller should have read the turn of this timestamp or a later one. If the caller has read
-/// an earlier turn, the timestamp has passed too early. As in `missed_rounds`, other stores wait for their cache lines
-/// and delay the store of the turn.
+/// interrupt, as the kernel's program does, and then reads the number of the turn. If `has_passed` is `true` for a
+/// timestamp after this interrupt, the caller must have read the turn of this timestamp or a later turn. If the caller
+/// has read an earlier turn, `has_passed` was `true` too early. As in `missed_rounds`, other stores wait for their
+/// cache lines and delay the store of the turn.
 fn rounds_with_an_early_timestamp<T: Copy + PartialEq + Send>(
     fake: &Fake,
     cpu: u32,
@@ -102,8 +102,8 @@ fn no_timestamp_is_taken_before_what_was_written_is_seen() {
 }
 
 /// The control: a timestamp without its fence. The number of failing rounds, from a few to thousands, depends on the
-/// CPUs and the cache lines that the threads use. If other programs keep both CPUs busy, there may be none: that
-/// happened in four of ten runs.
+/// CPUs and the cache lines that the threads use. If other programs keep both CPUs busy, often no round fails. The test
+/// therefore tries up to 100 times.
 #[test]
 fn without_a_fence_a_timestamp_is_taken_too_early() {
     let _machine = whole_machine();

@@ -1,4 +1,5 @@
-//! A client outlives the daemon. The test is alone in its process, because it counts the descriptors of the process.
+//! Tests a client that outlives the daemon. The test is alone in its process, because it counts the descriptors of the
+//! process.
 
 use std::fs;
 

@@ -33,13 +33,13 @@ fn is_root() -> bool {
     is_root
 }
 
-/// Makes the calling thread another user: to the kernel, a user belongs to a thread, not to the process.
+/// Changes the user of the calling thread. In the kernel, each thread has its own user.
 fn become_other() -> bool {
     // SAFETY: the arguments are numbers. The function of the C library would change all threads.
     unsafe { libc::syscall(libc::SYS_setresuid, OTHER, OTHER, OTHER) == 0 }
 }
 
-/// Runs `work` on a thread of another user.
+/// Runs `work` on a new thread that belongs to another user.
 fn as_other<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let other = scope.spawn(|| {
@@ -154,7 +154,8 @@ fn who_may_not_enter_the_folder_is_told_so() {
     });
 }
 
-/// Programs that the daemon or a client starts must not inherit these descriptors.
+/// Programs that the daemon or a client starts must not inherit its descriptors of shared memory, nor descriptors that
+/// it received over a socket.
 #[test]
 fn descriptors_end_with_the_program() {
     alone(|| {
@@ -173,7 +174,7 @@ fn descriptors_end_with_the_program() {
     });
 }
 
-/// Returns a line of the kernel's status of this process.
+/// Returns the value of the field `name` in `/proc/self/status`.
 fn status(name: &str) -> String {
     let text = fs::read_to_string("/proc/self/status").unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));

@@ -20,13 +20,13 @@ fn interrupts(cpu: usize) -> Option<u64> {
     Some(rows.lines().filter_map(|row| row.split_whitespace().nth(1 + column)?.parse::<u64>().ok()).sum())
 }
 
-/// Returns the number of rounds in which `heavy` ended although another CPU was not interrupted. That CPU runs a
-/// program all the time. If membarrier(2) or barrierd implements the heavy side, the result must therefore be 0.
-/// Returns `None`, and reports the check as left out, if this machine cannot show such an error.
+/// Returns the number of rounds in which `heavy` ended although another, busy CPU was not interrupted. The result must
+/// be 0 if `heavy` uses membarrier(2) or barrierd, because both have to interrupt a busy CPU. Returns `None`, and
+/// reports the check as left out, if this machine cannot show such an error.
 ///
-/// The thread on the other CPU answers before `heavy` and after it, and makes no system call. If no interrupt was
-/// counted between the two answers, only that thread ran there. An interrupt for another reason hides an error in its
-/// round, so use many rounds.
+/// A thread on the other CPU answers one question before `heavy` and one after it, and makes no system call. If the
+/// kernel counted no interrupt between the two answers, `heavy` did not reach that CPU. An interrupt for another reason
+/// hides an error in its round, so use many rounds.
 pub fn rounds_without_an_interrupt(rounds: usize, mut heavy: impl FnMut() + Send) -> Option<usize> {
     let &[here, .., there] = cpus() else {
         left_out("there is only one CPU");

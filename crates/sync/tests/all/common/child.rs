@@ -1,4 +1,4 @@
-//! Children made by fork(2).
+//! A helper that runs part of a test in a child made by fork(2).
 
 /// Runs `body` in a child made by fork(2), and asserts that it returns true there. The child has copies of the locks and
 /// descriptors of all threads, so the test must be [alone](ascertain_sys::testing::alone) in its process.

@@ -1,4 +1,4 @@
-//! A daemon for tests.
+//! Functions that create a daemon for tests.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ pub fn daemon() -> Option<Daemon> {
     daemon_or_error().map(Result::unwrap)
 }
 
-/// Returns a daemon or its error. Returns `None`, with a message, if the error is about this machine or user.
+/// Returns a daemon, or the error of creating it. Returns `None`, with a message, if this machine does not support the
+/// daemon or this user may not start it.
 pub fn daemon_or_error() -> Option<Result<Daemon, Error>> {
     match Daemon::new(PERIOD) {
         Err(error) if error.is_unavailable() => {

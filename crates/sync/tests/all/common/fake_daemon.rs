@@ -14,7 +14,7 @@ use ascertain_sys::mapping::SharedMemory;
 use ascertain_sys::{cpus, futex, socket};
 use tempfile::TempDir;
 
-/// Maximum time of a wait; a longer one means an error.
+/// Maximum time of a wait. A wait that takes longer counts as an error of the test.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The memory of a daemon that does nothing, and its socket.
@@ -101,8 +101,8 @@ pub fn path(folder: &TempDir) -> PathBuf {
     folder.path().join("barrierd")
 }
 
-/// Tries again if a client gets no answer within its limit of one second, which may be too short if other programs keep
-/// us from our CPUs.
+/// Opens a client by calling `opened`. Tries again if the client gets no answer within its limit of one second, which
+/// may be too short on a busy machine.
 pub fn in_time<T>(mut opened: impl FnMut() -> (Result<Client, Error>, T)) -> (Result<Client, Error>, T) {
     let too_late = std::io::Error::from_raw_os_error(libc::EAGAIN).to_string();
     let until = at_last();
@@ -123,8 +123,8 @@ pub fn at_last() -> Instant {
     Instant::now() + PATIENCE
 }
 
-/// Takes a timestamp. Returns all CPUs except the one on which it was taken, and the timestamp. On its own CPU, a
-/// timestamp has passed at once, so tests use only the other CPUs.
+/// Takes a timestamp. Returns all CPUs except the one on which it was taken, and the timestamp. On the CPU on which a
+/// timestamp was taken, it counts as passed immediately. So tests use only the other CPUs.
 pub fn other_cpus(fake: &Fake, client: &Client) -> (Vec<u32>, Timestamp) {
     loop {
         let (before, timestamp, after) = (cpus::current(), client.timestamp(), cpus::current());

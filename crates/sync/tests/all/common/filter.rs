@@ -1,6 +1,7 @@
 //! A filter of system calls, like those of containers.
 
-/// The commands of membarrier(2) that wait for other threads, from the kernel's include/uapi/linux/membarrier.h.
+/// The command of membarrier(2) for all processes, from the kernel's include/uapi/linux/membarrier.h. The commands
+/// below serve only this process.
 pub const GLOBAL: u32 = 1 << 0;
 pub const EXPEDITED: u32 = 1 << 3;
 pub const EXPEDITED_RSEQ: u32 = 1 << 7;

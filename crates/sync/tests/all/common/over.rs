@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Sets the flag when it is dropped, so that threads that check it end, even if the test fails.
+/// Sets the flag when it is dropped, even if the test fails. The threads of the test check the flag, and end when it is
+/// set.
 pub struct Over<'a>(pub &'a AtomicBool);
 
 impl Drop for Over<'_> {

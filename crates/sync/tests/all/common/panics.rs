@@ -1,4 +1,4 @@
-//! Expected panics in tests.
+//! Helpers for tests that expect panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 
@@ -15,8 +15,8 @@ pub fn panic_message(action: impl FnOnce()) -> Option<String> {
     Some(literal.or_else(|| panic.downcast_ref::<String>().cloned()).expect("a message"))
 }
 
-/// Replaces the standard library's hook, which under Miri searches for the names of functions for five seconds per
-/// panic.
+/// Replaces the standard library's panic hook, which under Miri searches for the names of functions for five seconds
+/// per panic.
 #[allow(clippy::print_stderr)] // as the standard library's does
 fn say_them_plainly() {
     if cfg!(miri) {

@@ -41,9 +41,9 @@ pub fn in_place(body: impl FnOnce()) {
     body();
 }
 
-/// Defines a test with each barrier: it calls the function of the given name, which takes a barrier and also names the
-/// test. Under Miri there are only fences. The second argument is the function that runs the body of each test, such as
-/// [`alone`](ascertain_sys::testing::alone).
+/// Defines a module with one test for fences and one for both kinds of membarrier(2). Each test passes its barrier to
+/// the function that has the same name as the module. Under Miri there are only fences. The second argument is the
+/// function that runs the body of each test, such as [`alone`](ascertain_sys::testing::alone).
 #[macro_export]
 macro_rules! with_each_barrier {
     ($name:ident) => {

@@ -1,13 +1,13 @@
-//! Controls: without a barrier, errors must occur when two threads run at the same time.
+//! Controls for tests of barriers: without a barrier, errors must occur when two threads run at the same time.
 
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use std::thread;
 
 use ascertain_sys::testing::left_out;
 
-/// Tries up to `tries` times, and fails if the error is never shown. Reports the test as left out if this machine
-/// cannot show the error. This is the case with a single CPU, and in a virtual machine whose two CPUs share one real
-/// CPU. On such machines, even two sides without any fence never miss a write.
+/// Calls `is_shown` up to `tries` times, and fails if no call shows the error. Reports the test as left out if this
+/// machine cannot show the error. This is the case with a single CPU, and in a virtual machine whose two CPUs share one
+/// real CPU. On such machines, even two threads without any fence never miss each other's write.
 pub fn must_show(tries: usize, mut is_shown: impl FnMut() -> bool) {
     if thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1) {
         left_out("there is only one CPU");
@@ -18,8 +18,8 @@ pub fn must_show(tries: usize, mut is_shown: impl FnMut() -> bool) {
     }
 }
 
-/// Runs two sides that each write the number of their round, call `between`, and read the number of the other side.
-/// Returns the first round in which both missed the other's write.
+/// Runs two threads. In each round, a thread writes the number of the round, calls `between`, and reads the number that
+/// the other thread wrote. Returns the first round in which each thread missed the other's write.
 pub fn first_missed(between: impl Fn() + Sync) -> Option<u64> {
     const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };
     let [one, other] = [const { AtomicU64::new(0) }; 2];

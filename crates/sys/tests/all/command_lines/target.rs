@@ -1,4 +1,4 @@
-//! A property of all command lines, which `fuzz/` also checks.
+//! A check of how any command line is split into words. A fuzzer in `fuzz/` runs the same check.
 
 use ascertain_sys::process::{SplitError, join, split};
 

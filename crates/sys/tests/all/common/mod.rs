@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// Returns whether commands are started by a launcher. If not, reports the test as left out. There is no launcher on
-/// kernels before Linux 5.3 and under some filters of system calls. This process then starts commands itself. So its
-/// memory counts as memory of the commands, and they inherit more of its properties.
+/// kernels before Linux 5.3 and under some filters of system calls. This process then starts the commands itself. So
+/// its memory counts as memory of the commands, and the commands inherit more of its properties.
 pub fn has_launcher() -> bool {
     #[cfg(target_os = "linux")]
     let is_there = rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty()).is_ok();
@@ -24,8 +24,8 @@ pub fn folder() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// Creates an executable file. Another process writes it: a file that any process has open for writing cannot be
-/// executed. If this process wrote it, commands that other tests are starting would have it open for a moment.
+/// Creates an executable file. The kernel does not execute a file that any process has open for writing. So another
+/// process writes the file: commands that other tests start inherit this process's open files for a moment.
 pub fn program(directory: &Path, name: &str, text: &str) -> PathBuf {
     let path = directory.join(name);
     let write = "printf %s \"$2\" > \"$1\" && chmod 755 \"$1\"";

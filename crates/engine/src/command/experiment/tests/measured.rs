@@ -286,8 +286,8 @@ fn a_failure_is_told_with_its_last_words() {
     assert!(around.ends_with("its output ends with `on its way / not there`"), "{around}");
 }
 
-/// Only the output of the first execution is kept. A process that stays behind does not delay an execution, and its
-/// pipe is not broken.
+/// Only the output of the first execution is kept. A background process that outlives its command does not delay an
+/// execution, and it can still write to its output.
 #[test]
 fn later_runs_are_as_they_were() {
     let log = Log::new();
@@ -354,7 +354,7 @@ fn input_and_output_are_connected() {
     }
 }
 
-/// Recognises `/dev/null` like GNU grep and tar.
+/// The command of this test recognises `/dev/null` and then does less work, as GNU grep and tar do.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_command_that_recognises_dev_null_is_found_out() {

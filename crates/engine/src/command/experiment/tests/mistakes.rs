@@ -1,4 +1,4 @@
-//! Mistakes that are found before anything runs.
+//! Tests of mistakes that are found before anything runs.
 
 use super::*;
 use crate::command::{Input, Output};
@@ -51,7 +51,7 @@ fn lines_around_commands() {
     says(with(None, None, Some("no-such-program")), &["clean-up", "was not found"]);
 }
 
-/// All set-ups run before the first trial, so the state after the last one would be measured twice.
+/// All set-ups run before the first trial, so both commands would be measured in the state that the last set-up leaves.
 #[test]
 fn set_ups_that_nothing_tells_apart() {
     let with = |line: &str, setup: &str, prepare: Option<&str>| NamedCommand {

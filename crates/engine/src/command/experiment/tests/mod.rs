@@ -58,7 +58,7 @@ fn failed(result: Result<impl Sized, TargetError>) -> String {
     }
 }
 
-/// A file that commands append lines to.
+/// A file to which commands append lines.
 struct Log(TempDir);
 
 impl Log {
@@ -70,7 +70,7 @@ impl Log {
         self.0.path().join(name).to_str().unwrap().to_string()
     }
 
-    /// A shell command that appends a word.
+    /// Returns a shell command that appends a word to the file.
     fn note(&self, word: &str) -> String {
         format!("echo {word} >> '{}'", self.path("log"))
     }

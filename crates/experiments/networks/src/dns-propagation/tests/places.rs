@@ -73,7 +73,7 @@ fn levels_are_settled_before_anything_is_asked() {
     }
 }
 
-/// Answers with these bits in the header do not show whether the change is there.
+/// Servers must be refused if the bits in the header of their answers show that the answers cannot be used.
 #[test]
 fn servers_that_are_none_are_refused() {
     let kinds = [
@@ -82,7 +82,7 @@ fn servers_that_are_none_are_refused() {
         ([0x84, 2], "answers Server Failure"),
         ([0x86, 0], "truncates its answer over UDP"),
         // These bits are those of a query, not of an answer.
-        ([4, 0], "does not answer; messages arrived that do not answer the queries"),
+        ([4, 0], "does not answer; messages arrived, but none of them answers a query"),
     ];
     // Runs in parallel, because each case takes seconds in which almost nothing happens.
     thread::scope(|scope| {

@@ -1,4 +1,5 @@
-//! Replays contents of a daemon's memory: those with which the fuzzer starts, and those that it has found.
+//! Replays the inputs of a fuzz test, which are contents of a daemon's memory: the initial inputs of the fuzzer, and
+//! those that it has found.
 
 mod target;
 

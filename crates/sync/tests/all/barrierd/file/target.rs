@@ -1,4 +1,4 @@
-//! A property of all memory that a daemon may send, which `fuzz/` also checks.
+//! A check that a client accepts or refuses any memory that a daemon may send. A fuzzer in `fuzz/` runs the same check.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,13 +10,13 @@ use ascertain_sys::mapping::SharedMemory;
 
 use super::fake_daemon::Fake;
 
-/// Checks that a client either refuses the memory with a reason, or reads it. It must not fail or wait, and a CPU out
-/// of range must never pass.
+/// Checks that a client either refuses the memory with a reason, or reads it. The client must not panic or wait. A
+/// timestamp must never count as passed on a CPU whose number is out of range.
 ///
 /// The memory is that of a daemon that has just started, with changes. It has two parts, the page and the map. The
-/// first two bytes of the input are the numbers of words that are missing at the ends of these parts. Each following
-/// ten bytes are one change: two bytes for the place of a word, then its new value. An even place is in the page, and
-/// an odd one is in the map.
+/// first two bytes of the input are the numbers of words that are missing at the ends of these two parts. Each further
+/// group of ten bytes describes one change: two bytes for the index of a word, and eight for its new value. An even
+/// index refers to the page, and an odd index to the map.
 pub fn barrierd_file(bytes: &[u8]) {
     thread_local!(static FAKE: Fake = Fake::new());
     FAKE.with(|fake| read(fake, bytes));
