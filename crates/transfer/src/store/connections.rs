@@ -57,7 +57,9 @@ pub struct Endpoint {
 
 /// Opens connections, and keeps unused ones for later requests.
 pub struct Connections {
-    tls: TlsConnector,
+    /// Opens TLS connections. `None` until the first one, because loading the system's certificates takes milliseconds,
+    /// and `http` does not need them.
+    tls: Mutex<Option<TlsConnector>>,
     environment: Environment,
     sockets: Option<Sockets>,
     idle: Mutex<HashMap<Endpoint, Vec<IdleConnection>>>,
@@ -107,25 +109,33 @@ impl Endpoint {
 }
 
 impl Connections {
-    /// Creates an empty pool of connections. TLS trusts the certificates in the file or folder that the environment
-    /// names, or else the system's certificates.
-    pub fn new(options: &Options) -> Result<Self> {
-        let environment = &options.environment;
-        let mut config = ClientConfig::builder_with_provider(ring::default_provider().into())
-            .with_safe_default_protocol_versions()
-            .map_err(|error| Failure::fatal(format!("TLS: {error}")))?
-            .with_root_certificates(roots(environment)?)
-            .with_no_client_auth();
-        // HTTP/2 is not offered, because all parts would then share one connection.
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self {
-            tls: TlsConnector::from(Arc::new(config)),
-            environment: environment.clone(),
+    /// Creates an empty pool of connections.
+    pub fn new(options: &Options) -> Self {
+        Self {
+            tls: Mutex::default(),
+            environment: options.environment.clone(),
             sockets: options.sockets.clone(),
             idle: Mutex::default(),
             permits: Arc::new(Semaphore::new(options.max_connections.unwrap_or(Semaphore::MAX_PERMITS))),
             timeout: options.timeout.unwrap_or(TIMEOUT),
-        })
+        }
+    }
+
+    /// Returns what opens TLS connections. It trusts the certificates in the file or folder that the environment names,
+    /// or else the system's certificates.
+    fn tls(&self) -> Result<TlsConnector> {
+        let mut tls = self.tls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tls) = &*tls {
+            return Ok(tls.clone());
+        }
+        let mut config = ClientConfig::builder_with_provider(ring::default_provider().into())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| Failure::fatal(format!("TLS: {error}")))?
+            .with_root_certificates(roots(&self.environment)?)
+            .with_no_client_auth();
+        // HTTP/2 is not offered, because all parts would then share one connection.
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(tls.insert(TlsConnector::from(Arc::new(config))).clone())
     }
 
     /// Returns the proxy for connections to this endpoint; `None` for a direct connection.
@@ -270,7 +280,7 @@ impl Connections {
         attempt.connected = Some(Instant::now());
         let name = ServerName::try_from(endpoint.host.clone())
             .map_err(|_| Failure::fatal(format!("{} can't be the name of a server", endpoint.host)))?;
-        let stream = self.tls.connect(name, tcp).await.map_err(|error| insecure(&endpoint.host, &error))?;
+        let stream = self.tls()?.connect(name, tcp).await.map_err(|error| insecure(&endpoint.host, &error))?;
         attempt.secured = Some(Instant::now());
         Ok(Box::new(stream))
     }
@@ -365,7 +375,8 @@ fn roots(environment: &Environment) -> Result<RootCertStore> {
     // Certificates that can't be parsed are ignored, because the system's folder often contains a few.
     roots.add_parsable_certificates(loaded.certs);
     if let (true, Some(place)) = (roots.is_empty(), file.or(folder)) {
-        return Err(Failure::fatal(format!("there is no valid certificate in {place}, which the environment names")));
+        return Err(Failure::fatal(format!("there is no valid certificate in {place}, which the environment names"))
+            .of_whole_store());
     }
     Ok(roots)
 }

@@ -80,8 +80,8 @@ pub struct Response {
 }
 
 impl Transport {
-    pub fn new(options: &Options) -> Result<Self> {
-        Connections::new(options).map(Arc::new).map(Self)
+    pub fn new(options: &Options) -> Self {
+        Self(Arc::new(Connections::new(options)))
     }
 
     /// Opens connections for requests that are about to be sent in parallel.
