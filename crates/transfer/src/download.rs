@@ -164,8 +164,10 @@ impl TransferManager {
         if self.settings.preserve && listed.bytes == 0 {
             return false;
         }
-        let there =
-            fs::symlink_metadata(path).ok().filter(|_| self.settings.skip_unchanged && !self.settings.no_clobber);
+        if !self.settings.skip_unchanged || self.settings.no_clobber {
+            return true;
+        }
+        let there = fs::symlink_metadata(path).ok();
         there.is_none_or(|there| there.len() != listed.bytes || there.modified().ok() == listed.modified)
     }
 

@@ -18,8 +18,8 @@ const KEPT: usize = 512;
 const FEW: usize = 4;
 /// Initial number of connections for the files of a folder.
 const FEW_FILES: usize = 8;
-/// Time in seconds without a transferred part, after which a small initial number of connections is doubled. For large
-/// parts, the time is longer.
+/// Time in seconds without a plan, after which a small initial number of connections is doubled. For large parts, the
+/// time is longer.
 pub(crate) const RAMP_S: f64 = 0.02;
 /// A request is late if it has taken this multiple of the median duration of requests of similar size.
 const LATE: f64 = 1.5;
@@ -240,13 +240,13 @@ impl Planner {
         Some(self.hand_out(bytes, is_one_of_few, now_s))
     }
 
-    /// Doubles the number of connections if it began small and no part has been transferred for [`RAMP_S`], or for as
-    /// long as a fast connection needs for a part. The first few connections may be slow, even if the latency of the
-    /// store is low. Returns whether another part may start now.
+    /// Doubles the number of connections if it began small and there has been no plan for [`RAMP_S`], or for as long as
+    /// a fast connection needs for a part. The first few connections may be slow, even if the latency of the store is
+    /// low. Returns whether another part may start now.
     fn ramp_up(&mut self, now_s: f64) -> bool {
         let began_small = self.is_near() || self.is_folder;
         let enough_s = RAMP_S.max(self.shape.part_bytes as f64 / FAST_BYTES_PER_S);
-        if !began_small || self.count > 0 || now_s - self.ramped_s.max(self.began_s) < enough_s {
+        if !began_small || self.plan.is_some() || now_s - self.ramped_s.max(self.began_s) < enough_s {
             return false;
         }
         self.shape = self.constraints.fitting(self.shape.part_bytes, 2 * self.shape.concurrency);
@@ -479,15 +479,15 @@ impl Planner {
         {
             link.ceiling_bytes_per_s = Some(fitted.now_bytes_per_s.max(met));
         }
-        // The model is trusted only for up to 4 times as many connections as were tried. At a low latency and a high
-        // rate, the limit is 2 times as many, because both ends may already be as fast as they can. The rest of a short
-        // transfer would take longer with new connections.
+        // The model is trusted only for up to 4 times as many connections as were tried. At a low latency, the limit is
+        // 2 times as many, because the machines on both sides may already be as fast as they can. At a high rate, the
+        // rest of a short transfer would take longer with new connections.
         let may_be_all = self.is_near() && fitted.seen_bytes_per_s >= FAST_BYTES_PER_S;
         let rest_s = self.ahead_s(self.shape, link, now_s) - now_s;
         let more = match may_be_all {
             true if rest_s < GROW_S => 1,
-            true => 2,
-            false => 4,
+            _ if self.is_near() => 2,
+            _ => 4,
         };
         let so_many = match self.is_near() {
             // Only complete parts count here. Parts that have just started do not show yet whether their connections
