@@ -251,7 +251,8 @@ impl<'a> ObjectDownload<'a> {
         Box::pin(manager.verify(self.from, &self.meta, &mut self.result, DOWNLOAD_WORDS)).await?;
         set_modified(&draft, &self.meta, &manager.settings).map_err(cant_write)?;
         self.record(Some(&draft));
-        let published = manager.publisher.publish(draft, manager.settings.no_clobber, self.began).await;
+        let is_at_end = manager.permits.as_ref().is_none_or(|permits| permits.pool().is_at_end());
+        let published = manager.publisher.publish(draft, manager.settings.no_clobber, self.began, is_at_end).await;
         self.check_published(published.map_err(cant_write))?;
         Ok(self.result)
     }

@@ -410,7 +410,7 @@ impl TransferManager {
                 continue;
             }
             let (total, root, folder_journal) = (Arc::clone(&total), root.clone(), Arc::clone(&journal));
-            let (object, permits) = (location.named(&file.object), Arc::new(pool.file(file.bytes)));
+            let (object, permits) = (location.named(&file.object), Arc::new(pool.next_file(file.bytes).await));
             let observer = Arc::clone(&total) as Arc<dyn Observer>;
             let manager = Self { observer, folder_journal, permits: Some(permits), ..self.clone() };
             let (halt, mut halted) = (Arc::clone(&halt), halted.clone());

@@ -18,8 +18,7 @@ const KEPT: usize = 512;
 const FEW: usize = 4;
 /// Initial number of connections for the files of a folder.
 const FEW_FILES: usize = 8;
-/// Time in seconds without a plan, after which a small initial number of connections is doubled. For large parts, the
-/// time is longer.
+/// Time in seconds after which a small initial number of connections is doubled. For large parts, the time is longer.
 pub(crate) const RAMP_S: f64 = 0.02;
 /// A request is late if it has taken this multiple of the median duration of requests of similar size.
 const LATE: f64 = 1.5;
@@ -240,13 +239,15 @@ impl Planner {
         Some(self.hand_out(bytes, is_one_of_few, now_s))
     }
 
-    /// Doubles the number of connections if it began small and there has been no plan for [`RAMP_S`], or for as long as
-    /// a fast connection needs for a part. The first few connections may be slow, even if the latency of the store is
+    /// Doubles the number of connections if it began small and the first parts take longer than [`RAMP_S`], or than a
+    /// fast connection needs for a part. The first few connections may be slow, even if the latency of the store is
     /// low. Returns whether another part may start now.
     fn ramp_up(&mut self, now_s: f64) -> bool {
         let began_small = self.is_near() || self.is_folder;
         let enough_s = RAMP_S.max(self.shape.part_bytes as f64 / FAST_BYTES_PER_S);
-        if !began_small || self.plan.is_some() || now_s - self.ramped_s.max(self.began_s) < enough_s {
+        // Small parts that take long show that a single connection is slow.
+        let is_unknown = self.plan.is_none() && (self.count == 0 || self.shape.part_bytes <= NEAR_BYTES);
+        if !began_small || !is_unknown || now_s - self.ramped_s.max(self.began_s) < enough_s {
             return false;
         }
         self.shape = self.constraints.fitting(self.shape.part_bytes, 2 * self.shape.concurrency);
@@ -459,6 +460,11 @@ impl Planner {
     #[must_use]
     pub fn left(&self) -> u64 {
         self.left
+    }
+
+    /// Returns whether all parts have been handed out, and none is in flight.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.left == 0 && self.under_way.is_empty()
     }
 
     fn pass(&mut self, now_s: f64) {

@@ -3,9 +3,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
 use std::path::Path;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine;
@@ -70,8 +73,44 @@ pub struct Connections {
     pub timeout: Duration,
 }
 
+/// An open connection. The task that waits for an answer also moves the bytes of the connection. With a second task for
+/// this, each answer would have to wake both.
+pub struct Connection {
+    pub sender: SendRequest<SlicedBody>,
+    pub driver: Driver,
+}
+
+/// Moves the bytes of a connection.
+pub struct Driver {
+    /// `None` after the connection has ended.
+    connection: Option<Pin<Box<http1::Connection<TokioIo<Box<dyn Stream>>, SlicedBody>>>>,
+}
+
+impl Driver {
+    /// Waits for `work`, which uses the connection, and moves the connection's bytes meanwhile.
+    pub async fn run<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            // First the bytes, because the server may have closed the connection. Then `work` takes them, or asks for
+            // more.
+            self.poll(context);
+            if let Poll::Ready(done) = work.as_mut().poll(context) {
+                return Poll::Ready(done);
+            }
+            self.poll(context);
+            work.as_mut().poll(context)
+        })
+        .await
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) {
+        // When the connection has failed, dropping it gives `work` the error.
+        self.connection.take_if(|connection| connection.as_mut().poll(context).is_ready());
+    }
+}
+
 struct IdleConnection {
-    sender: SendRequest<SlicedBody>,
+    connection: Connection,
     since: Instant,
     /// `true` if no request has been sent over this connection yet, so that its first one is slow.
     is_new: bool,
@@ -169,7 +208,7 @@ impl Connections {
         endpoint: &Endpoint,
         proxy: Option<&Proxy>,
         attempt: &mut Attempt,
-    ) -> Result<(SendRequest<SlicedBody>, OwnedSemaphorePermit)> {
+    ) -> Result<(Connection, OwnedSemaphorePermit)> {
         attempt.clock.iter().for_each(|clock| clock.stop());
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(|error| Failure::fatal(error.to_string()))?;
@@ -178,11 +217,12 @@ impl Connections {
         while let Some(mut idle) = self.take_idle(endpoint) {
             // The server may have closed this connection. No part of the current request was sent over it yet, so the
             // loop can try another one.
-            if let Ok(Ok(())) = timeout(KEPT, idle.sender.ready()).await {
+            let Connection { sender, driver } = &mut idle.connection;
+            if let Ok(Ok(())) = timeout(KEPT, driver.run(sender.ready())).await {
                 // The congestion window is still small for the first request of a connection. So this request counts as
                 // if it had opened the connection.
                 attempt.connected = attempt.began.filter(|_| idle.is_new);
-                return Ok((idle.sender, permit));
+                return Ok((idle.connection, permit));
             }
         }
         self.make_room();
@@ -210,9 +250,9 @@ impl Connections {
     }
 
     /// Keeps an open connection to `endpoint` for later requests. `is_new` is `true` if no request was sent over it.
-    pub fn keep(&self, endpoint: Endpoint, sender: SendRequest<SlicedBody>, is_new: bool) {
+    pub fn keep(&self, endpoint: Endpoint, connection: Connection, is_new: bool) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.entry(endpoint).or_default().push(IdleConnection { sender, since: Instant::now(), is_new });
+        idle.entry(endpoint).or_default().push(IdleConnection { connection, since: Instant::now(), is_new });
     }
 
     /// Opens connections until `connections` of them are unused, for requests that are about to be sent in parallel.
@@ -225,8 +265,8 @@ impl Connections {
             let (this, endpoint) = (Arc::clone(self), endpoint.clone());
             connecting.spawn(async move {
                 let proxy = this.proxy(&endpoint)?;
-                let sender = this.connect(&endpoint, proxy.as_ref(), &mut Attempt::default()).await?;
-                this.keep(endpoint, sender, true);
+                let connection = this.connect(&endpoint, proxy.as_ref(), &mut Attempt::default()).await?;
+                this.keep(endpoint, connection, true);
                 drop(permit);
                 Ok::<(), Failure>(())
             });
@@ -246,12 +286,7 @@ impl Connections {
     }
 
     /// Opens a new connection to a server, through the proxy if there is one.
-    async fn connect(
-        &self,
-        endpoint: &Endpoint,
-        proxy: Option<&Proxy>,
-        attempt: &mut Attempt,
-    ) -> Result<SendRequest<SlicedBody>> {
+    async fn connect(&self, endpoint: &Endpoint, proxy: Option<&Proxy>, attempt: &mut Attempt) -> Result<Connection> {
         let opening = self.open(endpoint, proxy, attempt);
         let limit = LIMIT.min(self.timeout);
         let late = || Failure::transient(format!("no connection to {endpoint} within {} s", limit.as_secs_f64()));
@@ -260,10 +295,9 @@ impl Connections {
         let mut builder = http1::Builder::new();
         let opening = builder.read_buf_exact_size(Some(READ_BYTES)).handshake(TokioIo::new(stream));
         let (mut sender, connection) = opening.await.map_err(broken)?;
-        // If the connection fails, the request that waits for an answer gets the error.
-        tokio::spawn(connection);
-        sender.ready().await.map_err(broken)?;
-        Ok(sender)
+        let mut driver = Driver { connection: Some(Box::pin(connection)) };
+        driver.run(sender.ready()).await.map_err(broken)?;
+        Ok(Connection { sender, driver })
     }
 
     async fn open(&self, endpoint: &Endpoint, proxy: Option<&Proxy>, attempt: &mut Attempt) -> Result<Box<dyn Stream>> {
@@ -308,7 +342,7 @@ fn count(idle: &HashMap<Endpoint, Vec<IdleConnection>>) -> usize {
 
 /// Drops connections that are too old, or that the server has closed.
 fn drop_unusable(idle: &mut Vec<IdleConnection>) {
-    idle.retain(|idle| idle.since.elapsed() < KEPT && !idle.sender.is_closed());
+    idle.retain(|idle| idle.since.elapsed() < KEPT && !idle.connection.sender.is_closed());
 }
 
 impl Proxy {
