@@ -60,6 +60,13 @@ pub struct TransferOptions {
     #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u16).range(1..=1024),
           help_heading = "Transfer")]
     connections: u16,
+    /// Minimum number of simultaneous requests, as long as there is enough to transfer; by default, chosen during the
+    /// transfer
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Transfer")]
+    min_connections: Option<u16>,
+    /// Size of the parts of large files, within the limits of the store; by default, chosen during the transfer
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Transfer")]
+    block_size: Option<u64>,
     /// Highest transfer rate, such as `100Mbit/s` or `10MB/s`; `10MB` and `10000000` also mean 10 MB per second
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Transfer")]
     limit: Option<u64>,
@@ -184,6 +191,8 @@ impl TransferOptions {
             settings: Settings {
                 memory_bytes: self.memory,
                 max_concurrency: self.connections.into(),
+                min_concurrency: self.min_connections.unwrap_or(1).into(),
+                part_bytes: self.block_size,
                 limit_bytes_per_s: self.limit,
                 gentle: self.gentle,
                 verify: self.verify,

@@ -85,7 +85,7 @@ impl TransferManager {
             Listing::There(listed) if listed.bytes <= whole_bytes && self.is_listed_enough(listed, &path) => {
                 ObjectDownload::listed(self, from, &path, listed.clone())
             }
-            _ => ObjectDownload::new(self, from, &path).await?,
+            _ => Box::pin(ObjectDownload::new(self, from, &path)).await?,
         };
         let within = Path::new(name).parent().unwrap_or(Path::new(""));
         let folder = files::make_folder_beneath(&root.folder, within).map_err(|error| {
@@ -99,7 +99,8 @@ impl TransferManager {
         match download.write_file(&target).await {
             // The object was replaced after it was listed. The list may be old by now.
             Err(Error::Store(Failure { kind: Kind::Changed, .. })) if is_listed => {
-                ObjectDownload::new(self, from, &target.path).await?.write_file(&target).await
+                let download = Box::pin(ObjectDownload::new(self, from, &target.path)).await?;
+                Box::pin(download.write_file(&target)).await
             }
             result => result,
         }
@@ -163,8 +164,10 @@ impl TransferManager {
         if self.settings.preserve && listed.bytes == 0 {
             return false;
         }
-        let there =
-            fs::symlink_metadata(path).ok().filter(|_| self.settings.skip_unchanged && !self.settings.no_clobber);
+        if !self.settings.skip_unchanged || self.settings.no_clobber {
+            return true;
+        }
+        let there = fs::symlink_metadata(path).ok();
         there.is_none_or(|there| there.len() != listed.bytes || there.modified().ok() == listed.modified)
     }
 
@@ -220,16 +223,16 @@ impl<'a> ObjectDownload<'a> {
             return Ok(TransferResult { status, elapsed_s: self.began.elapsed().as_secs_f64(), ..self.result });
         }
         if self.meta.size().is_none() {
-            return self.write_unsized_file(target).await;
+            return Box::pin(self.write_unsized_file(target)).await;
         }
         if self.is_listed {
             return self.write_whole(target).await;
         }
         let resume = self.manager.settings.resume;
-        match self.try_parts(target, resume).await {
+        match Box::pin(self.try_parts(target, resume)).await {
             Err(Error::CantResume(reason)) if resume == Resume::IfSame => {
                 self.result.restart_reason = Some(reason);
-                self.try_parts(target, Resume::Never).await?;
+                Box::pin(self.try_parts(target, Resume::Never)).await?;
             }
             done => done?,
         }
@@ -245,10 +248,11 @@ impl<'a> ObjectDownload<'a> {
             None => self.fetch_whole(target).await?,
         };
         self.result.elapsed_s = self.began.elapsed().as_secs_f64();
-        manager.verify(self.from, &self.meta, &mut self.result, DOWNLOAD_WORDS).await?;
+        Box::pin(manager.verify(self.from, &self.meta, &mut self.result, DOWNLOAD_WORDS)).await?;
         set_modified(&draft, &self.meta, &manager.settings).map_err(cant_write)?;
         self.record(Some(&draft));
-        let published = manager.publisher.publish(draft, manager.settings.no_clobber, self.began).await;
+        let is_at_end = manager.permits.as_ref().is_none_or(|permits| permits.pool().is_at_end());
+        let published = manager.publisher.publish(draft, manager.settings.no_clobber, self.began, is_at_end).await;
         self.check_published(published.map_err(cant_write))?;
         Ok(self.result)
     }
@@ -312,13 +316,15 @@ impl<'a> ObjectDownload<'a> {
         };
         let mut requests = Vec::new();
         let draft = if bytes > 0 {
-            let (draft, first_difference) = self.fetch_once(target, permission.as_ref(), &mut requests).await?;
+            // Thousands of files may wait for their permission. A boxed future needs its memory only while it runs.
+            let fetched = Box::pin(self.fetch_once(target, permission.as_ref(), &mut requests)).await?;
+            let (draft, first_difference) = fetched;
             match first_difference {
                 None => draft,
                 Some(_) => {
                     let first = self.result.crc64;
                     // The permission counts the time since the first request, so the second one would seem late.
-                    let (draft, difference) = self.fetch_once(target, None, &mut requests).await?;
+                    let (draft, difference) = Box::pin(self.fetch_once(target, None, &mut requests)).await?;
                     if let Some(difference) = difference {
                         let bytes = if self.result.crc64 == first { "the same bytes" } else { "different bytes" };
                         let message =
@@ -370,7 +376,7 @@ impl<'a> ObjectDownload<'a> {
         let fetched = async {
             let may_repeat = || !manager.gate.retry.is_refused();
             match permission {
-                Some(permission) => permission.hedge(may_repeat, fetch(), fetch()).await,
+                Some(permission) => permission.hedge(may_repeat, fetch(), async { Box::pin(fetch()).await }).await,
                 None => fetch().await.map(|fetched| (fetched, false)),
             }
         };

@@ -33,6 +33,12 @@ pub struct Settings {
     /// Maximum number of requests in flight for all files of a command, or for one file that is transferred alone; at
     /// least one.
     pub max_concurrency: usize,
+    /// Minimum number of parts in flight, as long as there are enough parts and memory. The planner otherwise chooses
+    /// the number between one and [`Self::max_concurrency`].
+    pub min_concurrency: usize,
+    /// Size in bytes of the parts of a file, within the limits of the store; `None` to let the planner choose it. Small
+    /// files of a folder are not split.
+    pub part_bytes: Option<u64>,
     /// Limit on the bandwidth of all transfers together, in bytes per second.
     pub limit_bytes_per_s: Option<u64>,
     /// Maximum latency that transfers may add to the network path; `None` for no limit. The transfers adapt their rate
@@ -85,6 +91,8 @@ impl Default for Settings {
         Self {
             memory_bytes: 256 << 20,
             max_concurrency: 64,
+            min_concurrency: 1,
+            part_bytes: None,
             limit_bytes_per_s: None,
             gentle: None,
             verify: false,
@@ -199,11 +207,16 @@ impl TransferManager {
     /// Returns the constraints on the parts of one file: the store's `limits`, the memory limit and the bandwidth
     /// limit.
     pub(crate) fn constraints(&self, limits: Limits) -> Constraints {
-        let Settings { memory_bytes, max_concurrency, limit_bytes_per_s, .. } = self.settings;
-        let mut constraints = Constraints { limits, memory_bytes, max_concurrency, limit_bytes_per_s };
+        let Settings { memory_bytes, min_concurrency, max_concurrency, limit_bytes_per_s, .. } = self.settings;
+        let mut constraints = Constraints { limits, memory_bytes, min_concurrency, max_concurrency, limit_bytes_per_s };
+        if let Some(part_bytes) = self.settings.part_bytes {
+            let part_bytes = part_bytes.clamp(limits.min_part_bytes, limits.max_part_bytes);
+            (constraints.limits.min_part_bytes, constraints.limits.max_part_bytes) = (part_bytes, part_bytes);
+        }
         if let Some(most) = self.max_limited_bytes() {
             let most = most.max(limits.min_part_bytes).max(1);
-            constraints.limits.max_part_bytes = limits.max_part_bytes.min(most);
+            constraints.limits.max_part_bytes = constraints.limits.max_part_bytes.min(most);
+            constraints.limits.min_part_bytes = constraints.limits.min_part_bytes.min(most);
             constraints.max_concurrency = max_concurrency.saturating_sub(1).clamp(1, LIMITED_CONCURRENCY);
         }
         constraints

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::model::{Forecast, Planner, RAMP_S, Ticket, TransferPlan};
@@ -14,6 +14,10 @@ use crate::result::RequestStats;
 /// Bounds of the time between two checks whether a request is late.
 const LATE_CHECK: Duration = Duration::from_millis(50);
 const MAX_LATE_CHECK: Duration = Duration::from_secs(1);
+
+/// Maximum number of files that wait for their first request. The preparation of many files at once would delay the
+/// answers to the requests of others.
+const PLACES: usize = 8;
 
 /// The planner of a command, and the queue of the transfers that wait for their next request.
 #[derive(Debug)]
@@ -27,6 +31,8 @@ pub(crate) struct Pool {
     turn: tokio::sync::Mutex<()>,
     /// Wakes the transfer that holds `turn`, because the planner may permit its request now.
     changed: Notify,
+    /// The places of the files that wait for their first request.
+    places: Arc<Semaphore>,
 }
 
 /// The requests of one file.
@@ -36,6 +42,8 @@ pub(crate) struct FileRequests {
     /// Number of the file's bytes for which no request has been permitted yet. `None` after the request for the last
     /// part was permitted.
     left: Mutex<Option<u64>>,
+    /// The place among the files that wait for their first request; `None` after that request was permitted.
+    place: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 /// The permission to send one request. If it is dropped before [`Permission::complete`], the request counts as failed.
@@ -66,12 +74,20 @@ impl Wanted {
 impl Pool {
     pub fn new(planner: Planner, began: Instant, earlier: Option<Forecast>) -> Arc<Self> {
         let (turn, changed) = Default::default();
-        Arc::new(Self { planner: Mutex::new(planner), earlier, began, turn, changed })
+        let places = Arc::new(Semaphore::new(PLACES));
+        Arc::new(Self { planner: Mutex::new(planner), earlier, began, turn, changed, places })
     }
 
     /// Returns the requests of a file of which `bytes` bytes are to be transferred. The planner knows these bytes.
     pub fn file(self: &Arc<Self>, bytes: u64) -> FileRequests {
-        FileRequests { pool: Arc::clone(self), left: Mutex::new(Some(bytes)) }
+        FileRequests { pool: Arc::clone(self), left: Mutex::new(Some(bytes)), place: Mutex::default() }
+    }
+
+    /// Waits until few files wait for their first request, then returns the requests of the next file. The planner
+    /// knows the file's bytes.
+    pub async fn next_file(self: &Arc<Self>, bytes: u64) -> FileRequests {
+        let place = Arc::clone(&self.places).acquire_owned().await.ok();
+        FileRequests { pool: Arc::clone(self), left: Mutex::new(Some(bytes)), place: Mutex::new(place) }
     }
 
     /// Returns the requests of a file that is transferred in addition to those that the planner knows.
@@ -83,6 +99,11 @@ impl Pool {
     /// Returns whether files of up to [`WHOLE_BYTES`](crate::model::WHOLE_BYTES) are not split.
     pub fn sends_whole(&self) -> bool {
         self.planner().sends_whole()
+    }
+
+    /// Returns whether all requests have been sent and answered.
+    pub fn is_at_end(&self) -> bool {
+        self.planner().is_at_end()
     }
 
     /// Returns the latest plan, and the latest forecast of the duration of the command.
@@ -126,6 +147,7 @@ impl FileRequests {
         let _turn = self.pool.turn.lock().await;
         loop {
             if let Some(permission) = self.pool.try_permit(wanted) {
+                self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
                 if let Wanted::Part { file_bytes, .. } = wanted {
                     let left = file_bytes - permission.bytes();
                     *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(left).filter(|left| *left > 0);

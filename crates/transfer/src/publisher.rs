@@ -10,13 +10,18 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ascertain_sys::files::{Draft, Lasting};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::spawn_blocking;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::error::copy;
+
+/// Longest wait for further complete files before a batch is published. A batch costs several switches between threads
+/// and a system call, even if it is small.
+const BATCH: Duration = Duration::from_millis(3);
 
 /// The complete files of a command that wait for their names.
 #[derive(Debug, Default)]
@@ -24,6 +29,8 @@ pub(crate) struct Publisher {
     waiting: Mutex<Vec<CompleteFile>>,
     /// The lock of the transfer that publishes a batch. Files that become complete meanwhile form the next batch.
     turn: tokio::sync::Mutex<()>,
+    /// Ends the wait for further files of the batch.
+    at_end: Notify,
     /// An open file on each file system with published files, by the number of the file system.
     written: Mutex<BTreeMap<u64, File>>,
     /// The time and the error of the latest failed attempt to write files to the disk.
@@ -42,19 +49,24 @@ struct CompleteFile {
 
 impl Publisher {
     /// Writes a file to the disk, together with all other files that wait, and gives it its final name. If `is_new`,
-    /// fails if the name already exists. The file was opened after `began`.
-    pub async fn publish(&self, draft: Draft, is_new: bool, began: Instant) -> io::Result<()> {
+    /// fails if the name already exists. The file was opened after `began`. Unless `is_at_end`, further files will be
+    /// complete soon.
+    pub async fn publish(&self, draft: Draft, is_new: bool, began: Instant, is_at_end: bool) -> io::Result<()> {
         let (published, mut result) = oneshot::channel();
         lock(&self.waiting).push(CompleteFile { draft, began, is_new, published });
+        if is_at_end {
+            self.at_end.notify_one();
+        }
         let turn = self.turn.lock().await;
-        let batch = std::mem::take(&mut *lock(&self.waiting));
-        if !batch.is_empty() {
+        // Otherwise, the file was in the batch of the transfer that had the turn before.
+        if !lock(&self.waiting).is_empty() {
+            let _ = timeout(BATCH, self.at_end.notified()).await;
+            let batch = std::mem::take(&mut *lock(&self.waiting));
             let failed = Arc::clone(&self.failed);
             let systems = spawn_blocking(move || publish_batch(batch, &failed, sync)).await;
             lock(&self.written).extend(systems.map_err(io::Error::other)?);
         }
         drop(turn);
-        // The file was in this batch, or in the batch of the transfer that had the turn before.
         result.try_recv().unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 
@@ -192,10 +204,10 @@ mod tests {
     fn many_files_are_published_together() {
         let folder = tempfile::tempdir().unwrap();
         let publisher = Publisher::default();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let files = (0..100).map(|number| {
             let draft = Draft::create(&folder.path().join(number.to_string())).unwrap();
-            publisher.publish(draft, false, Instant::now())
+            publisher.publish(draft, false, Instant::now(), number == 99)
         });
         let published = runtime.block_on(async {
             let published = futures_all(files).await;

@@ -92,6 +92,12 @@ impl TransferRequest {
 /// Fails if the request is invalid, or if the source or the destination can't be opened. If the request names a single
 /// file, also fails if that file can't be transferred.
 pub fn run(request: &TransferRequest, observer: Box<dyn Observer>, stop: Stop) -> Result<Vec<TransferResult>> {
+    let Settings { min_concurrency, max_concurrency, .. } = request.settings;
+    if min_concurrency > max_concurrency {
+        return Err(Error::Request(format!(
+            "the minimum number of connections, {min_concurrency}, is above the maximum, {max_concurrency}"
+        )));
+    }
     raise_file_limit();
     let manager = TransferManager::new(request.settings.clone(), stop, observer);
     let store = Options { max_connections: Some(request.settings.max_concurrency.max(1)), ..request.store.clone() };
@@ -404,7 +410,7 @@ impl TransferManager {
                 continue;
             }
             let (total, root, folder_journal) = (Arc::clone(&total), root.clone(), Arc::clone(&journal));
-            let (object, permits) = (location.named(&file.object), Arc::new(pool.file(file.bytes)));
+            let (object, permits) = (location.named(&file.object), Arc::new(pool.next_file(file.bytes).await));
             let observer = Arc::clone(&total) as Arc<dyn Observer>;
             let manager = Self { observer, folder_journal, permits: Some(permits), ..self.clone() };
             let (halt, mut halted) = (Arc::clone(&halt), halted.clone());
@@ -414,7 +420,7 @@ impl TransferManager {
                 let transfer = async {
                     match &root {
                         _ if manager.settings.dry_run => {
-                            manager.preview(direction, &file.path, &object, file.bytes).await
+                            Box::pin(manager.preview(direction, &file.path, &object, file.bytes)).await
                         }
                         Some(root) => manager.get_beneath(&object, root, &file).await,
                         None => manager.put_planned(&file.path, &object, &file.listing).await,

@@ -74,6 +74,8 @@ pub struct Constraints {
     pub limits: Limits,
     /// Limit on the total size of the parts in flight, in bytes.
     pub memory_bytes: u64,
+    /// Minimum number of parts in flight, as long as there are enough parts and memory.
+    pub min_concurrency: usize,
     /// Maximum number of parts in flight.
     pub max_concurrency: usize,
     /// Limit on the bandwidth of all parts together, in bytes per second.
@@ -98,8 +100,8 @@ pub(crate) const NEAR_S: f64 = 0.002;
 /// Largest latency of the first answer of a low-latency store, as a multiple of [`NEAR_S`]. This answer may be late
 /// because the store is cold or a machine is busy.
 const LATE: f64 = 10.0;
-/// The value of [`ENOUGH_BYTES`] if one connection reaches [`FAST_BYTES_PER_S`]. The machines on both sides then limit
-/// the rate, and each request and connection costs them time.
+/// The value of [`ENOUGH_BYTES`] if the connections together reach [`FAST_BYTES_PER_S`]. The machines on both sides then
+/// probably limit the rate, and each request and connection costs them time.
 const ENOUGH_FAST_BYTES: u64 = 8 << 20;
 const FAST_BYTES_PER_S: f64 = 100e6;
 /// Preferred maximum number of parts. If a file would have more parts, its parts are made larger, up to
@@ -146,19 +148,19 @@ impl Link {
     /// another shape is nearly as fast, and needs less memory or fewer requests, returns that shape.
     #[must_use]
     pub fn choose(&self, bytes: u64, constraints: &Constraints) -> Shape {
-        self.choose_for(bytes, 1, constraints)
+        self.choose_for(bytes, 1, constraints, self.is_at_ends())
     }
 
     /// Returns the shape that [`Self::choose`] returns, for `files` files that have `bytes` bytes together. A part
-    /// never covers two files.
+    /// never covers two files. `is_at_ends` is `true` if the machines on both sides seem to limit the rate.
     #[must_use]
-    pub(crate) fn choose_for(&self, bytes: u64, files: usize, constraints: &Constraints) -> Shape {
+    pub(crate) fn choose_for(&self, bytes: u64, files: usize, constraints: &Constraints, is_at_ends: bool) -> Shape {
         let timed: Vec<(f64, Shape)> =
             constraints.shapes(bytes).map(|shape| (self.streaming_s(bytes, files, shape), shape)).collect();
         let best_s = timed.iter().map(|(seconds, _)| *seconds).fold(f64::INFINITY, f64::min);
         let good = timed.into_iter().filter(|(seconds, _)| *seconds <= best_s * AS_GOOD).map(|(_, shape)| shape);
         let enough_bytes = match self.latency_s {
-            _ if self.is_at_ends() => ENOUGH_FAST_BYTES,
+            _ if is_at_ends => ENOUGH_FAST_BYTES,
             ..=NEAR_S => ENOUGH_BYTES,
             // The latency of the store itself may be low, but it answers requests one after the other. With larger
             // parts, there are fewer requests.
@@ -197,7 +199,7 @@ impl Constraints {
     /// limit permit.
     #[must_use]
     pub fn fitting(&self, part_bytes: u64, concurrency: usize) -> Shape {
-        let concurrency = concurrency.min(self.max_concurrency).max(1);
+        let concurrency = concurrency.max(self.min_concurrency).min(self.max_concurrency).max(1);
         let least = self.limits.min_part_bytes.max(1);
         // A single part is always permitted, even if it exceeds the memory limit.
         let memory_bytes = self.memory_bytes.max(LEAST_BYTES);

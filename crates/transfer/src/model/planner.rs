@@ -4,7 +4,8 @@ use super::fit::{CROWDED, fit, median};
 use super::forecast::Pace;
 use super::probe::{PROBED, Probe, ProbeStep};
 use super::{
-    AS_GOOD, Constraints, FAST_BYTES_PER_S, Forecast, LEAST_BYTES, Link, Observation, Shape, TransferPlan, is_near,
+    AS_GOOD, Constraints, FAST_BYTES_PER_S, Forecast, LEAST_BYTES, Link, NEAR_S, Observation, Shape, TransferPlan,
+    is_near,
 };
 
 /// The shape of the transfer (part size, parts in flight) is changed only if the new one reduces the remaining time to
@@ -12,17 +13,22 @@ use super::{
 const WORTH_IT: f64 = 0.9;
 /// Number of measurements that are kept: the first ones, when few parts were in flight, and the latest ones.
 const KEPT: usize = 512;
-/// Initial number of connections to a low-latency store that does not accept small parts, and for the first files of a
-/// folder.
+/// Initial number of connections to a low-latency store that does not accept small parts, or that sends the first part
+/// at more than [`FAST_BYTES_PER_S`].
 const FEW: usize = 4;
-/// Time in seconds without a transferred part, after which a small initial number of connections is doubled.
-pub(crate) const RAMP_S: f64 = 0.1;
+/// Initial number of connections for the files of a folder.
+const FEW_FILES: usize = 8;
+/// Time in seconds after which a small initial number of connections is doubled. For large parts, the time is longer.
+pub(crate) const RAMP_S: f64 = 0.02;
 /// A request is late if it has taken this multiple of the median duration of requests of similar size.
 const LATE: f64 = 1.5;
 /// Smallest number of complete requests that a late one is compared with.
 const COMPARED: usize = 3;
 /// Largest share of all bytes that is requested a second time because the first request is late.
 const EXTRA: f64 = 0.05;
+/// Shortest remaining time in seconds for which more connections are tried if the machines on both sides seem to limit
+/// the rate. New connections cost both machines time and memory, which only a longer transfer regains.
+const GROW_S: f64 = 0.5;
 /// Number of requests after which the first plan for the files of a folder is made.
 const FIRST_FILES: usize = 8;
 /// Size in bytes up to which a file is not split while at least as many files as connections are left. A larger part
@@ -40,6 +46,9 @@ const NEAR_BLOCKS: usize = 3;
 /// sizes show how much of a request's time does not depend on its size.
 const LARGER_BYTES: u64 = 1 << 20;
 const LARGER_BLOCKS: usize = 3;
+/// Largest size in bytes of the [`FEW`] parts that follow the first part, if that part came at more than
+/// [`FAST_BYTES_PER_S`]. The time of each part is then mostly that of its bytes.
+const FAST_PART_BYTES: u64 = 4 << 20;
 /// Limit in seconds on the median duration of the first [`NEAR_BLOCKS`] parts. If they take no longer, larger parts
 /// follow before the first plan.
 const SHORT_S: f64 = 0.02;
@@ -137,7 +146,7 @@ impl Planner {
         if files <= 1 {
             return Self::new(bytes, constraints, None);
         }
-        let shape = constraints.fitting(WHOLE_BYTES, FEW);
+        let shape = constraints.fitting(WHOLE_BYTES, FEW_FILES);
         Self::with_first_round(bytes, files, constraints, None, Probe::default(), (shape, FIRST_FILES))
     }
 
@@ -230,12 +239,15 @@ impl Planner {
         Some(self.hand_out(bytes, is_one_of_few, now_s))
     }
 
-    /// Doubles the number of connections if it began small and no part has been transferred for [`RAMP_S`]. The first
-    /// few connections may be slow, even if the latency of the store is low. Returns whether another part may start
-    /// now.
+    /// Doubles the number of connections if it began small and the first parts take longer than [`RAMP_S`], or than a
+    /// fast connection needs for a part. The first few connections may be slow, even if the latency of the store is
+    /// low. Returns whether another part may start now.
     fn ramp_up(&mut self, now_s: f64) -> bool {
         let began_small = self.is_near() || self.is_folder;
-        if !began_small || self.count > 0 || now_s - self.ramped_s.max(self.began_s) < RAMP_S {
+        let enough_s = RAMP_S.max(self.shape.part_bytes as f64 / FAST_BYTES_PER_S);
+        // Small parts that take long show that a single connection is slow.
+        let is_unknown = self.plan.is_none() && (self.count == 0 || self.shape.part_bytes <= NEAR_BYTES);
+        if !began_small || !is_unknown || now_s - self.ramped_s.max(self.began_s) < enough_s {
             return false;
         }
         self.shape = self.constraints.fitting(self.shape.part_bytes, 2 * self.shape.concurrency);
@@ -352,12 +364,17 @@ impl Planner {
         };
         let seconds = (all_s - connecting_s.unwrap_or(0.0)).max(1e-9);
         let is_fresh = connecting_s.is_some();
-        if self.is_folder && self.latency_s.is_none() {
+        if self.is_folder && self.count <= FIRST_FILES {
             self.learn_latency(seconds, connecting_s);
         }
         self.seen.push(Observation { bytes: ticket.bytes, seconds, ended_s: now_s, in_flight, is_fresh });
         if self.seen.len() > KEPT {
             self.seen.drain(KEPT / 2..KEPT * 3 / 4);
+        }
+        if self.plan.is_none() && self.count == 1 && self.is_first_fast(seconds) {
+            let part_bytes = (self.bytes / (4 * FEW as u64)).clamp(NEAR_BYTES, FAST_PART_BYTES);
+            self.shape = self.constraints.fitting(part_bytes, FEW);
+            self.first_round = 1 + FEW;
         }
         if self.plan.is_none() && self.count == self.first_round && self.is_larger_worth_it() {
             self.shape = self.constraints.fitting(LARGER_BYTES, 1);
@@ -374,12 +391,15 @@ impl Planner {
         }
     }
 
-    /// Sets the latency from the first request. For a store that is not low-latency, all connections are used from now
-    /// on: each of them has to be opened, and its first part is slow.
+    /// Learns the latency from one of the first requests for the files of a folder. The lowest one counts, because an
+    /// answer may be late only because a machine is busy. For a store that is not low-latency, all connections are used
+    /// from now on: each of them has to be opened, and its first part is slow.
     fn learn_latency(&mut self, seconds: f64, connecting_s: Option<f64>) {
-        let latency_s = connecting_s.map_or(seconds, |connecting_s| connecting_s.min(seconds));
+        let latency_s =
+            [Some(seconds), connecting_s, self.latency_s].into_iter().flatten().fold(f64::INFINITY, f64::min);
         self.latency_s = Some(latency_s);
-        if !self.is_near() {
+        let is_clear = super::latency_s(latency_s, Some(0.0)) > NEAR_S || self.count >= FIRST_FILES;
+        if is_clear && !self.is_near() {
             self.shape = self.constraints.fitting(WHOLE_BYTES, self.constraints.max_concurrency);
         }
     }
@@ -423,6 +443,13 @@ impl Planner {
         is_first && bytes as f64 <= self.bytes as f64 * PROBED && small_s.is_some_and(|seconds| seconds <= SHORT_S)
     }
 
+    /// Returns whether the first small part, which took `seconds`, came so fast that larger parts over a few connections
+    /// should follow.
+    fn is_first_fast(&self, seconds: f64) -> bool {
+        let is_first = self.is_near() && self.shape == Shape { part_bytes: NEAR_BYTES, concurrency: 1 };
+        is_first && seconds <= self.latency_s.unwrap_or(0.0) + NEAR_BYTES as f64 / FAST_BYTES_PER_S
+    }
+
     /// Returns the latest plan, with the latest forecast.
     #[must_use]
     pub fn plan(&self) -> Option<TransferPlan> {
@@ -433,6 +460,11 @@ impl Planner {
     #[must_use]
     pub fn left(&self) -> u64 {
         self.left
+    }
+
+    /// Returns whether all parts have been handed out, and none is in flight.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.left == 0 && self.under_way.is_empty()
     }
 
     fn pass(&mut self, now_s: f64) {
@@ -453,25 +485,31 @@ impl Planner {
         {
             link.ceiling_bytes_per_s = Some(fitted.now_bytes_per_s.max(met));
         }
-        // The model is trusted only for up to 4 times as many connections as were tried. At a low latency and a high
-        // rate, the limit is 2 times as many, because both ends may already be as fast as they can.
+        // The model is trusted only for up to 4 times as many connections as were tried. At a low latency, the limit is
+        // 2 times as many, because the machines on both sides may already be as fast as they can. At a high rate, the
+        // rest of a short transfer would take longer with new connections.
         let may_be_all = self.is_near() && fitted.seen_bytes_per_s >= FAST_BYTES_PER_S;
-        let more = if may_be_all { 2 } else { 4 };
+        let rest_s = self.ahead_s(self.shape, link, now_s) - now_s;
+        let more = match may_be_all {
+            true if rest_s < GROW_S => 1,
+            _ if self.is_near() => 2,
+            _ => 4,
+        };
         let so_many = match self.is_near() {
             // Only complete parts count here. Parts that have just started do not show yet whether their connections
             // are useful.
             true => seen.iter().map(|one| one.in_flight).fold(1.0, f64::max).round() as usize,
             false => self.most_under_way,
         };
-        let mut tried =
-            Constraints { max_concurrency: self.constraints.max_concurrency.min(more * so_many), ..self.constraints };
+        let most = (more * so_many).max(self.shape.concurrency).min(self.constraints.max_concurrency);
+        let mut tried = Constraints { max_concurrency: most, ..self.constraints };
         if !self.is_probed() {
             // The size of parts is limited, so that enough of them are complete after 3 % of the file. The plan that is
             // made at that time counts as the first one.
             let most = ((self.bytes as f64 * PROBED) as u64 / PLANNED_PARTS).max(LARGER_BYTES);
             tried.limits.max_part_bytes = tried.limits.max_part_bytes.min(most.max(tried.limits.min_part_bytes));
         }
-        let chosen = link.choose_for(self.left.max(1), self.files_left, &tried);
+        let chosen = link.choose_for(self.left.max(1), self.files_left, &tried, may_be_all);
         let left_s = |shape| self.ahead_s(shape, link, now_s) - now_s;
         if !is_moving && !self.probe.is_none() {
             self.shape = chosen;
@@ -643,7 +681,13 @@ mod tests {
     #[test]
     fn a_burst_of_refusals_counts_once() {
         let limits = Limits { min_part_bytes: 1, max_part_bytes: 1 << 40, max_parts: 10_000, max_put_bytes: 1 << 40 };
-        let constraints = Constraints { limits, memory_bytes: 1 << 30, max_concurrency: 64, limit_bytes_per_s: None };
+        let constraints = Constraints {
+            limits,
+            memory_bytes: 1 << 30,
+            min_concurrency: 1,
+            max_concurrency: 64,
+            limit_bytes_per_s: None,
+        };
         let mut planner = Planner::new(1 << 40, constraints, Some(0.1));
         planner.probe = Probe::default();
         let burst = |planner: &mut Planner, now_s: f64| {
@@ -661,18 +705,24 @@ mod tests {
     #[test]
     fn a_refusal_does_not_slow_down_the_rest() {
         let limits = Limits { min_part_bytes: 1, max_part_bytes: 1 << 40, max_parts: 10_000, max_put_bytes: 1 << 40 };
-        let constraints = Constraints { limits, memory_bytes: 1 << 30, max_concurrency: 8, limit_bytes_per_s: None };
+        let constraints = Constraints {
+            limits,
+            memory_bytes: 1 << 30,
+            min_concurrency: 1,
+            max_concurrency: 8,
+            limit_bytes_per_s: None,
+        };
         let mut planner = Planner::for_files(1 << 40, 1 << 20, constraints);
         let refused = planner.next_part_of(1000, 1000, 0.0).unwrap();
         planner.complete(&refused, 0.5, None);
         planner.slow_down(&refused);
-        assert_eq!(planner.constraints.max_concurrency, 3);
+        assert_eq!(planner.constraints.max_concurrency, 6);
         let mut most = Vec::new();
         for step in 1..=60 {
             let ticket = planner.next_part_of(1000, 1000, f64::from(step)).unwrap();
             planner.complete(&ticket, f64::from(step) + 0.5, Some(None));
             most.push(planner.constraints.max_concurrency);
         }
-        assert!(most.is_sorted() && most[..2] == [3, 3] && most[2] == 4 && most.ends_with(&[8, 8]), "{most:?}");
+        assert!(most.is_sorted() && most[..5] == [6; 5] && most[5] == 7 && most.ends_with(&[8, 8]), "{most:?}");
     }
 }

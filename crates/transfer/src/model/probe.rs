@@ -72,7 +72,7 @@ pub(super) enum ProbeStep {
 impl Probe {
     pub fn new(bytes: u64, constraints: &Constraints) -> Self {
         let many = constraints.max_concurrency;
-        let few = many.div_ceil(FEW_OF);
+        let few = many.div_ceil(FEW_OF).max(constraints.min_concurrency).min(many);
         let (small, large) = (2 * few + 2 * many, 2 * few);
         let left_bytes = bytes as f64 * PROBED;
         let small_bytes = (left_bytes * SCRIPTED) as u64 / (small as u64 + LARGER * large as u64);

@@ -3,9 +3,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
 use std::path::Path;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine;
@@ -57,7 +60,9 @@ pub struct Endpoint {
 
 /// Opens connections, and keeps unused ones for later requests.
 pub struct Connections {
-    tls: TlsConnector,
+    /// Opens TLS connections. `None` until the first one, because loading the system's certificates takes milliseconds,
+    /// and `http` does not need them.
+    tls: Mutex<Option<TlsConnector>>,
     environment: Environment,
     sockets: Option<Sockets>,
     idle: Mutex<HashMap<Endpoint, Vec<IdleConnection>>>,
@@ -68,8 +73,44 @@ pub struct Connections {
     pub timeout: Duration,
 }
 
+/// An open connection. The task that waits for an answer also moves the bytes of the connection. With a second task for
+/// this, each answer would have to wake both.
+pub struct Connection {
+    pub sender: SendRequest<SlicedBody>,
+    pub driver: Driver,
+}
+
+/// Moves the bytes of a connection.
+pub struct Driver {
+    /// `None` after the connection has ended.
+    connection: Option<Pin<Box<http1::Connection<TokioIo<Box<dyn Stream>>, SlicedBody>>>>,
+}
+
+impl Driver {
+    /// Waits for `work`, which uses the connection, and moves the connection's bytes meanwhile.
+    pub async fn run<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            // First the bytes, because the server may have closed the connection. Then `work` takes them, or asks for
+            // more.
+            self.poll(context);
+            if let Poll::Ready(done) = work.as_mut().poll(context) {
+                return Poll::Ready(done);
+            }
+            self.poll(context);
+            work.as_mut().poll(context)
+        })
+        .await
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) {
+        // When the connection has failed, dropping it gives `work` the error.
+        self.connection.take_if(|connection| connection.as_mut().poll(context).is_ready());
+    }
+}
+
 struct IdleConnection {
-    sender: SendRequest<SlicedBody>,
+    connection: Connection,
     since: Instant,
     /// `true` if no request has been sent over this connection yet, so that its first one is slow.
     is_new: bool,
@@ -107,25 +148,33 @@ impl Endpoint {
 }
 
 impl Connections {
-    /// Creates an empty pool of connections. TLS trusts the certificates in the file or folder that the environment
-    /// names, or else the system's certificates.
-    pub fn new(options: &Options) -> Result<Self> {
-        let environment = &options.environment;
-        let mut config = ClientConfig::builder_with_provider(ring::default_provider().into())
-            .with_safe_default_protocol_versions()
-            .map_err(|error| Failure::fatal(format!("TLS: {error}")))?
-            .with_root_certificates(roots(environment)?)
-            .with_no_client_auth();
-        // HTTP/2 is not offered, because all parts would then share one connection.
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self {
-            tls: TlsConnector::from(Arc::new(config)),
-            environment: environment.clone(),
+    /// Creates an empty pool of connections.
+    pub fn new(options: &Options) -> Self {
+        Self {
+            tls: Mutex::default(),
+            environment: options.environment.clone(),
             sockets: options.sockets.clone(),
             idle: Mutex::default(),
             permits: Arc::new(Semaphore::new(options.max_connections.unwrap_or(Semaphore::MAX_PERMITS))),
             timeout: options.timeout.unwrap_or(TIMEOUT),
-        })
+        }
+    }
+
+    /// Returns what opens TLS connections. It trusts the certificates in the file or folder that the environment names,
+    /// or else the system's certificates.
+    fn tls(&self) -> Result<TlsConnector> {
+        let mut tls = self.tls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tls) = &*tls {
+            return Ok(tls.clone());
+        }
+        let mut config = ClientConfig::builder_with_provider(ring::default_provider().into())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| Failure::fatal(format!("TLS: {error}")))?
+            .with_root_certificates(roots(&self.environment)?)
+            .with_no_client_auth();
+        // HTTP/2 is not offered, because all parts would then share one connection.
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(tls.insert(TlsConnector::from(Arc::new(config))).clone())
     }
 
     /// Returns the proxy for connections to this endpoint; `None` for a direct connection.
@@ -159,7 +208,7 @@ impl Connections {
         endpoint: &Endpoint,
         proxy: Option<&Proxy>,
         attempt: &mut Attempt,
-    ) -> Result<(SendRequest<SlicedBody>, OwnedSemaphorePermit)> {
+    ) -> Result<(Connection, OwnedSemaphorePermit)> {
         attempt.clock.iter().for_each(|clock| clock.stop());
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(|error| Failure::fatal(error.to_string()))?;
@@ -168,11 +217,12 @@ impl Connections {
         while let Some(mut idle) = self.take_idle(endpoint) {
             // The server may have closed this connection. No part of the current request was sent over it yet, so the
             // loop can try another one.
-            if let Ok(Ok(())) = timeout(KEPT, idle.sender.ready()).await {
+            let Connection { sender, driver } = &mut idle.connection;
+            if let Ok(Ok(())) = timeout(KEPT, driver.run(sender.ready())).await {
                 // The congestion window is still small for the first request of a connection. So this request counts as
                 // if it had opened the connection.
                 attempt.connected = attempt.began.filter(|_| idle.is_new);
-                return Ok((idle.sender, permit));
+                return Ok((idle.connection, permit));
             }
         }
         self.make_room();
@@ -200,9 +250,9 @@ impl Connections {
     }
 
     /// Keeps an open connection to `endpoint` for later requests. `is_new` is `true` if no request was sent over it.
-    pub fn keep(&self, endpoint: Endpoint, sender: SendRequest<SlicedBody>, is_new: bool) {
+    pub fn keep(&self, endpoint: Endpoint, connection: Connection, is_new: bool) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.entry(endpoint).or_default().push(IdleConnection { sender, since: Instant::now(), is_new });
+        idle.entry(endpoint).or_default().push(IdleConnection { connection, since: Instant::now(), is_new });
     }
 
     /// Opens connections until `connections` of them are unused, for requests that are about to be sent in parallel.
@@ -215,8 +265,8 @@ impl Connections {
             let (this, endpoint) = (Arc::clone(self), endpoint.clone());
             connecting.spawn(async move {
                 let proxy = this.proxy(&endpoint)?;
-                let sender = this.connect(&endpoint, proxy.as_ref(), &mut Attempt::default()).await?;
-                this.keep(endpoint, sender, true);
+                let connection = this.connect(&endpoint, proxy.as_ref(), &mut Attempt::default()).await?;
+                this.keep(endpoint, connection, true);
                 drop(permit);
                 Ok::<(), Failure>(())
             });
@@ -236,12 +286,7 @@ impl Connections {
     }
 
     /// Opens a new connection to a server, through the proxy if there is one.
-    async fn connect(
-        &self,
-        endpoint: &Endpoint,
-        proxy: Option<&Proxy>,
-        attempt: &mut Attempt,
-    ) -> Result<SendRequest<SlicedBody>> {
+    async fn connect(&self, endpoint: &Endpoint, proxy: Option<&Proxy>, attempt: &mut Attempt) -> Result<Connection> {
         let opening = self.open(endpoint, proxy, attempt);
         let limit = LIMIT.min(self.timeout);
         let late = || Failure::transient(format!("no connection to {endpoint} within {} s", limit.as_secs_f64()));
@@ -250,10 +295,9 @@ impl Connections {
         let mut builder = http1::Builder::new();
         let opening = builder.read_buf_exact_size(Some(READ_BYTES)).handshake(TokioIo::new(stream));
         let (mut sender, connection) = opening.await.map_err(broken)?;
-        // If the connection fails, the request that waits for an answer gets the error.
-        tokio::spawn(connection);
-        sender.ready().await.map_err(broken)?;
-        Ok(sender)
+        let mut driver = Driver { connection: Some(Box::pin(connection)) };
+        driver.run(sender.ready()).await.map_err(broken)?;
+        Ok(Connection { sender, driver })
     }
 
     async fn open(&self, endpoint: &Endpoint, proxy: Option<&Proxy>, attempt: &mut Attempt) -> Result<Box<dyn Stream>> {
@@ -270,7 +314,7 @@ impl Connections {
         attempt.connected = Some(Instant::now());
         let name = ServerName::try_from(endpoint.host.clone())
             .map_err(|_| Failure::fatal(format!("{} can't be the name of a server", endpoint.host)))?;
-        let stream = self.tls.connect(name, tcp).await.map_err(|error| insecure(&endpoint.host, &error))?;
+        let stream = self.tls()?.connect(name, tcp).await.map_err(|error| insecure(&endpoint.host, &error))?;
         attempt.secured = Some(Instant::now());
         Ok(Box::new(stream))
     }
@@ -298,7 +342,7 @@ fn count(idle: &HashMap<Endpoint, Vec<IdleConnection>>) -> usize {
 
 /// Drops connections that are too old, or that the server has closed.
 fn drop_unusable(idle: &mut Vec<IdleConnection>) {
-    idle.retain(|idle| idle.since.elapsed() < KEPT && !idle.sender.is_closed());
+    idle.retain(|idle| idle.since.elapsed() < KEPT && !idle.connection.sender.is_closed());
 }
 
 impl Proxy {
@@ -365,7 +409,8 @@ fn roots(environment: &Environment) -> Result<RootCertStore> {
     // Certificates that can't be parsed are ignored, because the system's folder often contains a few.
     roots.add_parsable_certificates(loaded.certs);
     if let (true, Some(place)) = (roots.is_empty(), file.or(folder)) {
-        return Err(Failure::fatal(format!("there is no valid certificate in {place}, which the environment names")));
+        return Err(Failure::fatal(format!("there is no valid certificate in {place}, which the environment names"))
+            .of_whole_store());
     }
     Ok(roots)
 }

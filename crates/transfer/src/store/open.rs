@@ -175,7 +175,7 @@ fn open_store(url: &str, options: &Options) -> Result<(Arc<dyn Store>, String)> 
     if SystemTime::now() < UNIX_EPOCH {
         return Err(Failure::fatal("the clock of this machine shows a time before 1970"));
     }
-    let transport = Transport::new(options)?;
+    let transport = Transport::new(options);
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let (first, name) = rest.split_once('/').unwrap_or((rest, ""));
     let store: Arc<dyn Store> = match scheme {

@@ -53,7 +53,7 @@ impl Service {
     /// # Errors
     /// Returns [`Kind::Denied`](crate::Kind::Denied) if credentials are missing or can't be used.
     pub fn aws_global(name: &'static str, id: &str, options: &Options) -> Result<Self> {
-        let transport = Transport::new(options)?;
+        let transport = Transport::new(options);
         let profile = Profile::read(options.profile.as_deref(), &options.environment)?;
         let (region, domain) = match aws::region(options, &profile) {
             region if region.starts_with("cn-") => ("cn-northwest-1", aws::domain(region)),
@@ -74,7 +74,7 @@ impl Service {
     /// # Errors
     /// Returns the errors of [`Self::aws_global`].
     pub fn google(endpoint: &str, scope: &'static str, options: &Options) -> Result<Self> {
-        let transport = Transport::new(options)?;
+        let transport = Transport::new(options);
         let base = Address::parse(options.endpoint_url.as_deref().unwrap_or(endpoint))?.trimmed().into();
         let named = options.environment.first(&["GOOGLE_CLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"]).map(String::from);
         if let Some(keys) = google_token(&options.environment) {

@@ -9,7 +9,6 @@ use std::time::Instant;
 use async_trait::async_trait;
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
-use hyper::client::conn::http1::SendRequest;
 use hyper::header::{
     CONTENT_LENGTH, ETAG, HOST, HeaderMap, HeaderValue, LAST_MODIFIED, PROXY_AUTHORIZATION, USER_AGENT,
 };
@@ -23,7 +22,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Result;
 use super::attributes::{MODIFIED, parse_modified};
 use super::body::{Progress, SlicedBody};
-use super::connections::{Connections, Endpoint};
+use super::connections::{Connection, Connections, Endpoint};
 use super::open::Options;
 use super::refusal::{self, parse_time};
 use crate::buffers::RangeWriter;
@@ -75,13 +74,13 @@ pub struct Response {
     pub request: RequestInfo,
     body: Incoming,
     /// The connection, and the permit for the request that it carries.
-    connection: Option<(Transport, Endpoint, SendRequest<SlicedBody>, OwnedSemaphorePermit)>,
+    connection: Option<(Transport, Endpoint, Connection, OwnedSemaphorePermit)>,
     progress: Arc<Progress>,
 }
 
 impl Transport {
-    pub fn new(options: &Options) -> Result<Self> {
-        Connections::new(options).map(Arc::new).map(Self)
+    pub fn new(options: &Options) -> Self {
+        Self(Arc::new(Connections::new(options)))
     }
 
     /// Opens connections for requests that are about to be sent in parallel.
@@ -100,7 +99,7 @@ impl Transport {
             contact.set_host(&endpoint);
         }
         let proxy = self.0.proxy(&endpoint).map_err(about)?;
-        let (mut sender, permit) = self.0.get(&endpoint, proxy.as_ref(), attempt).await.map_err(about)?;
+        let (mut connection, permit) = self.0.get(&endpoint, proxy.as_ref(), attempt).await.map_err(about)?;
         let (mut head, body) = request.into_parts();
         let host = head.uri.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default());
         let host = HeaderValue::try_from(host.unwrap_or_default());
@@ -120,7 +119,8 @@ impl Transport {
         let timeout = self.0.timeout.saturating_mul(if info.assembles { FINAL } else { 1 });
         let progress = Arc::new(Progress::new(timeout, body.is_empty(), attempt.contact.clone()));
         let body = SlicedBody::new(body, Arc::clone(&progress), attempt.rate_limit.clone());
-        let sending = progress.watch(sender.send_request(Request::from_parts(head, body))).await;
+        let Connection { sender, driver } = &mut connection;
+        let sending = progress.watch(driver.run(sender.send_request(Request::from_parts(head, body)))).await;
         attempt.moved = Some(progress.moved());
         let answer = sending.ok_or_else(|| info.lost(&endpoint, "timed out without progress"))?.map_err(|error| {
             let lost = info.lost(&endpoint, &with_cause("the request was cut off", &error));
@@ -131,7 +131,7 @@ impl Transport {
         attempt.status = Some(answer.status().as_u16());
         let (head, body) = answer.into_parts();
         let (status, headers, host) = (head.status, head.headers, endpoint.to_string());
-        let connection = Some((self.clone(), endpoint, sender, permit));
+        let connection = Some((self.clone(), endpoint, connection, permit));
         Ok(Response { status, headers, host, request: info, body, connection, progress })
     }
 }
@@ -141,7 +141,11 @@ impl Response {
     pub async fn chunk(&mut self, attempt: &mut Attempt) -> Result<Option<Bytes>> {
         loop {
             let next = std::future::poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
-            let frame = self.progress.watch(next).await;
+            let frame = match &mut self.connection {
+                Some((_, _, connection, _)) => self.progress.watch(connection.driver.run(next)).await,
+                // The body is at its end.
+                None => Some(None),
+            };
             attempt.moved = Some(self.progress.moved());
             match frame.ok_or_else(|| self.request.lost(&self.host, "timed out without progress"))? {
                 None => break,
@@ -164,9 +168,9 @@ impl Response {
         attempt.last_byte.get_or_insert_with(Instant::now);
         // If the server answered before the whole request was sent, the connection can't be reused. The server would
         // read the rest of the request as the next request.
-        if let Some((transport, endpoint, sender, _permit)) = self.connection.take().filter(|_| self.progress.is_sent())
-        {
-            transport.0.keep(endpoint, sender, false);
+        let connection = self.connection.take().filter(|_| self.progress.is_sent());
+        if let Some((transport, endpoint, connection, _permit)) = connection {
+            transport.0.keep(endpoint, connection, false);
         }
         Ok(None)
     }

@@ -311,8 +311,8 @@ fn the_bundle_of_the_environment_is_trusted_and_nobody_else() {
         run(found.store.put("name", block("x"), &PutOptions::default(), &mut seen)).unwrap();
         assert!(seen.connected.is_some() && seen.connected <= seen.secured && seen.secured <= seen.header);
     }
-    let failure = open("s3://bucket/name", &with(&[("SSL_CERT_FILE", "/nowhere.pem")])).unwrap_err();
-    assert!(failure.to_string().contains("/nowhere.pem"), "{failure}");
+    let failure = put(&open("s3://bucket/name", &with(&[("SSL_CERT_FILE", "/nowhere.pem")])).unwrap()).unwrap_err();
+    assert!(failure.kind == Kind::Fatal && failure.message.contains("/nowhere.pem"), "{failure}");
 
     // The connection goes through a proxy, which sees only the host.
     let proxy = tunnel();

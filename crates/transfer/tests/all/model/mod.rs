@@ -60,7 +60,7 @@ fn first_forecast(watched: &ObservedPlanner) -> Forecast {
 
 fn room() -> Constraints {
     let limits = Limits { min_part_bytes: 1, max_part_bytes: 4 << 30, max_parts: 50_000, max_put_bytes: 4 << 30 };
-    Constraints { limits, memory_bytes: 256 << 20, max_concurrency: 64, limit_bytes_per_s: None }
+    Constraints { limits, memory_bytes: 256 << 20, min_concurrency: 1, max_concurrency: 64, limit_bytes_per_s: None }
 }
 
 /// Returns the duration in seconds of a transfer with a fixed shape (part size and number of parts in flight). For a
@@ -401,7 +401,7 @@ proptest! {
         // Losses are switched off: they have no effect here, and take long to simulate.
         let link = Link { loss: 0.0, ..LINKS[link] };
         let limits = Limits { min_part_bytes, max_parts, ..room().limits };
-        let mut watched = ObservedPlanner::new(link, bytes, Constraints { limits, memory_bytes, max_concurrency, limit_bytes_per_s: None });
+        let mut watched = ObservedPlanner::new(link, bytes, Constraints { limits, memory_bytes, min_concurrency: 1, max_concurrency, limit_bytes_per_s: None });
         World::new(link, seed).transfer(&mut watched);
         prop_assert_eq!(watched.handed_out.iter().sum::<u64>(), bytes);
         prop_assert!(watched.handed_out.len() <= max_parts);

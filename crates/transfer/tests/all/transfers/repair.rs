@@ -69,7 +69,7 @@ fn a_damaged_range_is_fetched_again() {
             // Requests that are still in flight when the file is right are cancelled.
             assert!(result.parts <= offsets.len() as u64 && (at_once > 1 || result.parts == offsets.len() as u64));
             let Some(offset) = *offset.lock().unwrap() else {
-                assert!(result.repaired.is_empty() && damaged > 2 && offsets.len() == damaged);
+                assert!(result.repaired.is_empty() && damaged > 2 && offsets.len() <= damaged);
                 break;
             };
             let ends = offsets.iter().copied().filter(|start| *start > offset).chain([BYTES as u64]);
