@@ -17,6 +17,7 @@ mod local;
 mod no_proxy;
 mod open;
 mod profile;
+mod purge;
 mod refusal;
 mod renewal;
 mod s3;
@@ -111,6 +112,35 @@ pub trait Store: fmt::Debug + Send + Sync {
         attempt: &mut Attempt,
     ) -> Result<(RangeWriter, ObjectMeta)> {
         Ok((self.get_range(of, into, attempt).await?, of.clone()))
+    }
+
+    /// Reads a whole object, or a range of it, with one request, and appends its bytes to `into` as they arrive. Unlike
+    /// [`Self::get_range`], it neither computes nor requests a checksum, and reads at most `most` bytes.
+    async fn read_into(
+        &self,
+        name: &str,
+        _range: Option<Range<u64>>,
+        _most: u64,
+        _into: &mut Vec<u8>,
+        _attempt: &mut Attempt,
+    ) -> Result<()> {
+        Err(Failure::new(Kind::Fatal, format!("{name}: this store does not support plain reads")))
+    }
+
+    /// Removes everything that the store keeps under exactly this name: the object, its versions and its unfinished
+    /// uploads. Never removes an object with another name.
+    async fn purge(&self, name: &str, attempt: &mut Attempt) -> Result<()> {
+        self.remove(name, attempt).await
+    }
+
+    /// Removes one version of an object. `version` is [`Attempt::version`] of the request that wrote it.
+    async fn remove_version(&self, name: &str, _version: &str, attempt: &mut Attempt) -> Result<()> {
+        self.remove(name, attempt).await
+    }
+
+    /// Describes the rule that keeps new objects of this bucket from being removed; `None` if there is no such rule.
+    async fn retention(&self, _attempt: &mut Attempt) -> Result<Option<String>> {
+        Ok(None)
     }
 
     /// Returns the size and the CRC-64/NVME of each part of the upload that created an object, in the order of the
@@ -288,12 +318,21 @@ pub struct Attempt {
     pub(crate) clock: Option<Arc<AttemptClock>>,
     /// The time when bytes of the request or its answer last moved, if the attempt failed.
     pub(crate) moved: Option<tokio::time::Instant>,
+    /// `true` to send the request over a new connection, and to close the connection afterwards.
+    pub is_fresh: bool,
+    /// The time when the request was ready to be sent, before the wait for a connection.
+    pub requested: Option<Instant>,
     /// The time when the attempt started, after the wait for a connection.
     pub began: Option<Instant>,
+    /// The time when the address of a new connection's host was known; `None` if an open connection was used.
+    pub resolved: Option<Instant>,
     /// The time when a new TCP connection was open; `None` if an open connection was used.
     pub connected: Option<Instant>,
     /// The time when the TLS handshake of a new connection was complete.
     pub secured: Option<Instant>,
+    /// The time when the last byte of the request's body was given to the connection. If there is no body, the time when
+    /// the head was given to it.
+    pub sent: Option<Instant>,
     /// The time when the head of the answer arrived.
     pub header: Option<Instant>,
     /// The time when the first byte of the answer's body arrived.
@@ -302,6 +341,10 @@ pub struct Attempt {
     pub last_byte: Option<Instant>,
     /// The HTTP status of the answer.
     pub status: Option<u16>,
+    /// The version of the object that the answer names, if the bucket keeps versions.
+    pub version: Option<String>,
+    /// The compression of the body of the answer, such as `gzip`; `None` if it is not compressed.
+    pub encoding: Option<String>,
 }
 
 impl Attempt {

@@ -162,6 +162,25 @@ impl Store for Container {
         Ok((filled, meta))
     }
 
+    async fn read_into(
+        &self,
+        name: &str,
+        range: Option<Range<u64>>,
+        most: u64,
+        into: &mut Vec<u8>,
+        attempt: &mut Attempt,
+    ) -> Result<()> {
+        self.client.read_into(name, range, most, into, attempt).await
+    }
+
+    async fn retention(&self, attempt: &mut Attempt) -> Result<Option<String>> {
+        let (response, _) = self.client.send_for_text(
+            Call { query: &[("restype", "container")], ..Call::default() }, attempt).await?;
+        let rules = [("x-ms-has-immutability-policy", "an immutability policy"), ("x-ms-has-legal-hold", "a legal hold")];
+        let rule = rules.into_iter().find(|(header, _)| response.header(header) == Some("true"));
+        Ok(rule.map(|(_, rule)| rule.into()))
+    }
+
     async fn put(&self, name: &str, body: PartBody, options: &PutOptions, attempt: &mut Attempt) -> Result<ObjectMeta> {
         let mut headers = headers_for(options);
         headers.extend([("x-ms-blob-type", "BlockBlob".into()), (CRC64, encoded(body.crc64))]);

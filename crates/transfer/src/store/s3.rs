@@ -1,5 +1,6 @@
 //! A store in S3, in a compatible store, or in GCS through its S3-like interface.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
@@ -11,6 +12,7 @@ use serde::Deserialize;
 
 use super::Result;
 use super::client::{Call, Client, Headers, NO_STORE, quoted, refused_again};
+use super::purge;
 use super::dialect::{CRC64, Dialect, Token, decoded, decoded_crc32c};
 use super::refusal;
 use super::transport::Response;
@@ -145,6 +147,29 @@ impl Store for Bucket {
         let meta = self.add_checksums(&response, response.meta(&of.name, of.bytes));
         let into = into.with_crc32c(meta.crc32c.is_some());
         Ok((response.fill(into, attempt).await?, meta))
+    }
+
+    async fn read_into(
+        &self,
+        name: &str,
+        range: Option<Range<u64>>,
+        most: u64,
+        into: &mut Vec<u8>,
+        attempt: &mut Attempt,
+    ) -> Result<()> {
+        self.client.read_into(name, range, most, into, attempt).await
+    }
+
+    async fn purge(&self, name: &str, attempt: &mut Attempt) -> Result<()> {
+        purge::purge(&self.client, self.dialect, name, attempt).await
+    }
+
+    async fn remove_version(&self, name: &str, version: &str, attempt: &mut Attempt) -> Result<()> {
+        self.client.delete(name, &[(purge::version_key(self.dialect), version)], attempt).await
+    }
+
+    async fn retention(&self, attempt: &mut Attempt) -> Result<Option<String>> {
+        purge::retention(&self.client, self.dialect, attempt).await
     }
 
     async fn part_sums(&self, of: &ObjectMeta, attempt: &mut Attempt) -> Result<Vec<(u64, u64)>> {
