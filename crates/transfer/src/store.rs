@@ -84,6 +84,11 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// not wait for new connections.
     async fn connect(&self, _connections: usize) {}
 
+    /// Returns the host of the proxy through which requests are sent, according to the environment.
+    fn proxy(&self) -> Result<Option<String>> {
+        Ok(None)
+    }
+
     /// Describes the object `name` without its bytes. Returns `None` if it does not exist.
     async fn head(&self, name: &str, attempt: &mut Attempt) -> Result<Option<ObjectMeta>>;
 

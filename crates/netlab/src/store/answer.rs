@@ -106,7 +106,7 @@ pub(crate) struct Content {
     /// `None` if the whole body is sent.
     pub cut_after_bytes: Option<u64>,
     /// The rate at which the body is sent; `None` to send it at once.
-    pub paced: Option<Paced>,
+    pub(super) paced: Option<Paced>,
 }
 
 /// Sends a body at a rate. The last byte of each step is sent when it would have arrived at this rate.

@@ -216,9 +216,8 @@ async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Re
     let answer = answer.header(id, format!("{index:016X}")).header("date", fmt_http_date(time_ahead(store.ahead_s)));
     let mut response = answer.response(is_head);
     response.body_mut().cut_after_bytes = cut_after_bytes;
-    response.body_mut().paced = service.map(|(timer, times)| {
-        Paced { timer, times, start: Instant::now(), sent_bytes: 0, wait: None }
-    });
+    response.body_mut().paced =
+        service.map(|(timer, times)| Paced { timer, times, start: Instant::now(), sent_bytes: 0, wait: None });
     Ok(response)
 }
 

@@ -141,6 +141,10 @@ impl Store for Container {
         self.client.connect(connections).await;
     }
 
+    fn proxy(&self) -> Result<Option<String>> {
+        self.client.proxy()
+    }
+
     async fn head(&self, name: &str, attempt: &mut Attempt) -> Result<Option<ObjectMeta>> {
         Ok(self.client.head(name, Headers::new(), attempt).await?.map(|(_, meta)| meta))
     }
@@ -174,9 +178,10 @@ impl Store for Container {
     }
 
     async fn retention(&self, attempt: &mut Attempt) -> Result<Option<String>> {
-        let (response, _) = self.client.send_for_text(
-            Call { query: &[("restype", "container")], ..Call::default() }, attempt).await?;
-        let rules = [("x-ms-has-immutability-policy", "an immutability policy"), ("x-ms-has-legal-hold", "a legal hold")];
+        let (response, _) =
+            self.client.send_for_text(Call { query: &[("restype", "container")], ..Call::default() }, attempt).await?;
+        let rules =
+            [("x-ms-has-immutability-policy", "an immutability policy"), ("x-ms-has-legal-hold", "a legal hold")];
         let rule = rules.into_iter().find(|(header, _)| response.header(header) == Some("true"));
         Ok(rule.map(|(_, rule)| rule.into()))
     }

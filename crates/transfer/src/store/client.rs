@@ -119,6 +119,14 @@ impl Client {
         }
     }
 
+    /// Returns the host of the proxy through which requests are sent.
+    pub fn proxy(&self) -> Result<Option<String>> {
+        match self.base().parse() {
+            Ok(uri) => self.transport.proxy(&uri),
+            Err(_) => Ok(None),
+        }
+    }
+
     /// Signs and sends a request. Turns every status except success into a failure.
     pub async fn send(&self, call: Call<'_>, attempt: &mut Attempt) -> Result<Response> {
         let (response, text) = self.send_any(&call, attempt).await?;

@@ -309,6 +309,10 @@ fn drop_unusable(idle: &mut Vec<IdleConnection>) {
 }
 
 impl Proxy {
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
     fn parse(address: &str) -> Option<Self> {
         let rest = address.strip_prefix("http://").or_else(|| (!address.contains("://")).then_some(address))?;
         let (user, host) = rest.rsplit_once('@').map_or((None, rest), |(user, host)| (Some(user), host));

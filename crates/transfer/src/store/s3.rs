@@ -12,8 +12,8 @@ use serde::Deserialize;
 
 use super::Result;
 use super::client::{Call, Client, Headers, NO_STORE, quoted, refused_again};
-use super::purge;
 use super::dialect::{CRC64, Dialect, Token, decoded, decoded_crc32c};
+use super::purge;
 use super::refusal;
 use super::transport::Response;
 use crate::{
@@ -125,6 +125,10 @@ impl Store for Bucket {
 
     async fn connect(&self, connections: usize) {
         self.client.connect(connections).await;
+    }
+
+    fn proxy(&self) -> Result<Option<String>> {
+        self.client.proxy()
     }
 
     async fn head(&self, name: &str, attempt: &mut Attempt) -> Result<Option<ObjectMeta>> {

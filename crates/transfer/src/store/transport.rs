@@ -11,7 +11,8 @@ use bytes::Bytes;
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::SendRequest;
 use hyper::header::{
-    CONTENT_ENCODING, CONTENT_LENGTH, ETAG, HOST, HeaderMap, HeaderValue, LAST_MODIFIED, PROXY_AUTHORIZATION, USER_AGENT,
+    CONTENT_ENCODING, CONTENT_LENGTH, ETAG, HOST, HeaderMap, HeaderValue, LAST_MODIFIED, PROXY_AUTHORIZATION,
+    USER_AGENT,
 };
 use hyper::{Method, Request, StatusCode, Uri};
 use object_store::ClientOptions;
@@ -89,6 +90,12 @@ impl Transport {
     /// Opens connections for requests that are about to be sent in parallel.
     pub async fn prepare(&self, uri: &Uri, connections: usize) {
         self.0.prepare(uri, connections).await;
+    }
+
+    /// Returns the host of the proxy for requests to this address; `None` for a direct connection.
+    pub fn proxy(&self, uri: &Uri) -> Result<Option<String>> {
+        let endpoint = Endpoint::from_uri(uri)?;
+        Ok(self.0.proxy(&endpoint)?.map(|proxy| proxy.host().to_string()))
     }
 
     /// Sends a request, and waits for the head of the answer. If the answer is lost, the failure is
