@@ -463,6 +463,10 @@ pub enum Remark {
         incomplete: Vec<(String, u64, u64)>,
         /// `true` if both addresses lead to the same bucket.
         is_same_store: bool,
+        /// `false` if the search would narrow the answer with more trials.
+        is_finished: bool,
+        /// The ratio of the ends of an interval at which the search ends.
+        precision: f64,
     },
     /// Requests that were not answered completely. Their times count as longer than those observed.
     Incomplete {

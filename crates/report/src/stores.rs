@@ -3,7 +3,6 @@
 use ascertain_engine::finding::{LatencyFit, LineFill, Remark, ScaledThroughput, SizeWinner, StoreBill, StoreLimit};
 use ascertain_engine::unit::{Unit, significant};
 
-use crate::outlook;
 use crate::text::{capitalised, counted, grouped};
 
 /// Returns a notice before a run as a sentence, such as the expected bill.
@@ -131,7 +130,7 @@ fn model(fits: &[LatencyFit], crossover_bytes: Option<f64>) -> Option<String> {
     }
     let of_store = |LatencyFit { store, latency_ns, bytes_per_s, off, off_at_bytes }: &LatencyFit| {
         let rate = bytes_per_s.map_or("no limit".into(), |rate| Unit::BytePerSecond.human(rate));
-        let latency = outlook::span(latency_ns * 1e-9);
+        let latency = Unit::Nanosecond.human(*latency_ns);
         format!("{store} {latency} and {rate} (off by up to {}, at {})", percent(*off), size(*off_at_bytes as u64))
     };
     let stores: Vec<String> = fits.iter().map(of_store).collect();
@@ -194,7 +193,7 @@ fn size(bytes: u64) -> String {
 }
 
 fn percent(share: f64) -> String {
-    format!("{} %", significant((share * 1e3).round() / 10.0))
+    format!("{} %", (share * 1e3).round() / 10.0)
 }
 
 #[cfg(test)]

@@ -14,9 +14,9 @@ use tokio::runtime::Runtime;
 
 use super::attempt::{Answer, Outcome};
 use super::fit::{Fit, fit};
-use super::search::{PairOutcome, Search, SizeRange, Winner};
+use super::search::{PRECISION, PairOutcome, Search, SizeRange, Winner};
 use super::workload::Workload;
-use super::{FIRST_TIME, SECOND_TIME};
+use super::{FIRST_TIME, SECOND_TIME, TIME};
 
 /// The highest probability that the answer about a pair of stores is wrong.
 pub const ERROR: f64 = 0.05;
@@ -44,6 +44,8 @@ pub struct Crossover {
     is_same_store: bool,
     /// The rate that many requests together should reach, in bytes per second.
     goal_bytes_per_s: Option<f64>,
+    /// The factor by which sizes and times are reduced.
+    scale: u64,
 }
 
 impl Crossover {
@@ -52,6 +54,7 @@ impl Crossover {
         [smallest, largest]: [u64; 2],
         is_same_store: bool,
         goal_bytes_per_s: Option<f64>,
+        scale: u64,
     ) -> Result<Self, TargetError> {
         let search = Search::new(smallest, largest, ERROR).map_err(|error| TargetError::Failed(error.to_string()))?;
         Ok(Self {
@@ -64,6 +67,7 @@ impl Crossover {
             incomplete: [0; 2],
             is_same_store,
             goal_bytes_per_s,
+            scale,
         })
     }
 
@@ -116,6 +120,7 @@ impl Crossover {
             }
             let status = if time.is_censored { Status::Censored } else { Status::Ok };
             let metric = [FIRST_TIME, SECOND_TIME][store];
+            out.push_with(TIME, time.ns, status);
             out.push_sample(Sample {
                 metric,
                 key: format!("{bytes:>10}").into(),
@@ -156,6 +161,8 @@ impl Crossover {
             fill: fits.iter().zip(&self.names).filter_map(|(fit, name)| self.fill(name, (*fit)?)).collect(),
             incomplete: [0, 1].into_iter().filter_map(refused).collect(),
             is_same_store: self.is_same_store,
+            is_finished: self.search.is_finished(),
+            precision: PRECISION,
         }
     }
 
@@ -172,12 +179,12 @@ impl Crossover {
         })
     }
 
-    /// Fits the medians of a store's times by size.
+    /// Fits the medians of a store's times by size, at full size.
     fn fit(&self, store: usize) -> Option<Fit> {
         let median = |(bytes, times_ns): (&u64, &[Vec<f64>; 2])| {
             let mut sorted = times_ns[store].clone();
             sorted.sort_by(f64::total_cmp);
-            Some((*bytes as f64, median_sorted(&sorted)?))
+            Some((*bytes as f64, median_sorted(&sorted)? * self.scale as f64))
         };
         fit(&self.times_ns.iter().filter_map(median).collect::<Vec<_>>())
     }

@@ -275,7 +275,7 @@ impl Experiment for Storage {
     }
 
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        Ok(Box::new(session::StorageSession::open(arms, setup, &journal::folder())?))
+        Ok(Box::new(session::StorageSession::open(arms, setup, (&journal::folder(), &Environment::from_process()))?))
     }
 
     fn cleanup_failures(&self) -> Vec<String> {

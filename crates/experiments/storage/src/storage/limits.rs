@@ -33,8 +33,8 @@ pub struct LoadHistory {
 }
 
 impl LoadHistory {
-    /// Adds a trial. Returns a remark with the limits that were reached so far; `None` if there are none.
-    pub fn add(&mut self, load: &Load, shape: &Shape, line_bytes_per_s: Option<f64>) -> Option<Remark> {
+    /// Adds a trial.
+    pub fn add(&mut self, load: &Load, shape: &Shape) {
         let mut bytes = 0;
         for (answer, _) in &load.answers {
             match &answer.outcome {
@@ -51,6 +51,10 @@ impl LoadHistory {
         if shape.concurrency > 1 || shape.requests > 1 {
             self.cpu_shares.push(load.cpu_ns as f64 * 1e-9 / took_s);
         }
+    }
+
+    /// Returns a remark with the limits that were reached so far; `None` if there are none.
+    pub fn remark(&self, line_bytes_per_s: Option<f64>) -> Option<Remark> {
         let limits = self.limits(line_bytes_per_s);
         (!limits.is_empty()).then_some(Remark::Limits { limits })
     }

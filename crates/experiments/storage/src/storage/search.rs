@@ -18,7 +18,7 @@ const REFINEMENTS: usize = 24;
 /// Number of pairs after which a size stays undecided. Sizes close to a crossover would need too many.
 const MOST_PAIRS: u64 = 64;
 /// The bisection ends when the ends of the interval differ by less than this factor.
-const PRECISION: f64 = 1.1;
+pub const PRECISION: f64 = 1.1;
 
 /// A store of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +111,12 @@ impl Search {
             }
         }
         ranges
+    }
+
+    /// Returns whether more pairs would not change the answer.
+    pub fn is_finished(&self) -> bool {
+        let has_next = self.refinements_left > 0 && !self.next_sizes().is_empty();
+        !has_next && self.sizes.iter().all(|size| !size.is_open())
     }
 
     /// Returns the number of pairs so far.

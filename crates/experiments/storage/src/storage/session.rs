@@ -10,7 +10,7 @@ use std::time::Duration;
 use ascertain_engine::experiment::{Arm, ArmId, Point, Sample, Samples, Session, Setup, Status, TargetError, Trial};
 use ascertain_engine::finding::Remark;
 use ascertain_experiments_networks::links::failed;
-use ascertain_transfer::Attempt;
+use ascertain_transfer::{Attempt, Environment};
 use tokio::runtime::{Builder, Runtime};
 
 use super::attempt::{Answer, Outcome};
@@ -74,8 +74,9 @@ impl Contents {
 }
 
 impl StorageSession {
-    /// Opens the stores of the arms. Sends no request. `journals` is the folder for the journals of written objects.
-    pub fn open(arms: &[Arm], setup: &Setup, journals: &Path) -> Result<Self, TargetError> {
+    /// Opens the stores of the arms. Sends no request. `surroundings` are the folder for the journals of written objects,
+    /// and the environment variables with credentials.
+    pub fn open(arms: &[Arm], setup: &Setup, surroundings: (&Path, &Environment)) -> Result<Self, TargetError> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let contents = Contents { seed: setup.seed, made: RefCell::default() };
         let (arms_open, stores, totals) = (Vec::new(), Vec::new(), BTreeMap::new());
@@ -83,7 +84,8 @@ impl StorageSession {
         for arm in arms {
             levels::check(arm).map_err(invalid)?;
             let names = store_names(arm);
-            let stores = names.iter().map(|name| session.store(name, arm, journals)).collect::<Result<Vec<_>, _>>()?;
+            let stores =
+                names.iter().map(|name| session.store(name, arm, surroundings)).collect::<Result<Vec<_>, _>>()?;
             let budgets = names.iter().map(|name| Ok(budget(arm, name)?.map(|(budget, _)| Rc::new(budget))));
             let budgets = budgets.collect::<Result<Vec<_>, String>>().map_err(invalid)?;
             let what = match arm.variant == CROSSOVER {
@@ -103,7 +105,8 @@ impl StorageSession {
     }
 
     /// Returns the index of a store, which arms share.
-    fn store(&mut self, name: &str, arm: &Arm, journals: &Path) -> Result<usize, TargetError> {
+    fn store(&mut self, name: &str, arm: &Arm, surroundings: (&Path, &Environment)) -> Result<usize, TargetError> {
+        let (journals, environment) = surroundings;
         let point = match super::is_address(name) {
             true => (None, 1),
             false => (Some(operation(arm)), scale(arm)),
@@ -112,7 +115,7 @@ impl StorageSession {
         if let Some(index) = self.stores.iter().position(is_same) {
             return Ok(index);
         }
-        let store = Arc::new(TargetStore::open(name, operation(arm), point.1)?);
+        let store = Arc::new(TargetStore::open(name, operation(arm), point.1, environment)?);
         let objects = Objects::new(store, journals).map_err(|error| {
             TargetError::Failed(format!("could not create a journal of objects in {}: {error}", journals.display()))
         })?;
@@ -184,7 +187,45 @@ impl StorageSession {
         let [smallest, largest] = range(&state.arm);
         let [first, second] = names.try_into().map_err(|_| TargetError::Failed("`pair` needs two stores".into()))?;
         let goal = levels::goal_bytes_per_s(&state.arm);
-        Crossover::new([first, second], [smallest, largest], is_same, goal)
+        Crossover::new([first, second], [smallest, largest], is_same, goal, scale(&state.arm))
+    }
+
+    fn measure_arm(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let Self { arms, stores, contents, totals, runtime, setup } = self;
+        let ArmState { arm, stores: used, budgets, what } = &mut arms[arm];
+        match what {
+            What::Requests { workload, incomplete, history } => {
+                let load = runtime.block_on(workload.run())?;
+                push(&load, &workload.shape, out);
+                incomplete.add(&load);
+                history.add(&load, &workload.shape);
+                let total = history.total().map(|total| (workload.shape.concurrency as u64, total));
+                totals.entry(alike(arm)).or_default().extend(total);
+                Ok(())
+            }
+            What::Crossover(None) => Err(TargetError::Failed("the stores were not opened".into())),
+            What::Crossover(Some(crossover)) => {
+                let make = |store: usize, bytes: u64| {
+                    let shape = Shape { concurrency: 1, requests: 1, rate_per_s: None, ..shape(arm, bytes) };
+                    let (objects, content) = (stores[used[store]].objects.clone(), contents.get(&shape));
+                    Ok(Workload::new(objects, shape, content, budgets[store].clone(), setup.stop.clone()))
+                };
+                crossover.measure(runtime, trial.seed, make, out)
+            }
+        }
+    }
+
+    /// Returns the findings about an arm so far.
+    pub fn remarks(&self, arm: ArmId) -> Vec<Remark> {
+        let ArmState { arm, what, .. } = &self.arms[arm];
+        match what {
+            What::Requests { incomplete, history, .. } => {
+                let limits = history.remark(levels::line_bytes_per_s(arm));
+                let scaling = self.totals.get(&alike(arm)).and_then(scaling);
+                [incomplete.remark(), limits, scaling].into_iter().flatten().collect()
+            }
+            What::Crossover(crossover) => crossover.iter().map(|crossover| crossover.remark()).collect(),
+        }
     }
 }
 
@@ -221,37 +262,10 @@ impl Session for StorageSession {
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let Self { arms, stores, contents, totals, runtime, setup } = self;
-        let ArmState { arm, stores: used, budgets, what } = &mut arms[arm];
-        match what {
-            What::Requests { workload, incomplete, history } => {
-                let load = runtime.block_on(workload.run())?;
-                push(&load, &workload.shape, out);
-                if let Some(remark) = incomplete.add(&load) {
-                    setup.now.remark(remark);
-                }
-                if let Some(remark) = history.add(&load, &workload.shape, levels::line_bytes_per_s(arm)) {
-                    setup.now.remark(remark);
-                }
-                let of_alike = totals.entry(alike(arm)).or_default();
-                of_alike.extend(history.total().map(|total| (workload.shape.concurrency as u64, total)));
-                if let Some(remark) = scaling(of_alike) {
-                    setup.now.remark(remark);
-                }
-                Ok(())
-            }
-            What::Crossover(None) => Err(TargetError::Failed("the stores were not opened".into())),
-            What::Crossover(Some(crossover)) => {
-                let make = |store: usize, bytes: u64| {
-                    let shape = Shape { concurrency: 1, requests: 1, rate_per_s: None, ..shape(arm, bytes) };
-                    let (objects, content) = (stores[used[store]].objects.clone(), contents.get(&shape));
-                    Ok(Workload::new(objects, shape, content, budgets[store].clone(), setup.stop.clone()))
-                };
-                let measured = crossover.measure(runtime, trial.seed, make, out);
-                setup.now.remark(crossover.remark());
-                measured
-            }
-        }
+        let measured = self.measure_arm(arm, trial, out);
+        // The findings so far also help after an error, such as a budget that is used up.
+        self.remarks(arm).into_iter().for_each(|remark| self.setup.now.remark(remark));
+        measured
     }
 }
 
@@ -323,8 +337,8 @@ fn push_phases(answer: &Answer, out: &mut Samples) {
 }
 
 impl Incomplete {
-    /// Adds the answers of a trial. Returns a remark if any request so far was not answered completely.
-    fn add(&mut self, load: &Load) -> Option<Remark> {
+    /// Adds the answers of a trial.
+    fn add(&mut self, load: &Load) {
         for (answer, _) in &load.answers {
             self.requests += 1;
             match &answer.outcome {
@@ -335,6 +349,10 @@ impl Incomplete {
                 Outcome::Broken(_) => self.broken += 1,
             }
         }
+    }
+
+    /// Returns a remark if any request so far was not answered completely.
+    fn remark(&self) -> Option<Remark> {
         let Self { requests, refused, timed_out, broken, short } = self;
         let is_any = !refused.is_empty() || *timed_out + *broken + *short > 0;
         is_any.then(|| Remark::Incomplete {

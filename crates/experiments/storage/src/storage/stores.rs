@@ -50,7 +50,7 @@ impl std::fmt::Debug for Running {
 
 impl TargetStore {
     /// Opens the store with this name or address.
-    pub fn open(name: &str, operation: Operation, scale: u64) -> Result<Self, TargetError> {
+    pub fn open(name: &str, operation: Operation, scale: u64, environment: &Environment) -> Result<Self, TargetError> {
         match emulated::figures(name, operation) {
             Some(figures) => {
                 let service = Some(figures.service(scale));
@@ -58,7 +58,7 @@ impl TargetStore {
                 let listener = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
                 Self::emulated(name, serving.start(listener, None).map_err(failed)?)
             }
-            None => Self::at_address(name, &Environment::from_process()).map_err(TargetError::Failed),
+            None => Self::at_address(name, environment).map_err(TargetError::Failed),
         }
     }
 
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn every_store_of_the_source_opens() {
         for (name, ..) in &emulated::STORES {
-            let store = TargetStore::open(name, Operation::Download, 10).unwrap();
+            let store = TargetStore::open(name, Operation::Download, 10, &Environment::default()).unwrap();
             assert!(store.is_emulated() && store.is_writable());
             assert_eq!(store.object("none"), None);
         }
