@@ -23,13 +23,21 @@ pub(crate) fn remark(remark: &Remark) -> String {
             fill,
             incomplete,
             is_same_store,
+            is_finished,
+            precision,
         } => {
             let mut sentences = vec![format!(
-                "{} ({}, each answer wrong with a probability of at most {})",
+                "{} ({}, wrong with a probability of at most {})",
                 answer(stores, ranges),
                 counted(*pairs, "pair"),
                 percent(*error)
             )];
+            sentences.extend((!is_finished).then(|| {
+                let within = percent(precision - 1.0);
+                format!(
+                    "A longer run narrows this answer until the ends are {within} apart, where the stores differ enough"
+                )
+            }));
             sentences.extend(is_same_store.then(|| "Both addresses lead to the same bucket".to_string()));
             sentences.extend(model(fits, *fit_crossover_bytes));
             sentences.extend(fill.iter().map(filled));
@@ -188,8 +196,15 @@ fn bill(StoreBill { store, requests, bytes, cost, prices, max_requests, max_byte
     )
 }
 
+/// Returns a size without zeros at the end of its fraction: `64 kB`, not `64.00 kB`.
 fn size(bytes: u64) -> String {
-    Unit::Byte.human(bytes as f64)
+    let text = Unit::Byte.human(bytes as f64);
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text,
+    }
 }
 
 fn percent(share: f64) -> String {
@@ -215,19 +230,19 @@ mod tests {
         for (of, words) in [
             (
                 &[(1, 4_100_000, b), (6_300_000, 1_000_000_000, a)][..],
-                "the crossover is between 4.100 MB and 6.300 MB: B is faster below, from 1 B, and A above, to 1.000 GB",
+                "the crossover is between 4.1 MB and 6.3 MB: B is faster below, from 1 B, and A above, to 1 GB",
             ),
             (
                 &[(1, 16_000, None), (64_000, 1_000_000, a)],
-                "the crossover is below 64.00 kB, if anywhere: A is faster from there to 1.000 MB",
+                "the crossover is below 64 kB, if anywhere: A is faster from there to 1 MB",
             ),
-            (&[(1, 1_000_000_000, a)], "no crossover from 1 B to 1.000 GB: A is faster throughout"),
+            (&[(1, 1_000_000_000, a)], "no crossover from 1 B to 1 GB: A is faster throughout"),
             (
                 &[(1, 8_000, b), (9_000, 9_000, None), (10_000, 3_000_000, a), (4_000_000, 5_000_000, b)],
-                "there is more than one crossover. Faster are B from 1 B to 8.000 kB, A from 10.00 kB to 3.000 MB, B \
-                 from 4.000 MB to 5.000 MB",
+                "there is more than one crossover. Faster are B from 1 B to 8 kB, A from 10 kB to 3 MB, B \
+                 from 4 MB to 5 MB",
             ),
-            (&[(1, 1_000, None)], "no crossover and no difference of A and B was found from 1 B to 1.000 kB"),
+            (&[(1, 1_000, None)], "no crossover and no difference of A and B was found from 1 B to 1 kB"),
             (
                 &[(1, 10, a), (20, 20, None), (30, 40, a)],
                 "no crossover was found from 1 B to 40 B: A is faster at all sizes that were decided",
