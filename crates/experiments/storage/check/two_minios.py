@@ -97,8 +97,8 @@ def start(number, delay_s, rate, folder, processes):
 def crossovers(result):
     """Returns the intervals between neighbouring ranges with different winners."""
     for remark in result['remarks']:
-        if remark.get('code') == 'crossover' or remark.get('remark', {}).get('code') == 'crossover':
-            found = remark if 'ranges' in remark else remark['remark']
+        found = remark['remark_code']
+        if found['code'] == 'crossover':
             decided = [one for one in found['ranges'] if one['winner']]
             pairs = zip(decided, decided[1:])
             return [(one['to_bytes'], other['from_bytes']) for one, other in pairs if one['winner'] != other['winner']]
