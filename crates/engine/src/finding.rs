@@ -495,6 +495,13 @@ pub enum Remark {
         /// `true` if twice as many streams as at the knee were measured, and did not help.
         is_flat: bool,
     },
+    /// The bits of requests and answers that were flipped on the way, and who noticed each.
+    Faults {
+        /// The checksum that the uploads carried.
+        checksum: String,
+        /// The flipped places.
+        places: Vec<FaultPlace>,
+    },
     /// The expected requests, bytes and costs at stores, and the limits on them.
     Bill {
         /// The bill of each store.
@@ -580,6 +587,29 @@ pub struct ScaledThroughput {
     pub bytes_per_s: f64,
     /// The throughput divided by that of perfect scaling.
     pub share_of_linear: f64,
+}
+
+/// A place of a request or an answer in which a bit was flipped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FaultPlace {
+    /// Name of the place, such as `upload: body`.
+    pub place: String,
+    /// The consequence of the flipped bit.
+    pub noticed: FaultNoticed,
+}
+
+/// The consequence of a flipped bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultNoticed {
+    /// The store refused the request.
+    ByStore,
+    /// The client noticed the wrong answer, or got none.
+    ByClient,
+    /// Nothing was wrong in the end.
+    Harmless,
+    /// Wrong bytes were stored or read, and nothing showed it.
+    Unnoticed,
 }
 
 /// The expected bill of a store, and the limits that are never exceeded.

@@ -285,6 +285,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
         | Remark::Incomplete { .. }
         | Remark::Limits { .. }
         | Remark::Scaling { .. }
+        | Remark::Faults { .. }
         | Remark::Bill { .. } => stores::remark(remark),
     }
 }

@@ -1,6 +1,8 @@
 //! Findings about object stores as text: crossovers, limits and bills.
 
-use ascertain_engine::finding::{LatencyFit, LineFill, Remark, ScaledThroughput, SizeWinner, StoreBill, StoreLimit};
+use ascertain_engine::finding::{
+    FaultNoticed, LatencyFit, LineFill, Remark, ScaledThroughput, SizeWinner, StoreBill, StoreLimit,
+};
 use ascertain_engine::unit::{Unit, significant};
 
 use crate::text::{capitalised, counted, grouped};
@@ -78,6 +80,21 @@ pub(crate) fn remark(remark: &Remark) -> String {
                 counted(*knee, "stream"),
                 levels.join(", ")
             )
+        }
+        Remark::Faults { checksum, places } => {
+            let of = |noticed: FaultNoticed, words: &str| {
+                let names: Vec<&str> =
+                    places.iter().filter(|one| one.noticed == noticed).map(|one| one.place.as_str()).collect();
+                (!names.is_empty()).then(|| format!("{words}: {}", names.join(", ")))
+            };
+            let groups = [
+                of(FaultNoticed::Unnoticed, "not noticed"),
+                of(FaultNoticed::ByStore, "noticed by the store"),
+                of(FaultNoticed::ByClient, "noticed by the client"),
+                of(FaultNoticed::Harmless, "without effect"),
+            ];
+            let groups: Vec<String> = groups.into_iter().flatten().collect();
+            format!("flipped bits, for uploads with checksum {checksum}: {}", groups.join("; "))
         }
         Remark::Bill { stores } => stores.iter().map(bill).collect::<Vec<_>>().join(". "),
         _ => String::new(),

@@ -5,6 +5,7 @@ mod attributes;
 mod aws;
 mod azure;
 mod body;
+mod checked;
 mod client;
 mod connections;
 mod credential_process;
@@ -37,6 +38,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 pub use attributes::Attributes;
+pub use checked::Checksum;
 pub use local::Local;
 pub(crate) use local::{LOCAL_UPLOAD, check_room};
 pub use open::{Environment, Options, Sockets, open};
@@ -132,6 +134,18 @@ pub trait Store: fmt::Debug + Send + Sync {
         Err(Failure::new(Kind::Fatal, format!("{name}: this store does not support plain reads")))
     }
 
+    /// Reads a whole object, and compares its bytes with the checksum in the answer, if there is one. Returns the
+    /// CRC-64/NVME of the bytes.
+    async fn get_checked(&self, of: &ObjectMeta, attempt: &mut Attempt) -> Result<u64> {
+        let into = RangeWriter::in_memory(&Buffers::default(), 0..of.bytes);
+        let (filled, meta) = self.get_whole(of, into, attempt).await?;
+        let crc64 = filled.whole()?.crc64();
+        match meta.crc64 {
+            Some(sum) if sum != crc64 => Err(Failure::new(Kind::Corrupted, format!("{}: wrong checksum", of.name))),
+            _ => Ok(crc64),
+        }
+    }
+
     /// Removes everything that the store keeps under exactly this name: the object, its versions and its unfinished
     /// uploads. Never removes an object with another name.
     async fn purge(&self, name: &str, attempt: &mut Attempt) -> Result<()> {
@@ -169,6 +183,18 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Stores an object with a single request.
     async fn put(&self, name: &str, body: PartBody, options: &PutOptions, attempt: &mut Attempt) -> Result<ObjectMeta>;
+
+    /// Stores an object with a single request that carries this checksum, and does not compare the answer with the
+    /// bytes. This shows which checksums the store itself verifies.
+    async fn put_with_checksum(
+        &self,
+        name: &str,
+        _body: Bytes,
+        _checksum: Checksum,
+        _attempt: &mut Attempt,
+    ) -> Result<()> {
+        Err(Failure::new(Kind::Fatal, format!("{name}: this store has no choice of checksums")))
+    }
 
     /// Starts an upload in parts of the object `name`. Returns the upload, to which [`Self::put_part`] adds the parts.
     async fn start_upload(&self, name: &str, options: &PutOptions, attempt: &mut Attempt) -> Result<Upload>;

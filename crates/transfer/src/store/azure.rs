@@ -8,12 +8,14 @@ use std::time::{Instant, SystemTime};
 use async_trait::async_trait;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
 use hyper::Method;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use super::Result;
 use super::attributes::rfc_3339;
+use super::checked::{self, Checksum};
 use super::client::{Call, Client, Headers, NO_STORE, quoted, refused_again};
 use super::refusal::parse_time;
 use super::transport::Response;
@@ -195,6 +197,16 @@ impl Store for Container {
         let response = self.create(call, attempt).await?;
         self.check(name, crc64, &response).map_err(|failure| refused_again(failure, options))?;
         Ok(ObjectMeta { crc64: response.header(CRC64).map(|_| crc64), ..response.meta(name, bytes) })
+    }
+
+    async fn put_with_checksum(
+        &self,
+        name: &str,
+        body: Bytes,
+        checksum: Checksum,
+        attempt: &mut Attempt,
+    ) -> Result<()> {
+        checked::put(&self.client, name, body, (checksum, true), attempt).await
     }
 
     /// Creates an upload. This needs no request, because an upload is only a random number: the identifiers of its

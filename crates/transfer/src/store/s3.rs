@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use chrono::Timelike;
 use hyper::Method;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use super::Result;
+use super::checked::{self, Checksum};
 use super::client::{Call, Client, Headers, NO_STORE, quoted, refused_again};
 use super::dialect::{CRC64, Dialect, Token, decoded, decoded_crc32c};
 use super::purge;
@@ -209,6 +211,16 @@ impl Store for Bucket {
         self.check(name, &sum, answered.as_deref()).map_err(|failure| refused_again(failure, options))?;
         let meta = ObjectMeta { crc64: answered.is_some().then_some(crc64), ..response.meta(name, bytes) };
         if meta.etag.is_none() { Err(self.client.failure(name, Kind::Fatal, NO_STORE)) } else { Ok(meta) }
+    }
+
+    async fn put_with_checksum(
+        &self,
+        name: &str,
+        body: Bytes,
+        checksum: Checksum,
+        attempt: &mut Attempt,
+    ) -> Result<()> {
+        checked::put(&self.client, name, body, (checksum, false), attempt).await
     }
 
     async fn start_upload(&self, name: &str, options: &PutOptions, attempt: &mut Attempt) -> Result<Upload> {

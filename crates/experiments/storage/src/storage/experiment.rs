@@ -4,6 +4,7 @@ mod attempt;
 mod budget;
 mod crossover;
 mod emulated;
+mod faults;
 mod fit;
 mod journal;
 mod levels;
@@ -34,6 +35,7 @@ const S3: &str = "s3";
 const AZURE: &str = "azure";
 const URL: &str = "url";
 const CROSSOVER: &str = "crossover";
+const FAULTS: &str = "faults";
 
 /// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +65,7 @@ const PHASE: usize = 11;
 const FIRST_TIME: usize = 12;
 const SECOND_TIME: usize = 13;
 const REOPENED: usize = 14;
+const NOTICED: usize = 15;
 
 /// The sizes in bytes of the objects in the default table.
 const TABLE_SIZES: [u64; 3] = [16_000, 1_000_000, 4_000_000];
@@ -87,6 +90,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         (AZURE, "Azure Storage as measured by the source in 2015").into(),
         (URL, "the store at the address `url`").into(),
         (CROSSOVER, "the sizes at which the other store of `pair` becomes the faster one").into(),
+        (FAULTS, "one flipped bit in each part of requests and answers; shows who notices").into(),
     ],
     factors: factors(),
     metrics: metrics(),
@@ -142,6 +146,11 @@ fn factors() -> Vec<Factor> {
             15_000,
             1..=1_000_000,
         ),
+        Factor::one_of(
+            "checksum",
+            "checksum that the uploads of `faults` carry",
+            ["crc64nvme", "sha256", "md5", "none"],
+        ),
         Factor::integer("max_requests", "limit on the requests to each store at an address", 5_000, 1..=1_000_000_000),
         Factor::integer(
             "max_mb",
@@ -185,6 +194,7 @@ fn metrics() -> Vec<Metric> {
         Metric::time("first_time", "time of the pair's first store, by size").by_key(),
         Metric::time("second_time", "time of the pair's second store, by size").by_key(),
         Metric::share("reopened", "share of requests that had to reopen a kept connection", Better::Lower),
+        Metric::share("noticed", "1 if a flipped bit was noticed or had no effect, by place", Better::Higher).by_key(),
     ]
 }
 
@@ -214,7 +224,9 @@ impl Experiment for Storage {
         let is_at_address = is_address(&text(URL)) || is_address(&text("pair"));
         let of_variant: &[&str] = if arm.variant == CROSSOVER { &OF_A_PAIR } else { &OF_ONE_STORE };
         match factor {
-            "url" => arm.variant == URL,
+            "url" => arm.variant == URL || arm.variant == FAULTS,
+            "checksum" => arm.variant == FAULTS,
+            _ if arm.variant == FAULTS => OF_AN_ADDRESS.contains(&factor) && is_at_address,
             "key" => arm.variant == URL,
             "scale" => arm.variant != URL && !is_at_address,
             "object" => text("operation") != UPLOAD,
@@ -243,6 +255,9 @@ impl Experiment for Storage {
                 arms.push(arm(CROSSOVER, point.with("smallest", smallest).with("largest", largest)));
             }
         }
+        for checksum in ["none", "md5", "crc64nvme", "sha256"] {
+            arms.push(arm(FAULTS, default.clone().with("checksum", checksum)));
+        }
         arms.push(arm(URL, default));
         arms
     }
@@ -251,6 +266,10 @@ impl Experiment for Storage {
     /// emulated stores.
     fn chosen(&self, arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
         levels::chosen(arms, are_named)
+    }
+
+    fn happens_once(&self, arm: &Arm) -> bool {
+        arm.variant == FAULTS
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {

@@ -5,13 +5,15 @@ use std::path::Path;
 use ascertain_engine::experiment::{Arm, Level, TargetError};
 use ascertain_engine::finding::{Remark, StoreBill};
 use ascertain_experiments_networks::links::OURS;
+use ascertain_transfer::Checksum;
 
 use std::time::Duration;
 
 use super::budget::{Budget, Prices, Usage, parse_money};
+use super::faults::FaultProxy;
 use super::search::GRID_STEP;
 use super::workload::{Shape, Workload};
-use super::{CROSSOVER, DOWNLOAD, Operation, RANGED, SPEC, URL, emulated, is_address, stores};
+use super::{CROSSOVER, DOWNLOAD, FAULTS, Operation, RANGED, SPEC, URL, emulated, is_address, stores};
 
 /// Pairs that a size of the grid usually needs, for the expected bill.
 const USUAL_PAIRS: u64 = 14;
@@ -39,6 +41,16 @@ pub fn operation(arm: &Arm) -> Operation {
     }
 }
 
+/// Returns the checksum of a fault check.
+pub fn checksum(arm: &Arm) -> Checksum {
+    match &*text(arm, "checksum") {
+        "none" => Checksum::None,
+        "md5" => Checksum::Md5,
+        "sha256" => Checksum::Sha256,
+        _ => Checksum::Crc64Nvme,
+    }
+}
+
 /// Returns the factor by which sizes and latencies are reduced. It is 1 for stores at an address.
 pub fn scale(arm: &Arm) -> u64 {
     arm.integer("scale").unwrap_or(1).max(1)
@@ -49,6 +61,7 @@ pub fn store_names(arm: &Arm) -> Vec<String> {
     match &*arm.variant {
         CROSSOVER => text(arm, "pair").split(',').map(|name| name.trim().to_string()).collect(),
         URL => vec![text(arm, "url")],
+        FAULTS => vec![given(arm, "url").unwrap_or_else(|| super::S3.into())],
         name => vec![name.into()],
     }
 }
@@ -159,7 +172,9 @@ fn check_store(name: &str) -> Result<(), String> {
 
 /// Keeps the stores at an address, if there are any, and adds a crossover for each two of them. Otherwise keeps the
 /// emulated stores.
-pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
+pub fn chosen(mut arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
+    // The fault check measures no times, so it runs only if it is named.
+    arms.retain(|arm| are_named || arm.variant != FAULTS);
     let is_at_url = |arm: &Arm| arm.variant == URL && given(arm, "url").is_some();
     let (at_url, others): (Vec<Arm>, Vec<Arm>) = arms.into_iter().partition(is_at_url);
     let (without, mut others): (Vec<Arm>, Vec<Arm>) = others.into_iter().partition(|arm| arm.variant == URL);
@@ -250,6 +265,9 @@ pub fn bills(arms: &[Arm], trials: u64) -> Result<Vec<Remark>, String> {
 
 /// Returns the expected usage of an arm at each of its stores.
 fn usage(arm: &Arm, trials: u64) -> Usage {
+    if arm.variant == FAULTS {
+        return FaultProxy::usage();
+    }
     if arm.variant != CROSSOVER {
         return Workload::usage(&shape(arm, integer(arm, "size"))) * trials;
     }

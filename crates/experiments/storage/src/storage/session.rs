@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, ArmId, Point, Sample, Samples, Session, Setup, Status, TargetError, Trial};
-use ascertain_engine::finding::Remark;
+use ascertain_engine::finding::{FaultNoticed, FaultPlace, Remark};
 use ascertain_experiments_networks::links::failed;
 use ascertain_transfer::{Attempt, Environment};
 use tokio::runtime::{Builder, Runtime};
@@ -16,14 +16,15 @@ use tokio::runtime::{Builder, Runtime};
 use super::attempt::{Answer, Outcome};
 use super::budget::Budget;
 use super::crossover::Crossover;
+use super::faults::{self, CONTENT_BYTES, FaultProxy};
 use super::levels::{self, budget, invalid, operation, range, scale, shape, store_names};
 use super::limits::{LoadHistory, alike, scaling};
 use super::objects::{Content, Incomplete, Objects};
 use super::stores::TargetStore;
 use super::workload::{Load, Shape, Workload};
 use super::{
-    ANSWERED, CLEANUP_FAILURES, CROSSOVER, ENCODED, FIRST_BYTE, GAP, INCOMPLETE, Operation, PHASE, REOPENED,
-    REQUEST_CPU, REQUEST_RATE, THROUGHPUT, TIME, TOTAL_THROUGHPUT, WAIT,
+    ANSWERED, CLEANUP_FAILURES, CROSSOVER, ENCODED, FAULTS, FIRST_BYTE, GAP, INCOMPLETE, NOTICED, Operation, PHASE,
+    REOPENED, REQUEST_CPU, REQUEST_RATE, THROUGHPUT, TIME, TOTAL_THROUGHPUT, WAIT,
 };
 
 pub struct StorageSession {
@@ -34,6 +35,7 @@ pub struct StorageSession {
     totals: BTreeMap<(String, Point), BTreeMap<u64, f64>>,
     runtime: Runtime,
     setup: Setup,
+    environment: Environment,
 }
 
 /// A store of the session.
@@ -55,8 +57,14 @@ struct ArmState {
 }
 
 enum What {
-    Requests { workload: Box<Workload>, incomplete: Incomplete, history: LoadHistory },
+    Requests {
+        workload: Box<Workload>,
+        incomplete: Incomplete,
+        history: LoadHistory,
+    },
     Crossover(Option<Box<Crossover>>),
+    /// The findings of the fault check, which are empty before it.
+    Faults(Vec<FaultPlace>),
 }
 
 /// The contents of objects by size and part size, which arms share.
@@ -80,7 +88,8 @@ impl StorageSession {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let contents = Contents { seed: setup.seed, made: RefCell::default() };
         let (arms_open, stores, totals) = (Vec::new(), Vec::new(), BTreeMap::new());
-        let mut session = Self { arms: arms_open, stores, contents, totals, runtime, setup: setup.clone() };
+        let (setup, environment) = (setup.clone(), surroundings.1.clone());
+        let mut session = Self { arms: arms_open, stores, contents, totals, runtime, setup, environment };
         for arm in arms {
             levels::check(arm).map_err(invalid)?;
             let names = store_names(arm);
@@ -88,13 +97,15 @@ impl StorageSession {
                 names.iter().map(|name| session.store(name, arm, surroundings)).collect::<Result<Vec<_>, _>>()?;
             let budgets = names.iter().map(|name| Ok(budget(arm, name)?.map(|(budget, _)| Rc::new(budget))));
             let budgets = budgets.collect::<Result<Vec<_>, String>>().map_err(invalid)?;
-            let what = match arm.variant == CROSSOVER {
-                true => What::Crossover(None),
-                false => {
+            let what = match &*arm.variant {
+                CROSSOVER => What::Crossover(None),
+                FAULTS => What::Faults(Vec::new()),
+                _ => {
                     let shape = shape(arm, levels::size(arm));
                     let content = session.contents.get(&shape);
                     let objects = session.stores[stores[0]].objects.clone();
-                    let workload = Workload::new(objects, shape, content, budgets[0].clone(), setup.stop.clone());
+                    let workload =
+                        Workload::new(objects, shape, content, budgets[0].clone(), session.setup.stop.clone());
                     let (workload, history) = (Box::new(workload), LoadHistory::default());
                     What::Requests { workload, incomplete: Incomplete::default(), history }
                 }
@@ -191,7 +202,7 @@ impl StorageSession {
     }
 
     fn measure_arm(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let Self { arms, stores, contents, totals, runtime, setup } = self;
+        let Self { arms, stores, contents, totals, runtime, setup, environment } = self;
         let ArmState { arm, stores: used, budgets, what } = &mut arms[arm];
         match what {
             What::Requests { workload, incomplete, history } => {
@@ -212,6 +223,23 @@ impl StorageSession {
                 };
                 crossover.measure(runtime, trial.seed, make, out)
             }
+            What::Faults(places) => {
+                let objects = &stores[used[0]].objects;
+                if let Some(budget) = &budgets[0] {
+                    budget.spend(&objects.store.name, FaultProxy::usage()).map_err(TargetError::Failed)?;
+                }
+                let start = |target| FaultProxy::start(target).map(|proxy| (proxy.address, proxy));
+                let (through, proxy) = objects.store.through(environment, start).map_err(TargetError::Failed)?;
+                let content = Content::new(CONTENT_BYTES, 0, setup.seed);
+                let checked = faults::check(objects, &*through.store, &proxy, (levels::checksum(arm), &content));
+                *places = runtime.block_on(checked)?;
+                for FaultPlace { place, noticed } in places {
+                    let value = f64::from(u8::from(*noticed != FaultNoticed::Unnoticed));
+                    let key = place.clone().into();
+                    out.push_sample(Sample { metric: NOTICED, key, offset_ns: 0, value, status: Status::Ok });
+                }
+                Ok(())
+            }
         }
     }
 
@@ -225,6 +253,10 @@ impl StorageSession {
                 [incomplete.remark(), limits, scaling].into_iter().flatten().collect()
             }
             What::Crossover(crossover) => crossover.iter().map(|crossover| crossover.remark()).collect(),
+            What::Faults(places) if places.is_empty() => Vec::new(),
+            What::Faults(places) => {
+                vec![Remark::Faults { checksum: levels::text(arm, "checksum"), places: places.clone() }]
+            }
         }
     }
 }
@@ -242,7 +274,7 @@ impl Session for StorageSession {
         }
         match &mut self.arms[arm].what {
             What::Requests { workload, .. } => self.runtime.block_on(workload.prepare()),
-            What::Crossover(_) => Ok(()),
+            What::Crossover(_) | What::Faults(_) => Ok(()),
         }
     }
 
@@ -258,6 +290,7 @@ impl Session for StorageSession {
                 if scale(arm) > 1 { point.with("sent_bytes", workload.shape.bytes) } else { point }
             }
             What::Crossover(_) => closed(),
+            What::Faults(_) => Point::default(),
         })
     }
 

@@ -1,6 +1,6 @@
 //! The stores to measure: those of the source within this process, and those of the user at an address.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
 
 use ascertain_engine::experiment::TargetError;
@@ -40,7 +40,7 @@ pub struct TargetStore {
     serving: Option<Running>,
 }
 
-struct Running(#[cfg_attr(not(test), expect(dead_code, reason = "the store runs as long as it exists"))] RunningStore);
+struct Running(RunningStore);
 
 impl std::fmt::Debug for Running {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -91,6 +91,33 @@ impl TargetStore {
             return Err(format!("{address}: the prefix contains a control character"));
         }
         Ok(Self { name: address.into(), store: location.store, prefix, serving: None })
+    }
+
+    /// Opens the same store through a proxy on this machine. Returns the reason, for the user, if it uses TLS.
+    ///
+    /// # Errors
+    /// Returns the reason if the address has no endpoint with `http`.
+    pub fn through<T>(
+        &self,
+        environment: &Environment,
+        start: impl FnOnce(SocketAddr) -> std::io::Result<(SocketAddr, T)>,
+    ) -> Result<(Self, T), String> {
+        let needs_plain = || format!("{}: a fault check needs an address such as s3+http://HOST/BUCKET", self.name);
+        let (address, variables) = match &self.serving {
+            Some(Running(running)) => {
+                let Serving { account, secret, .. } = running.store();
+                let variables = [("AWS_ACCESS_KEY_ID", account), ("AWS_SECRET_ACCESS_KEY", secret)];
+                (format!("s3+http://{}/{BUCKET}", running.address()), variables.into_iter().collect())
+            }
+            None => (self.name.clone(), environment.clone()),
+        };
+        let (scheme, rest) = address.split_once("+http://").ok_or_else(needs_plain)?;
+        let (host, path) = rest.split_once('/').ok_or_else(needs_plain)?;
+        let host = if host.contains(':') { host.to_string() } else { format!("{host}:80") };
+        let target = host.to_socket_addrs().map_err(|error| format!("{host}: {error}"))?.next();
+        let target = target.ok_or_else(|| format!("{host} has no address"))?;
+        let (proxy, started) = start(target).map_err(|error| format!("the proxy could not be started: {error}"))?;
+        Ok((Self::at_address(&format!("{scheme}+http://{proxy}/{path}"), &variables)?, started))
     }
 
     pub fn is_emulated(&self) -> bool {
