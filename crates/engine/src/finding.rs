@@ -483,7 +483,7 @@ pub enum Remark {
     },
     /// The limits that the requests of an arm have reached.
     Limits {
-        /// The limits.
+        /// The limits, of which there is at least one.
         limits: Vec<StoreLimit>,
     },
     /// The throughput of several streams compared with that of the fewest.

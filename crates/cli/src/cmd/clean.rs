@@ -27,7 +27,7 @@ Examples:
   ascertain clean --give-up 48h ~/backups
       Also abort transfers in this folder that stopped more than two days ago";
 
-/// Remove files, DNS records, objects and uploads of interrupted commands
+/// Remove files, DNS records and objects of interrupted commands
 ///
 /// DNS records: `run dns-propagation` notes each record before it adds the record to a zone. `clean` removes the noted
 /// records of runs that have ended. It needs the credentials of the run: TSIG_KEY, TSIG_KEY_FILE, or those of AWS or

@@ -15,13 +15,13 @@ use crate::{Attempt, crc64};
 /// A checksum that a request can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// No checksum.
+    /// No checksum is sent.
     None,
     /// MD5, in the header Content-MD5.
     Md5,
-    /// CRC-64/NVME.
+    /// CRC-64/NVME, as `put` sends it.
     Crc64Nvme,
-    /// SHA-256.
+    /// SHA-256, only for S3.
     Sha256,
 }
 

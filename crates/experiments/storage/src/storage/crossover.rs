@@ -33,7 +33,7 @@ const TRIAL: Duration = Duration::from_millis(500);
 pub struct Crossover {
     search: Search,
     names: [String; 2],
-    /// Sizes still to be measured before the search is asked for more.
+    /// Sizes to measure before the next call of [`Search::open_sizes`].
     queue: Vec<u64>,
     /// The workloads of both stores for each size, in the level's bytes.
     workloads: BTreeMap<u64, [Workload; 2]>,

@@ -1,8 +1,8 @@
 //! The journal of the objects that a run writes: a file that names each object before it is sent. Only objects in a
 //! journal are ever deleted.
 //!
-//! The first line is the address of the store. Each other line is an event and a key: `put` before a key is sent,
-//! `done` with the version that the store has given to the object, and `gone` after the removal.
+//! The first line is the address of the store. Each other line is an event and a key. The event is `put` before a key is
+//! sent, and `gone` after the removal. `done` is followed by the version that the store has given to the object.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};

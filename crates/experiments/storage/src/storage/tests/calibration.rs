@@ -124,7 +124,7 @@ fn intervals_contain_the_true_crossovers() {
         }
     }
     assert!(right >= 95, "{right} of 100 answers are right");
-    // Where the medians are close over a wide range, or at an end of the range, nothing is claimed.
+    // Nothing is claimed if the medians are close over a wide range, or if they cross at an end of the range.
     assert!(found * 10 >= with_crossover * 8, "{found} of {with_crossover} single crossovers were found");
 }
 

@@ -51,8 +51,8 @@ fn a_version_is_deleted_by_its_id() {
     assert!(deleted.len() == 2 && deleted.iter().all(|path| path.ends_with("?versionId=v7")), "{deleted:?}");
 }
 
-/// The answer of a write was lost, so the object may exist in any form: it is deleted, its versions are listed by its
-/// key and deleted, and its unfinished uploads are aborted. Entries with other keys stay.
+/// The answer of a write was lost, so the object may exist in any form. It is deleted by its key, its versions are listed
+/// and deleted, and its unfinished uploads are aborted. Entries with other keys stay.
 #[test]
 fn an_unanswered_write_is_purged_by_its_key() {
     let puts = std::sync::atomic::AtomicU64::new(0);
