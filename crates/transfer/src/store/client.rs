@@ -248,14 +248,7 @@ impl Client {
         let range = range.map(|range| ("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
         let headers = range.into_iter().collect();
         let mut response = self.send(Call { name, headers, ..Call::default() }, attempt).await?;
-        let before = into.len();
-        while let Some(bytes) = response.chunk(attempt).await? {
-            if (into.len() - before + bytes.len()) as u64 > most {
-                return Err(self.failure(name, Kind::Corrupted, "the store sent more bytes than the object has"));
-            }
-            into.extend_from_slice(&bytes);
-        }
-        Ok(())
+        response.append(most, into, attempt).await
     }
 
     /// Describes an object, by a HEAD request. Returns `None` if the object does not exist.

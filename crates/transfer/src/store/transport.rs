@@ -201,6 +201,19 @@ impl Response {
         Ok(whole.into())
     }
 
+    /// Appends the whole body to `into` as it arrives. Fails if the body has more than `most` bytes.
+    pub async fn append(&mut self, most: u64, into: &mut Vec<u8>, attempt: &mut Attempt) -> Result<()> {
+        let before = into.len();
+        while let Some(bytes) = self.chunk(attempt).await? {
+            if (into.len() - before + bytes.len()) as u64 > most {
+                let failure = Failure::new(Kind::Corrupted, "the answer has more bytes than the object");
+                return Err(self.request.about(failure));
+            }
+            into.extend_from_slice(&bytes);
+        }
+        Ok(())
+    }
+
     /// Returns the whole body as text. Fails if the body has more than [`MAX_ANSWER_BYTES`].
     pub async fn text(&mut self, attempt: &mut Attempt) -> Result<String> {
         let bytes = self.bytes(MAX_ANSWER_BYTES, attempt).await?;

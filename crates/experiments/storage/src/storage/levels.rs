@@ -81,7 +81,8 @@ pub fn shape(arm: &Arm, bytes: u64) -> Shape {
         gap: Duration::from_millis(integer(arm, "gap_ms")),
         limit: Duration::from_millis(integer(arm, "timeout_ms")),
         part_bytes: if operation(arm) == Operation::Upload { integer(arm, "part") } else { 0 },
-        key: given(arm, "key"),
+        // An HTTP address names the object itself.
+        key: given(arm, "key").or_else(|| text(arm, "url").starts_with("http").then(String::new)),
     }
 }
 
@@ -141,8 +142,11 @@ pub fn check(arm: &Arm) -> Result<(), String> {
     if arm.variant == CROSSOVER && smallest > largest {
         return Err(format!("`smallest` is {smallest}, which is larger than `largest`, {largest}"));
     }
-    if given(arm, "key").is_some() && (operation(arm) == Operation::Upload || text(arm, "object") == "cold") {
-        return Err("with `key`, nothing is written; measure downloads of a warm object".into());
+    if given(arm, "key").is_some() && text(arm, "url").starts_with("http") {
+        return Err("an http address names the object itself; leave `key` out".into());
+    }
+    if shape(arm, 1).key.is_some() && (operation(arm) == Operation::Upload || text(arm, "object") == "cold") {
+        return Err("with `key` or an http address, nothing is written; measure downloads of a warm object".into());
     }
     if arm.variant != CROSSOVER && integer(arm, "part") > 0 && text(arm, "operation") == super::UPLOAD {
         let is_azure = names[0].starts_with("az");
@@ -198,7 +202,7 @@ pub fn chosen(mut arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
     others.retain(is_wanted);
     let mut chosen = at_url.clone();
     chosen.extend(others);
-    if wants_crossover && at_url.iter().all(|arm| given(arm, "key").is_none()) {
+    if wants_crossover && at_url.iter().all(|arm| shape(arm, 1).key.is_none()) {
         let pairs =
             urls.iter().enumerate().flat_map(|(index, one)| urls[index + 1..].iter().map(move |other| (one, other)));
         for (one, other) in pairs {

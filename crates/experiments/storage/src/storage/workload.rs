@@ -137,9 +137,10 @@ impl Workload {
         self.spend(Usage { reads: 1, ..Usage::default() })?;
         let missing = || TargetError::Failed(format!("{}: there is no object {key}", self.objects.store.name));
         let described = store.head(&key, &mut Attempt::default()).await.map_err(fatal)?.ok_or_else(missing)?;
+        let key_or_address = if key.is_empty() { self.objects.store.name.clone() } else { key.clone() };
         if self.shape.operation == Operation::Ranged && described.bytes < self.shape.bytes {
             return Err(TargetError::Failed(format!(
-                "{key} has {} bytes, fewer than the range of {}; choose a smaller `size`",
+                "{key_or_address} has {} bytes, fewer than the range of {}; choose a smaller `size`",
                 described.bytes, self.shape.bytes
             )));
         }

@@ -101,6 +101,17 @@ fn a_compressed_object_counts_its_bytes_on_the_wire() {
     assert!(stub.seen().iter().all(|request| ["GET", "HEAD"].contains(&&*request.method)), "nothing is written");
 }
 
+/// An object at a web address is read without a signature, and nothing is written.
+#[test]
+fn an_object_of_a_web_server_is_only_read() {
+    let stub = Stub::new(|_| Answer::new(200, vec![7; 5_000]));
+    let url = format!("http://{}/file", stub.address);
+    let levels = [("url", (&*url).into()), ("concurrency", Level::from(3)), ("requests", 9.into())];
+    let out = open(&arm(URL, &levels)).unwrap().measure(1).unwrap();
+    assert_eq!((values(&out, TIME).len(), values(&out, INCOMPLETE)), (9, vec![0.0]));
+    assert!(stub.seen().iter().all(|request| request.method == "GET" && request.path == "/file"));
+}
+
 /// A short answer and a time-out have censored times, and do not end the measurement.
 #[test]
 fn short_answers_and_time_outs_are_censored() {
