@@ -45,7 +45,11 @@ pub enum Outcome {
     /// The connection failed.
     Broken(String),
     /// The request failed in a way that will not go away, such as wrong credentials. It ends the measurement.
-    Fatal(String),
+    /// `is_refused` is `true` if the store has certainly written nothing.
+    Fatal {
+        why: String,
+        is_refused: bool,
+    },
 }
 
 /// The durations of the phases of a request, in the order in which they follow each other. `None` if a phase did not
@@ -169,6 +173,11 @@ pub async fn send(
     }
 }
 
+/// Returns whether a write that failed like this has certainly written nothing.
+pub fn is_refused(kind: Kind) -> bool {
+    matches!(kind, Kind::Denied | Kind::Missing | Kind::Full)
+}
+
 impl Outcome {
     fn of_failure(failure: Failure, attempt: &Attempt) -> Self {
         match (failure.kind, attempt.status) {
@@ -176,7 +185,7 @@ impl Outcome {
             // The head of the answer had arrived.
             (Kind::Transient(_) | Kind::Unanswered, Some(_)) => Self::Short,
             (Kind::Transient(_) | Kind::Unanswered, None) => Self::Broken(failure.message),
-            _ => Self::Fatal(failure.message),
+            (kind, _) => Self::Fatal { is_refused: is_refused(kind), why: failure.message },
         }
     }
 }

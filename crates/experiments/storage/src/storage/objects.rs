@@ -117,6 +117,13 @@ impl Objects {
         Ok(())
     }
 
+    /// Records that a write was refused, so that the object does not exist.
+    pub fn not_written(&self, key: &str) {
+        let state = &mut *self.state.borrow_mut();
+        state.existing.remove(key);
+        let _ = state.journal.as_mut().map(|journal| journal.gone(key));
+    }
+
     /// Deletes an object that this session has written. If `is_whole`, its write was answered, so nothing but the object
     /// can exist.
     pub async fn remove(&self, key: &str, is_whole: bool) -> Result<(), Failure> {
@@ -161,6 +168,8 @@ async fn remove(store: &dyn Store, key: &str, version: Option<&str>, is_whole: b
         };
         match removed {
             Err(failure) if matches!(failure.kind, Kind::Transient(_) | Kind::Unanswered) => failed = Some(failure),
+            // Without the bucket, the object does not exist.
+            Err(failure) if failure.kind == Kind::Missing => return Ok(()),
             removed => return removed,
         }
     }

@@ -13,7 +13,7 @@ use ascertain_experiments_networks::links::failed;
 use ascertain_transfer::{Attempt, Environment};
 use tokio::runtime::{Builder, Runtime};
 
-use super::attempt::{Answer, Outcome};
+use super::attempt::{Answer, Outcome, is_refused};
 use super::budget::Budget;
 use super::crossover::Crossover;
 use super::faults::{self, CONTENT_BYTES, FaultProxy};
@@ -180,6 +180,10 @@ impl StorageSession {
                 ascertain_transfer::PartBody { bytes: Default::default(), crc64: ascertain_transfer::crc64(&[]) };
             let mut attempt = Attempt::default();
             let put = store.put(key, body, &Default::default(), &mut attempt).await;
+            if put.as_ref().is_err_and(|failure| is_refused(failure.kind)) {
+                one.objects.not_written(key);
+                return None;
+            }
             one.objects.written(key, attempt.version).ok()?;
             let seen = other.objects.store.store.clone().head(key, &mut Attempt::default()).await;
             let removed = one.objects.remove(key, put.is_ok()).await;
@@ -375,7 +379,7 @@ impl Incomplete {
         for (answer, _) in &load.answers {
             self.requests += 1;
             match &answer.outcome {
-                Outcome::Complete | Outcome::Fatal(_) => {}
+                Outcome::Complete | Outcome::Fatal { .. } => {}
                 Outcome::Short => self.short += 1,
                 Outcome::Refused(status) => *self.refused.entry(*status).or_default() += 1,
                 Outcome::TimedOut => self.timed_out += 1,

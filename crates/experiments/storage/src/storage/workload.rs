@@ -13,7 +13,7 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::sleep;
 
 use super::Operation;
-use super::attempt::{Answer, Outcome, Request, send};
+use super::attempt::{Answer, Outcome, Request, is_refused, send};
 use super::budget::{Budget, Usage};
 use super::objects::{Content, Objects};
 
@@ -179,7 +179,13 @@ impl Workload {
             let (options, mut attempt) = (PutOptions::default(), Attempt::default());
             let whole = ascertain_transfer::PartBody { bytes: self.content.whole(), crc64: self.content.crc64 };
             let writing = store.put(key, whole, &options, &mut attempt);
-            self.or_stopped(writing).await?.map_err(fatal)?;
+            if let Err(failure) = self.or_stopped(writing).await? {
+                // Neither the object nor the ones after it were written.
+                let unsent =
+                    keys.iter().skip_while(|unsent| *unsent != key).skip(usize::from(!is_refused(failure.kind)));
+                unsent.for_each(|key| self.objects.not_written(key));
+                return Err(fatal(failure));
+            }
             self.objects.written(key, attempt.version).map_err(journal)?;
         }
         Ok(keys)
@@ -224,20 +230,28 @@ impl Workload {
         let (mut load, buffers) = self.or_stopped(sending).await?;
         self.buffers = buffers;
         load.gap = gap.map(|since| load.answers.first().map_or(Duration::ZERO, |(first, _)| first.began - since));
+        let fatal_outcome = load.answers.iter().find_map(|(answer, _)| match &answer.outcome {
+            Outcome::Fatal { why, .. } => Some(why.clone()),
+            _ => None,
+        });
         // The order of the answers is that of the requests.
         for (key, (answer, _)) in keys.iter().zip(&mut load.answers) {
             let is_whole = answer.outcome == Outcome::Complete;
-            if writes {
+            if writes && matches!(answer.outcome, Outcome::Fatal { is_refused: true, .. }) {
+                self.objects.not_written(key);
+            } else if writes {
                 self.objects.written(key, answer.version.take()).map_err(journal)?;
             }
             if writes || self.shape.is_cold {
                 // A failure is no result of the request. The object stays in the journal.
                 let removed = self.objects.remove(key, is_whole || !writes).await;
-                removed.map_err(fatal)?;
+                if let (Err(failure), None) = (removed, &fatal_outcome) {
+                    return Err(fatal(failure));
+                }
             }
-            if let Outcome::Fatal(why) = &answer.outcome {
-                return Err(TargetError::Failed(why.clone()));
-            }
+        }
+        if let Some(why) = fatal_outcome {
+            return Err(TargetError::Failed(why));
         }
         self.check(&load)?;
         Ok(load)
@@ -313,7 +327,7 @@ impl Answer {
             Outcome::Short => "the answer ended early".to_string(),
             Outcome::Refused(status) => format!("the store refuses requests with status {status}"),
             Outcome::TimedOut => "the request timed out; raise `timeout_ms`".into(),
-            Outcome::Broken(why) | Outcome::Fatal(why) => why.clone(),
+            Outcome::Broken(why) | Outcome::Fatal { why, .. } => why.clone(),
         };
         Err(TargetError::Failed(why))
     }

@@ -23,7 +23,12 @@ fn wrong_credentials_and_buckets_are_named() {
     let url = |bucket: &str| format!("s3+http://{}/{bucket}/mine", running.address());
     let with = |secret: &str, bucket: &str| {
         let environment = [("AWS_ACCESS_KEY_ID", "ascertain"), ("AWS_SECRET_ACCESS_KEY", secret)].into_iter().collect();
-        open_with(&upload(&url(bucket)), &environment).and_then(|mut opened| opened.measure(1).map(drop))
+        let mut opened = open_with(&upload(&url(bucket)), &environment)?;
+        let measured = opened.measure(1).map(drop);
+        let folder = opened.folder.path().to_path_buf();
+        drop(opened.session);
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0, "no journal stays");
+        measured
     };
     assert_eq!(with("not-a-secret-at-all", "bucket"), Ok(()));
     let error = with("another", "bucket").unwrap_err().to_string();
