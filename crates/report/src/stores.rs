@@ -5,11 +5,12 @@ use ascertain_engine::finding::{
 };
 use ascertain_engine::unit::{Unit, significant};
 
-use crate::text::{capitalised, counted, grouped};
+use crate::text::{counted, grouped};
 
 /// Returns a notice before a run as a sentence, such as the expected bill.
 pub fn notice(remark: &Remark) -> String {
-    format!("{}.", capitalised(&crate::finding::remark(remark)))
+    let opening = if matches!(remark, Remark::Bill { .. }) { "expected bill: " } else { "" };
+    format!("{opening}{}", crate::finding::remark(remark))
 }
 
 /// Returns a remark about stores, in lower case for the middle of a sentence. Empty for other remarks.
@@ -121,6 +122,7 @@ fn answer(stores: &[String], ranges: &[SizeWinner]) -> String {
             let (has_before, has_after) = (first.winner.is_none(), last.winner.is_none());
             let (low, high) = (size(only.from_bytes), size(only.to_bytes));
             match (has_before, has_after) {
+                (false, false) if only.from_bytes == only.to_bytes => format!("{faster} at {low}"),
                 (false, false) if decided.len() == 1 => format!("no crossover {whole}: {faster} throughout"),
                 (false, false) => format!("no crossover was found {whole}: {faster} at all sizes that were decided"),
                 (true, false) => format!("the crossover is below {low}, if anywhere: {faster} from there to {high}"),
@@ -207,7 +209,7 @@ fn bill(StoreBill { store, requests, bytes, cost, prices, max_requests, max_byte
     let currency = cost.as_ref().map_or("", |(_, currency)| currency);
     let most = max_cost.map_or(String::new(), |most| format!(" or {most} {currency}"));
     format!(
-        "{store}: about {expected}{money} are expected, and never more than {} requests, {}{most}",
+        "{store}: about {expected}{money}, and never more than {} requests, {}{most}",
         grouped(*max_requests),
         Unit::Byte.human(*max_bytes as f64)
     )
@@ -259,6 +261,7 @@ mod tests {
                 "there is more than one crossover. Faster are B from 1 B to 8 kB, A from 10 kB to 3 MB, B \
                  from 4 MB to 5 MB",
             ),
+            (&[(64_000, 64_000, a)], "A is faster at 64 kB"),
             (&[(1, 1_000, None)], "no crossover and no difference of A and B was found from 1 B to 1 kB"),
             (
                 &[(1, 10, a), (20, 20, None), (30, 40, a)],

@@ -253,7 +253,11 @@ impl StorageSession {
         match what {
             What::Requests { incomplete, history, .. } => {
                 let limits = history.remark(levels::line_bytes_per_s(arm));
-                let scaling = self.totals.get(&alike(arm)).and_then(scaling);
+                // One of the arms that differ only by the number of streams has the finding about all of them.
+                let streams = |arm: &Arm| arm.integer("concurrency").unwrap_or(1);
+                let others = self.arms.iter().filter(|other| alike(&other.arm) == alike(arm));
+                let has_most = others.map(|other| streams(&other.arm)).max() == Some(streams(arm));
+                let scaling = self.totals.get(&alike(arm)).filter(|_| has_most).and_then(scaling);
                 [incomplete.remark(), limits, scaling].into_iter().flatten().collect()
             }
             What::Crossover(crossover) => crossover.iter().map(|crossover| crossover.remark()).collect(),
