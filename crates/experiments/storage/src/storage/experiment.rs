@@ -227,7 +227,7 @@ impl Experiment for Storage {
         let is_at_address = is_address(&text(URL)) || is_address(&text("pair"));
         let of_variant: &[&str] = if arm.variant == CROSSOVER { &OF_A_PAIR } else { &OF_ONE_STORE };
         match factor {
-            "url" => arm.variant == URL || arm.variant == FAULTS,
+            "url" => arm.variant == URL || arm.variant == FAULTS || is_address(&text("pair")),
             "checksum" => arm.variant == FAULTS,
             _ if arm.variant == FAULTS => OF_AN_ADDRESS.contains(&factor) && is_at_address,
             "key" => arm.variant == URL,

@@ -176,7 +176,18 @@ fn check_store(name: &str) -> Result<(), String> {
 
 /// Keeps the stores at an address, if there are any, and adds a crossover for each two of them. Otherwise keeps the
 /// emulated stores.
-pub fn chosen(mut arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
+pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
+    let mut chosen = chosen_stores(arms, are_named)?;
+    // The level of `url` shows that a crossover of two addresses emulates nothing.
+    for arm in chosen.iter_mut().filter(|arm| arm.variant == CROSSOVER) {
+        if let Some(address) = store_names(arm).into_iter().find(|name| is_address(name)) {
+            arm.point = std::mem::take(&mut arm.point).with("url", &*address);
+        }
+    }
+    Ok(chosen)
+}
+
+fn chosen_stores(mut arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
     // The fault check measures no times, so it runs only if it is named.
     arms.retain(|arm| are_named || arm.variant != FAULTS);
     let is_at_url = |arm: &Arm| arm.variant == URL && given(arm, "url").is_some();

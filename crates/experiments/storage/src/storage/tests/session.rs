@@ -102,6 +102,8 @@ fn two_addresses_get_a_crossover() {
     let variants: Vec<&str> = of.iter().map(|arm| &*arm.variant).collect();
     assert_eq!(variants, [URL, URL, CROSSOVER]);
     assert_eq!(of[2].point.get("pair"), Some(&"s3://a/x,az://b/y".into()));
+    assert_eq!(of[2].point.get("url"), Some(&"s3://a/x".into()), "nothing is emulated");
+    assert_eq!(SPEC.emulated(&of[2]), None);
     assert_eq!(of[2].point.get("smallest"), Some(&1.into()));
     assert!(of[2].point.get("scale").is_none(), "real stores are not scaled");
     let [Remark::Bill { stores }] = &bills(&of, 100).unwrap()[..] else { panic!() };
