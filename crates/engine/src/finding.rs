@@ -444,6 +444,195 @@ pub enum Remark {
         /// The reason why there is no figure, as a clause that follows "the command": `printed no …`.
         how: String,
     },
+    /// The sizes at which the other one of two stores becomes the faster one.
+    Crossover {
+        /// Names of the two stores.
+        stores: Vec<String>,
+        /// Ranges of sizes with the same winner, in ascending order.
+        ranges: Vec<SizeWinner>,
+        /// Number of pairs of requests.
+        pairs: u64,
+        /// Highest probability that any of the ranges has a wrong winner.
+        error: f64,
+        /// The model T = L + size/B, fitted to the medians of each store. It is shown for comparison, and decides
+        /// nothing.
+        fits: Vec<LatencyFit>,
+        /// Size in bytes at which the two fits are equal; `None` if there is no such size.
+        fit_crossover_bytes: Option<f64>,
+        /// Number of requests in flight that reach a rate, according to the fits. Empty for uploads.
+        fill: Vec<LineFill>,
+        /// For each store with incomplete answers: its name, the number of these, and the number of requests.
+        incomplete: Vec<(String, u64, u64)>,
+        /// `true` if both addresses lead to the same bucket.
+        is_same_store: bool,
+        /// `false` if the search would narrow the answer with more trials.
+        is_finished: bool,
+        /// The ratio of the ends of an interval at which the search ends.
+        precision: f64,
+    },
+    /// Requests that were not answered completely. Their times count as longer than those observed.
+    Incomplete {
+        /// Number of all requests of the arm.
+        requests: u64,
+        /// Number of refused requests for each HTTP status.
+        refused: Vec<(u16, u64)>,
+        /// Number of requests that timed out.
+        timed_out: u64,
+        /// Number of requests whose connection failed.
+        broken: u64,
+        /// Number of answers that ended early.
+        short: u64,
+    },
+    /// The limits that the requests of an arm have reached.
+    Limits {
+        /// The limits, of which there is at least one.
+        limits: Vec<StoreLimit>,
+    },
+    /// The throughput of several streams compared with that of the fewest.
+    Scaling {
+        /// The throughput for each number of streams, in ascending order.
+        levels: Vec<ScaledThroughput>,
+        /// The smallest number of streams with 90 % of the best throughput.
+        knee: u64,
+        /// `true` if twice as many streams as at the knee were measured, and did not help.
+        is_flat: bool,
+    },
+    /// The bits of requests and answers that were flipped on the way, and who noticed each.
+    Faults {
+        /// The checksum that the uploads carried.
+        checksum: String,
+        /// The flipped places.
+        places: Vec<FaultPlace>,
+    },
+    /// The expected requests, bytes and costs at stores, and the limits on them.
+    Bill {
+        /// The bill of each store.
+        stores: Vec<StoreBill>,
+    },
+}
+
+/// Sizes that follow each other, and the store that is faster at all of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SizeWinner {
+    /// The smallest of these sizes that was judged, in bytes.
+    pub from_bytes: u64,
+    /// The largest of these sizes that was judged, in bytes.
+    pub to_bytes: u64,
+    /// Name of the faster store; `None` if it was not decided.
+    pub winner: Option<String>,
+}
+
+/// The model T = L + size/B, fitted to the medians of a store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencyFit {
+    /// Name of the store.
+    pub store: String,
+    /// The latency L, in nanoseconds.
+    pub latency_ns: f64,
+    /// The rate B, in bytes per second; `None` if the times do not grow with the size.
+    pub bytes_per_s: Option<f64>,
+    /// The largest distance between a median and the fit, as a share of the median.
+    pub off: f64,
+    /// The size at which this distance is largest, in bytes.
+    pub off_at_bytes: f64,
+}
+
+/// The number of requests in flight that reach a rate: rate × (L/size + 1/B).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LineFill {
+    /// Name of the store.
+    pub store: String,
+    /// The rate to reach, in bytes per second.
+    pub line_bytes_per_s: f64,
+    /// Pairs of a size in bytes and the number of requests of this size.
+    pub requests: Vec<(f64, f64)>,
+    /// Number of requests in flight for `cheapest_range_bytes`.
+    pub most_requests: u64,
+    /// The smallest size in bytes with which `most_requests` reach the rate; `None` if no size does.
+    pub cheapest_range_bytes: Option<f64>,
+}
+
+/// A limit on the throughput or the rate of requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "limit", rename_all = "snake_case")]
+pub enum StoreLimit {
+    /// The store refused requests.
+    Refusals {
+        /// HTTP status of the refusals.
+        status: u16,
+        /// Number of refusals.
+        count: u64,
+    },
+    /// The store limits the rate of one connection: the quickest requests all have the same rate.
+    OneConnection {
+        /// The rate of the quickest requests, in bytes per second.
+        bytes_per_s: f64,
+    },
+    /// The client used nearly a whole CPU, and its requests run on one.
+    ClientCpu {
+        /// The used share of a CPU.
+        share: f64,
+    },
+    /// The client's line was nearly full.
+    Line {
+        /// The used share of the line.
+        share: f64,
+    },
+}
+
+/// The throughput of a number of streams.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScaledThroughput {
+    /// Number of streams.
+    pub streams: u64,
+    /// Median throughput of all streams together, in bytes per second.
+    pub bytes_per_s: f64,
+    /// The throughput divided by that of perfect scaling.
+    pub share_of_linear: f64,
+}
+
+/// A place of a request or an answer in which a bit was flipped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FaultPlace {
+    /// Name of the place, such as `upload: body`.
+    pub place: String,
+    /// The consequence of the flipped bit.
+    pub noticed: FaultNoticed,
+}
+
+/// The consequence of a flipped bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultNoticed {
+    /// The store refused the request.
+    ByStore,
+    /// The client noticed the wrong answer, or got none.
+    ByClient,
+    /// Nothing was wrong in the end.
+    Harmless,
+    /// Wrong bytes were stored or read, and nothing showed it.
+    Unnoticed,
+}
+
+/// The expected bill of a store, and the limits that are never exceeded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoreBill {
+    /// Address of the store.
+    pub store: String,
+    /// Expected number of requests.
+    pub requests: u64,
+    /// Expected number of bytes in both directions.
+    pub bytes: u64,
+    /// Expected cost and its currency; `None` without prices.
+    pub cost: Option<(f64, String)>,
+    /// Source and date of the prices.
+    pub prices: Option<(String, String)>,
+    /// Limit on the requests.
+    pub max_requests: u64,
+    /// Limit on the bytes.
+    pub max_bytes: u64,
+    /// Limit on the cost; `None` without a limit.
+    pub max_cost: Option<f64>,
 }
 
 /// The resources that one execution of a command used.

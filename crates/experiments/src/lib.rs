@@ -3,7 +3,18 @@
 mod claims;
 mod registry;
 
-#[cfg(feature = "networks")]
-pub use ascertain_experiments_networks::clean;
 pub use claims::shipped_claims;
 pub use registry::{Family, families, registry};
+
+/// Removes DNS records and objects in stores that interrupted runs have left behind. Returns a message for the user for
+/// each of them.
+///
+/// # Errors
+/// Returns the reason if a folder that lists them cannot be read.
+#[cfg(feature = "networks")]
+pub fn clean() -> Result<Vec<Result<String, String>>, String> {
+    let records = ascertain_experiments_networks::clean()?;
+    #[cfg(feature = "storage")]
+    let records = records.into_iter().chain(ascertain_experiments_storage::clean()?).collect();
+    Ok(records)
+}

@@ -7,6 +7,8 @@ use ascertain_experiments_chance as chance;
 use ascertain_experiments_networks as networks;
 #[cfg(feature = "numeric")]
 use ascertain_experiments_numeric as numeric;
+#[cfg(feature = "storage")]
+use ascertain_experiments_storage as storage;
 #[cfg(feature = "sync")]
 use ascertain_experiments_sync as sync;
 #[cfg(feature = "transfer")]
@@ -33,6 +35,8 @@ const FAMILIES: &[Family] = &[
             &networks::DnsLoad,
         ],
     ),
+    #[cfg(feature = "storage")]
+    ("Storage", &[&storage::Storage]),
     #[cfg(feature = "transfer")]
     ("Transfer", &[&transfer::Transfer, &transfer::CacheRace]),
     #[cfg(feature = "chance")]

@@ -5,8 +5,8 @@ use ascertain_engine::finding::{Dissent, Estimated, Reason, Remark, Threat, Unli
 use ascertain_engine::outcome::{ClaimResult, Decision};
 use ascertain_engine::unit::{Unit, significant};
 
-use crate::outlook;
 use crate::text::{counted, escape_controls, grouped, sorted};
+use crate::{outlook, stores};
 
 /// The shortest time that a message recommends as `--max-time`, in nanoseconds. If a verdict needs less time than this,
 /// the time limit was not the reason why the run ended, so the message names no time.
@@ -281,6 +281,12 @@ pub(crate) fn remark(remark: &Remark) -> String {
         }
         Remark::Failure { said } => format!("its first failure printed `{said}`"),
         Remark::NoFigure { how } => format!("in the last trial without the figure, the command {how}"),
+        Remark::Crossover { .. }
+        | Remark::Incomplete { .. }
+        | Remark::Limits { .. }
+        | Remark::Scaling { .. }
+        | Remark::Faults { .. }
+        | Remark::Bill { .. } => stores::remark(remark),
     }
 }
 

@@ -35,6 +35,7 @@ pub mod progress;
 #[cfg(all(feature = "claims", feature = "commands", feature = "html"))]
 pub mod render;
 pub mod sentence;
+pub mod stores;
 pub mod terminal;
 #[cfg(feature = "transfer")]
 pub mod transfer;

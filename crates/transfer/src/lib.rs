@@ -91,8 +91,8 @@ pub use {
     },
     run::{Direction, STANDARD, TransferRequest, run},
     store::{
-        Attempt, Attributes, ByteStream, Environment, Failure, Kind, Limits, Local, ObjectMeta, Options, PartBody,
-        PutOptions, Reply, Service, Sockets, Store, StoreLocation, Upload, open,
+        Attempt, Attributes, ByteStream, Checksum, Environment, Failure, Kind, Limits, Local, ObjectMeta, Options,
+        PartBody, PutOptions, Reply, Service, Sockets, Store, StoreLocation, Upload, open,
     },
     walk::Links,
 };

@@ -5,6 +5,7 @@ mod attributes;
 mod aws;
 mod azure;
 mod body;
+mod checked;
 mod client;
 mod connections;
 mod credential_process;
@@ -17,6 +18,7 @@ mod local;
 mod no_proxy;
 mod open;
 mod profile;
+mod purge;
 mod refusal;
 mod renewal;
 mod s3;
@@ -36,6 +38,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 pub use attributes::Attributes;
+pub use checked::Checksum;
 pub use local::Local;
 pub(crate) use local::{LOCAL_UPLOAD, check_room};
 pub use open::{Environment, Options, Sockets, open};
@@ -83,6 +86,11 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// not wait for new connections.
     async fn connect(&self, _connections: usize) {}
 
+    /// Returns the host of the proxy through which requests are sent, according to the environment.
+    fn proxy(&self) -> Result<Option<String>> {
+        Ok(None)
+    }
+
     /// Describes the object `name` without its bytes. Returns `None` if it does not exist.
     async fn head(&self, name: &str, attempt: &mut Attempt) -> Result<Option<ObjectMeta>>;
 
@@ -113,6 +121,47 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok((self.get_range(of, into, attempt).await?, of.clone()))
     }
 
+    /// Reads a whole object, or a range of it, with one request, and appends its bytes to `into` as they arrive. Unlike
+    /// [`Self::get_range`], it neither computes nor requests a checksum, and reads at most `most` bytes.
+    async fn read_into(
+        &self,
+        name: &str,
+        _range: Option<Range<u64>>,
+        _most: u64,
+        _into: &mut Vec<u8>,
+        _attempt: &mut Attempt,
+    ) -> Result<()> {
+        Err(Failure::new(Kind::Fatal, format!("{name}: this store does not support plain reads")))
+    }
+
+    /// Reads a whole object, and compares its bytes with the checksum in the answer, if there is one. Returns the
+    /// CRC-64/NVME of the bytes.
+    async fn get_checked(&self, of: &ObjectMeta, attempt: &mut Attempt) -> Result<u64> {
+        let into = RangeWriter::in_memory(&Buffers::default(), 0..of.bytes);
+        let (filled, meta) = self.get_whole(of, into, attempt).await?;
+        let crc64 = filled.whole()?.crc64();
+        match meta.crc64 {
+            Some(sum) if sum != crc64 => Err(Failure::new(Kind::Corrupted, format!("{}: wrong checksum", of.name))),
+            _ => Ok(crc64),
+        }
+    }
+
+    /// Removes everything that the store keeps under exactly this name: the object, its versions and its unfinished
+    /// uploads. Never removes an object with another name.
+    async fn purge(&self, name: &str, attempt: &mut Attempt) -> Result<()> {
+        self.remove(name, attempt).await
+    }
+
+    /// Removes one version of an object. `version` is [`Attempt::version`] of the request that wrote it.
+    async fn remove_version(&self, name: &str, _version: &str, attempt: &mut Attempt) -> Result<()> {
+        self.remove(name, attempt).await
+    }
+
+    /// Describes the rule that keeps new objects of this bucket from being removed; `None` if there is no such rule.
+    async fn retention(&self, _attempt: &mut Attempt) -> Result<Option<String>> {
+        Ok(None)
+    }
+
     /// Returns the size and the CRC-64/NVME of each part of the upload that created an object, in the order of the
     /// object. The list is empty if the store does not keep them. They show which bytes of a damaged download are
     /// wrong.
@@ -134,6 +183,18 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Stores an object with a single request.
     async fn put(&self, name: &str, body: PartBody, options: &PutOptions, attempt: &mut Attempt) -> Result<ObjectMeta>;
+
+    /// Stores an object with a single request that carries this checksum, and does not compare the answer with the
+    /// bytes. This shows which checksums the store itself verifies.
+    async fn put_with_checksum(
+        &self,
+        name: &str,
+        _body: Bytes,
+        _checksum: Checksum,
+        _attempt: &mut Attempt,
+    ) -> Result<()> {
+        Err(Failure::new(Kind::Fatal, format!("{name}: this store has no choice of checksums")))
+    }
 
     /// Starts an upload in parts of the object `name`. Returns the upload, to which [`Self::put_part`] adds the parts.
     async fn start_upload(&self, name: &str, options: &PutOptions, attempt: &mut Attempt) -> Result<Upload>;
@@ -288,12 +349,21 @@ pub struct Attempt {
     pub(crate) clock: Option<Arc<AttemptClock>>,
     /// The time when bytes of the request or its answer last moved, if the attempt failed.
     pub(crate) moved: Option<tokio::time::Instant>,
+    /// `true` to send the request over a new connection, and to close the connection afterwards.
+    pub is_fresh: bool,
+    /// The time when the request was ready to be sent, before the wait for a connection.
+    pub requested: Option<Instant>,
     /// The time when the attempt started, after the wait for a connection.
     pub began: Option<Instant>,
+    /// The time when the address of a new connection's host was known; `None` if an open connection was used.
+    pub resolved: Option<Instant>,
     /// The time when a new TCP connection was open; `None` if an open connection was used.
     pub connected: Option<Instant>,
     /// The time when the TLS handshake of a new connection was complete.
     pub secured: Option<Instant>,
+    /// The time when the last byte of the request's body was given to the connection. If there is no body, the time when
+    /// the head was given to it.
+    pub sent: Option<Instant>,
     /// The time when the head of the answer arrived.
     pub header: Option<Instant>,
     /// The time when the first byte of the answer's body arrived.
@@ -302,6 +372,10 @@ pub struct Attempt {
     pub last_byte: Option<Instant>,
     /// The HTTP status of the answer.
     pub status: Option<u16>,
+    /// The version of the object that the answer names, if the bucket keeps versions.
+    pub version: Option<String>,
+    /// The compression of the body of the answer, such as `gzip`; `None` if it is not compressed.
+    pub encoding: Option<String>,
 }
 
 impl Attempt {

@@ -1,4 +1,4 @@
-//! `ascertain clean`: removes files, DNS records and uploads of interrupted commands.
+//! `ascertain clean`: removes files, DNS records, objects and uploads of interrupted commands.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,15 +23,18 @@ const AT_REST: Duration = Duration::from_secs(60 * 60);
 const EXAMPLES: &str = "\
 Examples:
   ascertain clean
-      Remove temporary files and DNS records of interrupted commands
+      Remove temporary files, DNS records and objects of interrupted commands
   ascertain clean --give-up 48h ~/backups
       Also abort transfers in this folder that stopped more than two days ago";
 
-/// Remove files, DNS records and uploads of interrupted commands
+/// Remove files, DNS records and objects of interrupted commands
 ///
 /// DNS records: `run dns-propagation` notes each record before it adds the record to a zone. `clean` removes the noted
 /// records of runs that have ended. It needs the credentials of the run: TSIG_KEY, TSIG_KEY_FILE, or those of AWS or
 /// Google.
+///
+/// Objects: `run storage` notes each object before it writes the object to a store. `clean` deletes the noted objects of
+/// runs that have ended, and no others. It needs the credentials of the run.
 ///
 /// Temporary files: `clean` removes the folders of servers and caches if you own them and their process has ended. In
 /// folders that you name, it also removes the incomplete files of `put` and `get`. It keeps files with a journal,

@@ -12,6 +12,7 @@ use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level, Poin
 use ascertain_engine::memory::{self, Shortage};
 use ascertain_engine::plan::{Config, Table};
 use ascertain_report::options::{RenderOptions, Shown};
+use ascertain_report::stores;
 use ascertain_sys::machine::{self, Machine};
 
 use crate::exit::{FAIL_ON, fail_on};
@@ -91,6 +92,12 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
         said.iter().for_each(|sentence| output::note(sentence));
     }
     let trials = args.trials.unwrap_or(if happen_once { 1 } else { TABLE_TRIALS });
+    for Table { experiment, arms } in &tables {
+        let notices = find(experiment)?.notices(arms, trials).map_err(|why| anyhow!("{experiment}: {why}"))?;
+        if !args.common.display.quiet {
+            notices.iter().for_each(|remark| output::note(&stores::notice(remark)));
+        }
+    }
     let config = Config {
         table_trials: Some(trials),
         fail_on: fail_on(&args.fail_on),

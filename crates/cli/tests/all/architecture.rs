@@ -26,6 +26,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("ascertain-experiments-numeric", &["ascertain-engine", "ascertain-numeric", "ascertain-sys"]),
     (
+        "ascertain-experiments-storage",
+        &[
+            "ascertain-engine",
+            "ascertain-experiments-networks",
+            "ascertain-netlab",
+            "ascertain-stats",
+            "ascertain-sys",
+            "ascertain-transfer",
+        ],
+    ),
+    (
         "ascertain-experiments-transfer",
         &[
             "ascertain-engine",
@@ -43,6 +54,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ascertain-experiments-chance",
             "ascertain-experiments-networks",
             "ascertain-experiments-numeric",
+            "ascertain-experiments-storage",
             "ascertain-experiments-transfer",
             "ascertain-experiments-sync",
         ],

@@ -32,6 +32,8 @@ mod put_get;
 mod recorded;
 mod report;
 #[cfg(target_os = "linux")]
+mod storage;
+#[cfg(target_os = "linux")]
 mod transfer;
 mod typed;
 mod unavailable;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Arm, Level, Point, Spec};
 use crate::claim::Claim;
-use crate::finding::{Reason, Unavailable};
+use crate::finding::{Reason, Remark, Unavailable};
 use crate::now::Now;
 use crate::values::Bounds;
 
@@ -82,6 +82,15 @@ pub trait Experiment {
     /// only the user knows, such as the user's own server, so no shipped file can contain them.
     fn claims_about(&self, _arms: &[Arm]) -> Vec<Claim> {
         Vec::new()
+    }
+
+    /// Returns what the user should know before these arms are measured, such as the expected bill of a store. `_trials`
+    /// is the number of trials of the table. Called before anything is measured.
+    ///
+    /// # Errors
+    /// The reason why the arms cannot be measured, as text for the user.
+    fn notices(&self, _arms: &[Arm], _trials: u64) -> Result<Vec<Remark>, String> {
+        Ok(Vec::new())
     }
 
     /// Returns whether the event that this arm measures happens only once, such as a change in a DNS zone. A table then

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use chrono::{DateTime, Utc};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
@@ -14,6 +15,8 @@ use quick_xml::Reader;
 pub(crate) use quick_xml::escape::escape;
 use quick_xml::escape::unescape;
 use quick_xml::events::Event;
+
+use super::service::{AnswerTimes, Timer};
 
 /// The reason why a store refuses a request, and the HTTP status of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +89,7 @@ impl Answer {
     pub fn response(self, is_head: bool) -> Response<Content> {
         let length_bytes: usize = self.content.iter().map(Bytes::len).sum();
         let content = if is_head { Vec::new() } else { self.content };
-        let mut response = Response::new(Content { pieces: content.into(), cut_after_bytes: None });
+        let mut response = Response::new(Content { pieces: content.into(), cut_after_bytes: None, paced: None });
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or_default();
         response.headers_mut().extend(self.headers);
         if is_head {
@@ -97,20 +100,65 @@ impl Answer {
 }
 
 /// The body of an answer. It consists of pieces, so that none of them has to be copied.
-#[derive(Debug)]
 pub(crate) struct Content {
     pub pieces: VecDeque<Bytes>,
     /// Number of bytes after which the connection breaks, for [`Misdeed::CutDownload`](super::Misdeed::CutDownload).
     /// `None` if the whole body is sent.
     pub cut_after_bytes: Option<u64>,
+    /// The rate at which the body is sent; `None` to send it at once.
+    pub(super) paced: Option<Paced>,
+}
+
+/// Sends a body at a rate. The last byte of each step is sent when it would have arrived at this rate.
+pub(super) struct Paced {
+    pub timer: Arc<Timer>,
+    pub times: AnswerTimes,
+    /// The time at which the first byte is sent.
+    pub start: Instant,
+    pub sent_bytes: u64,
+    pub wait: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+/// Duration of a step of [`Paced`] at its rate.
+const STEP_S: f64 = 0.0005;
+/// Smallest size of such a step, and size of the first one, in bytes.
+const LEAST_STEP_BYTES: usize = 1_000;
+
+impl Paced {
+    /// Waits until the next bytes of `piece` may be sent, and returns their number.
+    fn poll_bytes(&mut self, piece: &Bytes, context: &mut Context<'_>) -> Poll<usize> {
+        let step_bytes = match self.sent_bytes {
+            0 => LEAST_STEP_BYTES,
+            _ => ((self.times.bytes_per_s * STEP_S) as usize).max(LEAST_STEP_BYTES),
+        };
+        let bytes = piece.len().min(step_bytes);
+        let due = match self.sent_bytes {
+            0 => self.start,
+            sent => self.start + self.times.of_bytes(sent + bytes as u64),
+        };
+        let wait = self.wait.get_or_insert_with(|| Box::pin(Arc::clone(&self.timer).wait_until(due)));
+        std::task::ready!(wait.as_mut().poll(context));
+        self.wait = None;
+        self.sent_bytes += bytes as u64;
+        Poll::Ready(bytes)
+    }
 }
 
 impl Body for Content {
     type Data = Bytes;
     type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        let Some(mut piece) = self.pieces.pop_front() else { return Poll::Ready(None) };
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let Self { pieces, paced, .. } = &mut *self;
+        let Some(first) = pieces.front_mut() else { return Poll::Ready(None) };
+        let bytes = match paced {
+            Some(paced) => std::task::ready!(paced.poll_bytes(first, context)),
+            None => first.len(),
+        };
+        let mut piece = first.split_to(bytes);
+        if first.is_empty() {
+            pieces.pop_front();
+        }
         if let Some(left_bytes) = self.cut_after_bytes {
             if left_bytes == 0 {
                 return Poll::Ready(Some(Err(io::ErrorKind::ConnectionReset.into())));

@@ -29,6 +29,7 @@ mod pace;
 mod request;
 mod running;
 mod s3;
+mod service;
 mod shared_key;
 pub(crate) mod sigv4;
 mod upload;
@@ -37,6 +38,7 @@ use std::time::Duration;
 
 pub use fault::{Fault, Kind, Misdeed, RequestRecord};
 pub use running::RunningStore;
+pub use service::ServiceTimes;
 #[cfg(feature = "providers")]
 pub(crate) use {
     answer::{Answer, Content, Refusal, elements, escape},
@@ -78,6 +80,8 @@ pub struct Store {
     pub bytes_per_s: Option<u64>,
     /// Delay of each new connection and of each answer. It imitates a distant store without an emulated link.
     pub latency: Duration,
+    /// The times for reading and writing objects, as those of a real store. `None` answers at once.
+    pub service: Option<ServiceTimes>,
     /// The faults that the store injects from the start on.
     pub faults: Vec<Fault>,
 }
@@ -96,6 +100,7 @@ impl Store {
             ahead_s: 0,
             bytes_per_s: None,
             latency: Duration::ZERO,
+            service: None,
             faults: Vec::new(),
         }
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use http_body_util::BodyExt;
 use httpdate::fmt_http_date;
@@ -11,13 +11,14 @@ use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Response};
 
-use super::answer::{Content, Refusal, refuse};
+use super::answer::{Content, Paced, Refusal, refuse};
 use super::checksum::{Algorithm, Digests, sha256_of};
 use super::chunked::Chunks;
 use super::fault::{Faults, flip};
 use super::objects::{Bucket, Objects};
 use super::pace::PacedStream;
 use super::request::{Head, StoreRequest};
+use super::service::Service;
 use super::sigv4::{self, ChunkSigner, Keys};
 use super::{Dialect, Fault, Kind, Misdeed, RequestRecord, Store, azure, s3, shared_key};
 use crate::Error;
@@ -33,6 +34,7 @@ pub struct RunningStore {
 
 struct State {
     store: Store,
+    service: Option<Service>,
     shared: Mutex<Shared>,
 }
 
@@ -58,7 +60,8 @@ impl Store {
         for fault in &self.faults {
             shared.faults.add(fault.clone());
         }
-        let state = Arc::new(State { store: self, shared: Mutex::new(shared) });
+        let service = self.service.clone().map(Service::new).transpose().map_err(Error::Server)?;
+        let state = Arc::new(State { store: self, service, shared: Mutex::new(shared) });
         let of_server = state.clone();
         let server = Server::run(listener, move |stream, _| {
             let (state, acceptor) = (of_server.clone(), acceptor.clone());
@@ -153,6 +156,7 @@ pub(crate) fn time_ahead(ahead_s: i32) -> SystemTime {
 /// Answers a request. An error closes the connection.
 async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Result<Response<Content>> {
     let store = &state.store;
+    let arrived = Instant::now();
     let (parts, body) = request.into_parts();
     let is_head = parts.method == Method::HEAD;
     let account = (store.dialect == Dialect::Azure).then_some(&*store.account);
@@ -174,6 +178,12 @@ async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Re
     });
     let content = received.await?;
     held_back(store).await;
+    let is_timed = matches!(kind, Kind::GetObject | Kind::PutObject);
+    let service = state.service.as_ref().filter(|_| is_timed).map(|service| (service.timer.clone(), service.draw()));
+    if let Some((timer, times)) = &service {
+        let bytes = content.iter().map(|piece| piece.len() as u64).sum();
+        timer.clone().wait_until(arrived + times.first_byte + times.of_bytes(bytes)).await;
+    }
     let answered = allowed.and_then(|signer| {
         let mut request = StoreRequest { head, kind, content, digests };
         if is_chunked(&request.head) {
@@ -207,6 +217,8 @@ async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Re
     let answer = answer.header(id, format!("{index:016X}")).header("date", fmt_http_date(time_ahead(store.ahead_s)));
     let mut response = answer.response(is_head);
     response.body_mut().cut_after_bytes = cut_after_bytes;
+    response.body_mut().paced =
+        service.map(|(timer, times)| Paced { timer, times, start: Instant::now(), sent_bytes: 0, wait: None });
     Ok(response)
 }
 

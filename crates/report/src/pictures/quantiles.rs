@@ -32,12 +32,13 @@ pub(super) fn quantiles(measured: &MetricRows, id: String, about: &str) -> Optio
     // If a value is frequent in one row, all lines are drawn as steps, so that they look the same.
     let steps = shown.rows.iter().any(|row| recur(row.sorted.as_slice()));
     let mut by_n = BTreeMap::new();
-    let mut bands = Vec::new();
+    let (mut bands, mut open_ends) = (Vec::new(), Vec::new());
     let mut lines = Vec::new();
     let (places, series) = shown.series();
     for (index, row) in places.into_iter().zip(&shown.rows) {
         let supported = by_n.entry(row.n()).or_insert_with_key(|n| supported(*n));
-        // An interval with an unknown end is left out, because its band would hide the other bands.
+        // An interval with an unknown end has no band, because the band would hide the others. Its known end is a dashed
+        // line.
         let ranges = supported.iter().filter_map(|&(q, ranks)| {
             let (low, high) = row.sorted.between(ranks);
             (low.is_finite() && high.is_finite()).then_some(Range { x: q, low, high })
@@ -48,6 +49,17 @@ pub(super) fn quantiles(measured: &MetricRows, id: String, about: &str) -> Optio
         // If the metric has few different values, quantiles are not interpolated, because no value between two of them
         // is possible.
         let at = |q: f64| if steps { row.reached(q) } else { row.quantile(q) };
+        for is_above in [false, true] {
+            let known = |&(q, ranks): &(f64, QuantileRanks)| {
+                let (low, high) = row.sorted.between(ranks);
+                let (known, other) = if is_above { (low, high) } else { (high, low) };
+                (known.is_finite() && !other.is_finite()).then_some([q, known])
+            };
+            let points: Vec<[f64; 2]> = supported.iter().filter_map(known).collect();
+            if points.len() > 1 {
+                open_ends.push(Layer::Line { series: Some(index), points, steps, dashed: true });
+            }
+        }
         let points = supported.iter().map(|(q, _)| [*q, at(*q)]).collect();
         lines.push(Layer::Line { series: Some(index), points, steps, dashed: false });
     }
@@ -60,8 +72,14 @@ pub(super) fn quantiles(measured: &MetricRows, id: String, about: &str) -> Optio
         return None;
     }
     let is_banded = bands.iter().any(|band| matches!(band, Layer::Band { ranges, .. } if !ranges.is_empty()));
-    let bands_are =
-        if is_banded { ", with 95 % bands where both ends are known" } else { "; too few trials for 95 % bands" };
+    let bands_are = match (is_banded, open_ends.is_empty()) {
+        (true, true) => ", with 95 % bands where both ends are known",
+        (true, false) => ", with 95 % bands where both ends are known, and dashed lines where only one is",
+        (false, _) => "; too few trials for 95 % bands",
+    };
+    if !is_banded {
+        open_ends.clear();
+    }
     let plot = Plot {
         id,
         title: format!("{} by quantile{bands_are}{selected}", shown.title()),
@@ -69,7 +87,7 @@ pub(super) fn quantiles(measured: &MetricRows, id: String, about: &str) -> Optio
         x: Axis::new("quantile of the trials", Scale::Logit, Unit::One),
         y: shown.axis(drawn.into_iter()),
         series,
-        layers: bands.into_iter().chain(lines).collect(),
+        layers: bands.into_iter().chain(lines).chain(open_ends).collect(),
     };
     Some(Picture { kind: PictureKind::Quantiles, plot, table: table(&enough) })
 }

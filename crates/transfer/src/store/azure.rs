@@ -8,12 +8,14 @@ use std::time::{Instant, SystemTime};
 use async_trait::async_trait;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
 use hyper::Method;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use super::Result;
 use super::attributes::rfc_3339;
+use super::checked::{self, Checksum};
 use super::client::{Call, Client, Headers, NO_STORE, quoted, refused_again};
 use super::refusal::parse_time;
 use super::transport::Response;
@@ -141,6 +143,10 @@ impl Store for Container {
         self.client.connect(connections).await;
     }
 
+    fn proxy(&self) -> Result<Option<String>> {
+        self.client.proxy()
+    }
+
     async fn head(&self, name: &str, attempt: &mut Attempt) -> Result<Option<ObjectMeta>> {
         Ok(self.client.head(name, Headers::new(), attempt).await?.map(|(_, meta)| meta))
     }
@@ -162,6 +168,26 @@ impl Store for Container {
         Ok((filled, meta))
     }
 
+    async fn read_into(
+        &self,
+        name: &str,
+        range: Option<Range<u64>>,
+        most: u64,
+        into: &mut Vec<u8>,
+        attempt: &mut Attempt,
+    ) -> Result<()> {
+        self.client.read_into(name, range, most, into, attempt).await
+    }
+
+    async fn retention(&self, attempt: &mut Attempt) -> Result<Option<String>> {
+        let (response, _) =
+            self.client.send_for_text(Call { query: &[("restype", "container")], ..Call::default() }, attempt).await?;
+        let rules =
+            [("x-ms-has-immutability-policy", "an immutability policy"), ("x-ms-has-legal-hold", "a legal hold")];
+        let rule = rules.into_iter().find(|(header, _)| response.header(header) == Some("true"));
+        Ok(rule.map(|(_, rule)| rule.into()))
+    }
+
     async fn put(&self, name: &str, body: PartBody, options: &PutOptions, attempt: &mut Attempt) -> Result<ObjectMeta> {
         let mut headers = headers_for(options);
         headers.extend([("x-ms-blob-type", "BlockBlob".into()), (CRC64, encoded(body.crc64))]);
@@ -171,6 +197,16 @@ impl Store for Container {
         let response = self.create(call, attempt).await?;
         self.check(name, crc64, &response).map_err(|failure| refused_again(failure, options))?;
         Ok(ObjectMeta { crc64: response.header(CRC64).map(|_| crc64), ..response.meta(name, bytes) })
+    }
+
+    async fn put_with_checksum(
+        &self,
+        name: &str,
+        body: Bytes,
+        checksum: Checksum,
+        attempt: &mut Attempt,
+    ) -> Result<()> {
+        checked::put(&self.client, name, body, (checksum, true), attempt).await
     }
 
     /// Creates an upload. This needs no request, because an upload is only a random number: the identifiers of its

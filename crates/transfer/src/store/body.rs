@@ -2,8 +2,8 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -23,13 +23,22 @@ pub struct Progress {
     began: Instant,
     moved_ms: AtomicU64,
     is_sent: AtomicBool,
+    /// The time when the last slice was given to the connection.
+    sent: OnceLock<std::time::Instant>,
     timeout: Duration,
     contact: Option<Arc<Contact>>,
 }
 
 impl Progress {
     pub fn new(timeout: Duration, is_sent: bool, contact: Option<Arc<Contact>>) -> Self {
-        Self { began: Instant::now(), moved_ms: AtomicU64::new(0), is_sent: is_sent.into(), timeout, contact }
+        let (began, moved_ms, sent) = (Instant::now(), AtomicU64::new(0), OnceLock::new());
+        Self { began, moved_ms, is_sent: is_sent.into(), sent, timeout, contact }
+    }
+
+    /// Returns the time when the last slice of the body was given to the connection; `None` if there is no body, or if
+    /// it is not sent completely.
+    pub fn sent(&self) -> Option<std::time::Instant> {
+        self.sent.get().copied()
     }
 
     pub fn is_sent(&self) -> bool {
@@ -119,6 +128,9 @@ impl Body for SlicedBody {
         }
         let slice = rest.split_to(slice_bytes);
         progress.is_sent.store(rest.is_empty(), Ordering::Relaxed);
+        if rest.is_empty() {
+            progress.sent.get_or_init(std::time::Instant::now);
+        }
         *turn = None;
         Poll::Ready((!slice.is_empty()).then(|| Ok(Frame::data(slice))))
     }

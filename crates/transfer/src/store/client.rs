@@ -119,6 +119,14 @@ impl Client {
         }
     }
 
+    /// Returns the host of the proxy through which requests are sent.
+    pub fn proxy(&self) -> Result<Option<String>> {
+        match self.base().parse() {
+            Ok(uri) => self.transport.proxy(&uri),
+            Err(_) => Ok(None),
+        }
+    }
+
     /// Signs and sends a request. Turns every status except success into a failure.
     pub async fn send(&self, call: Call<'_>, attempt: &mut Attempt) -> Result<Response> {
         let (response, text) = self.send_any(&call, attempt).await?;
@@ -226,6 +234,21 @@ impl Client {
             Err(failure) if failure.kind != Kind::Missing => Err(failure),
             _ => Ok(()),
         }
+    }
+
+    /// Reads an object, or a range of it, without checksums. See [`Store::read_into`](crate::Store::read_into).
+    pub async fn read_into(
+        &self,
+        name: &str,
+        range: Option<Range<u64>>,
+        most: u64,
+        into: &mut Vec<u8>,
+        attempt: &mut Attempt,
+    ) -> Result<()> {
+        let range = range.map(|range| ("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
+        let headers = range.into_iter().collect();
+        let mut response = self.send(Call { name, headers, ..Call::default() }, attempt).await?;
+        response.append(most, into, attempt).await
     }
 
     /// Describes an object, by a HEAD request. Returns `None` if the object does not exist.

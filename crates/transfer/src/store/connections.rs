@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -214,7 +215,7 @@ impl Connections {
         let permit = permit.map_err(|error| Failure::fatal(error.to_string()))?;
         attempt.clock.iter().for_each(|clock| clock.start());
         attempt.began = Some(Instant::now());
-        while let Some(mut idle) = self.take_idle(endpoint) {
+        while let Some(mut idle) = if attempt.is_fresh { None } else { self.take_idle(endpoint) } {
             // The server may have closed this connection. No part of the current request was sent over it yet, so the
             // loop can try another one.
             let Connection { sender, driver } = &mut idle.connection;
@@ -302,7 +303,7 @@ impl Connections {
 
     async fn open(&self, endpoint: &Endpoint, proxy: Option<&Proxy>, attempt: &mut Attempt) -> Result<Box<dyn Stream>> {
         let (host, port) = proxy.map_or((&endpoint.host, endpoint.port), |proxy| (&proxy.host, proxy.port));
-        let mut tcp = self.connect_tcp(host, port).await.map_err(|error| unreachable(host, port, &error))?;
+        let mut tcp = self.connect_tcp(host, port, attempt).await.map_err(|error| unreachable(host, port, &error))?;
         tcp.set_nodelay(true).map_err(|error| unreachable(host, port, &error))?;
         if !endpoint.secure {
             attempt.connected = Some(Instant::now());
@@ -320,18 +321,24 @@ impl Connections {
     }
 
     /// Connects to a host, at the first of its addresses that accepts a connection.
-    async fn connect_tcp(&self, host: &str, port: u16) -> io::Result<TcpStream> {
-        let Some(sockets) = &self.sockets else { return TcpStream::connect((host, port)).await };
+    async fn connect_tcp(&self, host: &str, port: u16, attempt: &mut Attempt) -> io::Result<TcpStream> {
+        let addresses = tokio::net::lookup_host((host, port)).await?;
+        attempt.resolved = Some(Instant::now());
         let mut refused = io::Error::other("the name has no address");
-        for address in tokio::net::lookup_host((host, port)).await? {
-            let socket = std::net::TcpStream::from(sockets(&address)?);
-            socket.set_nonblocking(true)?;
-            match TcpSocket::from_std_stream(socket).connect(address).await {
+        for address in addresses {
+            match self.connect_to(address).await {
                 Err(error) => refused = error,
                 connected => return connected,
             }
         }
         Err(refused)
+    }
+
+    async fn connect_to(&self, address: SocketAddr) -> io::Result<TcpStream> {
+        let Some(sockets) = &self.sockets else { return TcpStream::connect(address).await };
+        let socket = std::net::TcpStream::from(sockets(&address)?);
+        socket.set_nonblocking(true)?;
+        TcpSocket::from_std_stream(socket).connect(address).await
     }
 }
 
@@ -346,6 +353,10 @@ fn drop_unusable(idle: &mut Vec<IdleConnection>) {
 }
 
 impl Proxy {
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
     fn parse(address: &str) -> Option<Self> {
         let rest = address.strip_prefix("http://").or_else(|| (!address.contains("://")).then_some(address))?;
         let (user, host) = rest.rsplit_once('@').map_or((None, rest), |(user, host)| (Some(user), host));

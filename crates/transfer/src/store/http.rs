@@ -1,5 +1,6 @@
 //! Downloads from HTTP servers. Objects are read in ranges if the server supports this, or else from front to back.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -242,6 +243,26 @@ impl Store for WebFile {
                 Err(self.failure(Kind::Transient(None), "the server no longer supports ranges; reading it in order"))
             }
             _ => Err(self.refusal(response, attempt).await),
+        }
+    }
+
+    fn proxy(&self) -> Result<Option<String>> {
+        self.address.base.parse().map_or(Ok(None), |uri| self.transport.proxy(&uri))
+    }
+
+    async fn read_into(
+        &self,
+        _name: &str,
+        range: Option<Range<u64>>,
+        most: u64,
+        into: &mut Vec<u8>,
+        attempt: &mut Attempt,
+    ) -> Result<()> {
+        let range = range.map(|range| (RANGE, format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
+        let mut response = self.get_head(&range.into_iter().collect::<Vec<_>>(), attempt).await?;
+        match response.status.is_success() {
+            true => response.append(most, into, attempt).await,
+            false => Err(self.refusal(response, attempt).await),
         }
     }
 

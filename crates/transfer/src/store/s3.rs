@@ -1,17 +1,21 @@
 //! A store in S3, in a compatible store, or in GCS through its S3-like interface.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use chrono::Timelike;
 use hyper::Method;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use super::Result;
+use super::checked::{self, Checksum};
 use super::client::{Call, Client, Headers, NO_STORE, quoted, refused_again};
 use super::dialect::{CRC64, Dialect, Token, decoded, decoded_crc32c};
+use super::purge;
 use super::refusal;
 use super::transport::Response;
 use crate::{
@@ -125,6 +129,10 @@ impl Store for Bucket {
         self.client.connect(connections).await;
     }
 
+    fn proxy(&self) -> Result<Option<String>> {
+        self.client.proxy()
+    }
+
     async fn head(&self, name: &str, attempt: &mut Attempt) -> Result<Option<ObjectMeta>> {
         let described = self.client.head(name, self.with_checksums(), attempt).await?;
         Ok(described.map(|(response, meta)| self.add_checksums(&response, meta)))
@@ -145,6 +153,29 @@ impl Store for Bucket {
         let meta = self.add_checksums(&response, response.meta(&of.name, of.bytes));
         let into = into.with_crc32c(meta.crc32c.is_some());
         Ok((response.fill(into, attempt).await?, meta))
+    }
+
+    async fn read_into(
+        &self,
+        name: &str,
+        range: Option<Range<u64>>,
+        most: u64,
+        into: &mut Vec<u8>,
+        attempt: &mut Attempt,
+    ) -> Result<()> {
+        self.client.read_into(name, range, most, into, attempt).await
+    }
+
+    async fn purge(&self, name: &str, attempt: &mut Attempt) -> Result<()> {
+        purge::purge(&self.client, self.dialect, name, attempt).await
+    }
+
+    async fn remove_version(&self, name: &str, version: &str, attempt: &mut Attempt) -> Result<()> {
+        self.client.delete(name, &[(purge::version_key(self.dialect), version)], attempt).await
+    }
+
+    async fn retention(&self, attempt: &mut Attempt) -> Result<Option<String>> {
+        purge::retention(&self.client, self.dialect, attempt).await
     }
 
     async fn part_sums(&self, of: &ObjectMeta, attempt: &mut Attempt) -> Result<Vec<(u64, u64)>> {
@@ -180,6 +211,16 @@ impl Store for Bucket {
         self.check(name, &sum, answered.as_deref()).map_err(|failure| refused_again(failure, options))?;
         let meta = ObjectMeta { crc64: answered.is_some().then_some(crc64), ..response.meta(name, bytes) };
         if meta.etag.is_none() { Err(self.client.failure(name, Kind::Fatal, NO_STORE)) } else { Ok(meta) }
+    }
+
+    async fn put_with_checksum(
+        &self,
+        name: &str,
+        body: Bytes,
+        checksum: Checksum,
+        attempt: &mut Attempt,
+    ) -> Result<()> {
+        checked::put(&self.client, name, body, (checksum, false), attempt).await
     }
 
     async fn start_upload(&self, name: &str, options: &PutOptions, attempt: &mut Attempt) -> Result<Upload> {

@@ -10,7 +10,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
 use hyper::header::{
-    CONTENT_LENGTH, ETAG, HOST, HeaderMap, HeaderValue, LAST_MODIFIED, PROXY_AUTHORIZATION, USER_AGENT,
+    CONTENT_ENCODING, CONTENT_LENGTH, ETAG, HOST, HeaderMap, HeaderValue, LAST_MODIFIED, PROXY_AUTHORIZATION,
+    USER_AGENT,
 };
 use hyper::{Method, Request, StatusCode, Uri};
 use object_store::ClientOptions;
@@ -33,6 +34,8 @@ pub const MAX_ANSWER_BYTES: u64 = 16 << 20;
 /// Factor by which the timeout is longer for requests that assemble an object. Some stores need minutes for this, and
 /// send no answer meanwhile.
 const FINAL: u32 = 5;
+/// The headers with the version of an object, of S3, Azure and GCS.
+const VERSIONS: [&str; 3] = ["x-amz-version-id", "x-ms-version-id", "x-goog-generation"];
 
 /// The properties of a request that messages about its failure need.
 #[derive(Default)]
@@ -88,12 +91,20 @@ impl Transport {
         self.0.prepare(uri, connections).await;
     }
 
+    /// Returns the host of the proxy for requests to this address; `None` for a direct connection.
+    pub fn proxy(&self, uri: &Uri) -> Result<Option<String>> {
+        let endpoint = Endpoint::from_uri(uri)?;
+        Ok(self.0.proxy(&endpoint)?.map(|proxy| proxy.host().to_string()))
+    }
+
     /// Sends a request, and waits for the head of the answer. If the answer is lost, the failure is
     /// [`Kind::Transient`], or [`Kind::Unanswered`] if the request must not be repeated.
     pub async fn send(&self, request: Request<Bytes>, info: RequestInfo, attempt: &mut Attempt) -> Result<Response> {
         let about = |failure| info.about(failure);
-        let Attempt { rate_limit, contact, clock, .. } = std::mem::take(attempt);
-        *attempt = Attempt { began: Some(Instant::now()), rate_limit, contact, clock, ..Attempt::default() };
+        let Attempt { rate_limit, contact, clock, is_fresh, .. } = std::mem::take(attempt);
+        let now = Some(Instant::now());
+        let times = Attempt { requested: now, began: now, ..Attempt::default() };
+        *attempt = Attempt { rate_limit, contact, clock, is_fresh, ..times };
         let endpoint = Endpoint::from_uri(request.uri()).map_err(about)?;
         if let Some(contact) = &attempt.contact {
             contact.set_host(&endpoint);
@@ -120,8 +131,10 @@ impl Transport {
         let progress = Arc::new(Progress::new(timeout, body.is_empty(), attempt.contact.clone()));
         let body = SlicedBody::new(body, Arc::clone(&progress), attempt.rate_limit.clone());
         let Connection { sender, driver } = &mut connection;
+        attempt.sent = Some(Instant::now());
         let sending = progress.watch(driver.run(sender.send_request(Request::from_parts(head, body)))).await;
         attempt.moved = Some(progress.moved());
+        attempt.sent = progress.sent().or(attempt.sent);
         let answer = sending.ok_or_else(|| info.lost(&endpoint, "timed out without progress"))?.map_err(|error| {
             let lost = info.lost(&endpoint, &with_cause("the request was cut off", &error));
             // The library reports "canceled" only if the request was not sent.
@@ -131,6 +144,9 @@ impl Transport {
         attempt.status = Some(answer.status().as_u16());
         let (head, body) = answer.into_parts();
         let (status, headers, host) = (head.status, head.headers, endpoint.to_string());
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(String::from);
+        attempt.version = VERSIONS.iter().find_map(|name| text(name)).filter(|version| version != "null");
+        attempt.encoding = text(CONTENT_ENCODING.as_str());
         let connection = Some((self.clone(), endpoint, connection, permit));
         Ok(Response { status, headers, host, request: info, body, connection, progress })
     }
@@ -168,8 +184,8 @@ impl Response {
         attempt.last_byte.get_or_insert_with(Instant::now);
         // If the server answered before the whole request was sent, the connection can't be reused. The server would
         // read the rest of the request as the next request.
-        let connection = self.connection.take().filter(|_| self.progress.is_sent());
-        if let Some((transport, endpoint, connection, _permit)) = connection {
+        let is_reusable = self.progress.is_sent() && !attempt.is_fresh;
+        if let Some((transport, endpoint, connection, _permit)) = self.connection.take().filter(|_| is_reusable) {
             transport.0.keep(endpoint, connection, false);
         }
         Ok(None)
@@ -187,6 +203,19 @@ impl Response {
             whole.extend_from_slice(&bytes);
         }
         Ok(whole.into())
+    }
+
+    /// Appends the whole body to `into` as it arrives. Fails if the body has more than `most` bytes.
+    pub async fn append(&mut self, most: u64, into: &mut Vec<u8>, attempt: &mut Attempt) -> Result<()> {
+        let before = into.len();
+        while let Some(bytes) = self.chunk(attempt).await? {
+            if (into.len() - before + bytes.len()) as u64 > most {
+                let failure = Failure::new(Kind::Corrupted, "the answer has more bytes than the object");
+                return Err(self.request.about(failure));
+            }
+            into.extend_from_slice(&bytes);
+        }
+        Ok(())
     }
 
     /// Returns the whole body as text. Fails if the body has more than [`MAX_ANSWER_BYTES`].

@@ -157,11 +157,17 @@ fn quantiles_of_many_arms_are_drawn_by_level() {
     let pictures = all(&read(&shape));
     check(&pictures);
     let busy = &with_id(&pictures, "example-time-quantiles").plot;
-    assert_eq!(busy.title, "Time (load=busy) by quantile, with 95 % bands where both ends are known");
+    assert_eq!(
+        busy.title,
+        "Time (load=busy) by quantile, with 95 % bands where both ends are known, and dashed lines where only one is"
+    );
     assert!(busy.alt.starts_with("Time (load=busy) by quantile of 6 arms"), "{}", busy.alt);
     assert_eq!(busy.series, variants);
     let idle = &with_id(&pictures, "example-time-quantiles-2").plot;
-    assert_eq!(idle.title, "Time (load=idle) by quantile, with 95 % bands where both ends are known");
+    assert_eq!(
+        idle.title,
+        "Time (load=idle) by quantile, with 95 % bands where both ends are known, and dashed lines where only one is"
+    );
     assert_eq!(idle.series, variants);
 }
 

@@ -1,0 +1,407 @@
+//! The session: measures the arms, and deletes the objects that it has written.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use ascertain_engine::experiment::{Arm, ArmId, Point, Sample, Samples, Session, Setup, Status, TargetError, Trial};
+use ascertain_engine::finding::{FaultNoticed, FaultPlace, Remark};
+use ascertain_experiments_networks::links::failed;
+use ascertain_transfer::{Attempt, Environment};
+use tokio::runtime::{Builder, Runtime};
+
+use super::attempt::{Answer, Outcome, is_refused};
+use super::budget::Budget;
+use super::crossover::Crossover;
+use super::faults::{self, CONTENT_BYTES, FaultProxy};
+use super::levels::{self, budget, invalid, operation, range, scale, shape, store_names};
+use super::limits::{LoadHistory, alike, scaling};
+use super::objects::{Content, Incomplete, Objects};
+use super::stores::TargetStore;
+use super::workload::{Load, Shape, Workload};
+use super::{
+    ANSWERED, CLEANUP_FAILURES, CROSSOVER, ENCODED, FAULTS, FIRST_BYTE, GAP, INCOMPLETE, NOTICED, Operation, PHASE,
+    REOPENED, REQUEST_CPU, REQUEST_RATE, THROUGHPUT, TIME, TOTAL_THROUGHPUT, WAIT,
+};
+
+pub struct StorageSession {
+    arms: Vec<ArmState>,
+    stores: Vec<StoreInUse>,
+    contents: Contents,
+    /// The median throughput by number of streams, of arms that are otherwise alike.
+    totals: BTreeMap<(String, Point), BTreeMap<u64, f64>>,
+    runtime: Runtime,
+    setup: Setup,
+    environment: Environment,
+}
+
+/// A store of the session.
+struct StoreInUse {
+    name: String,
+    /// Emulated stores differ by operation and scale; a store at an address is used for all.
+    point: (Option<Operation>, u64),
+    objects: Rc<Objects>,
+    /// `true` after the bucket was checked for a retention.
+    is_checked: bool,
+}
+
+struct ArmState {
+    arm: Arm,
+    /// Indices of the arm's stores in [`StorageSession::stores`].
+    stores: Vec<usize>,
+    budgets: Vec<Option<Rc<Budget>>>,
+    what: What,
+}
+
+enum What {
+    Requests {
+        workload: Box<Workload>,
+        incomplete: Incomplete,
+        history: LoadHistory,
+    },
+    Crossover(Option<Box<Crossover>>),
+    /// The findings of the fault check, which are empty before it.
+    Faults(Vec<FaultPlace>),
+}
+
+/// The contents of objects by size and part size, which arms share.
+struct Contents {
+    seed: u64,
+    made: RefCell<BTreeMap<(u64, u64), Rc<Content>>>,
+}
+
+impl Contents {
+    fn get(&self, shape: &Shape) -> Rc<Content> {
+        let bytes = if shape.key.is_some() { 0 } else { Workload::object_bytes(shape.operation, shape.bytes) };
+        let make = || Rc::new(Content::new(bytes, shape.part_bytes, self.seed));
+        self.made.borrow_mut().entry((bytes, shape.part_bytes)).or_insert_with(make).clone()
+    }
+}
+
+impl StorageSession {
+    /// Opens the stores of the arms. Sends no request. `surroundings` are the folder for the journals of written objects,
+    /// and the environment variables with credentials.
+    pub fn open(arms: &[Arm], setup: &Setup, surroundings: (&Path, &Environment)) -> Result<Self, TargetError> {
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let contents = Contents { seed: setup.seed, made: RefCell::default() };
+        let (arms_open, stores, totals) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let (setup, environment) = (setup.clone(), surroundings.1.clone());
+        let mut session = Self { arms: arms_open, stores, contents, totals, runtime, setup, environment };
+        for arm in arms {
+            levels::check(arm).map_err(invalid)?;
+            let names = store_names(arm);
+            let stores =
+                names.iter().map(|name| session.store(name, arm, surroundings)).collect::<Result<Vec<_>, _>>()?;
+            let budgets = names.iter().map(|name| Ok(budget(arm, name)?.map(|(budget, _)| Rc::new(budget))));
+            let budgets = budgets.collect::<Result<Vec<_>, String>>().map_err(invalid)?;
+            let what = match &*arm.variant {
+                CROSSOVER => What::Crossover(None),
+                FAULTS => What::Faults(Vec::new()),
+                _ => {
+                    let shape = shape(arm, levels::size(arm));
+                    let content = session.contents.get(&shape);
+                    let objects = session.stores[stores[0]].objects.clone();
+                    let workload =
+                        Workload::new(objects, shape, content, budgets[0].clone(), session.setup.stop.clone());
+                    let (workload, history) = (Box::new(workload), LoadHistory::default());
+                    What::Requests { workload, incomplete: Incomplete::default(), history }
+                }
+            };
+            session.arms.push(ArmState { arm: arm.clone(), stores, budgets, what });
+        }
+        Ok(session)
+    }
+
+    /// Returns the index of a store, which arms share.
+    fn store(&mut self, name: &str, arm: &Arm, surroundings: (&Path, &Environment)) -> Result<usize, TargetError> {
+        let (journals, environment) = surroundings;
+        let point = match super::is_address(name) {
+            true => (None, 1),
+            false => (Some(operation(arm)), scale(arm)),
+        };
+        let is_same = |store: &StoreInUse| store.name == name && store.point == point;
+        if let Some(index) = self.stores.iter().position(is_same) {
+            return Ok(index);
+        }
+        let store = Arc::new(TargetStore::open(name, operation(arm), point.1, environment)?);
+        let objects = Objects::new(store, journals).map_err(|error| {
+            TargetError::Failed(format!("could not create a journal of objects in {}: {error}", journals.display()))
+        })?;
+        let objects = Rc::new(objects);
+        self.stores.push(StoreInUse { name: name.into(), point, objects, is_checked: false });
+        Ok(self.stores.len() - 1)
+    }
+
+    /// Checks, before the first write, that objects can be deleted again and that no proxy is in between.
+    fn check_store(&mut self, index: usize, is_read_only: bool) -> Result<(), TargetError> {
+        let StoreInUse { name, objects, is_checked, .. } = &mut self.stores[index];
+        let store = objects.store.clone();
+        if *is_checked || store.is_emulated() {
+            return Ok(());
+        }
+        if let Some(proxy) = store.store.proxy().map_err(failed)? {
+            return Err(TargetError::Failed(format!(
+                "{name}: the environment sets the proxy {proxy}, so the times would be those of the proxy; unset it, or \
+                 add the host to NO_PROXY"
+            )));
+        }
+        if is_read_only {
+            return Ok(());
+        }
+        if !store.is_writable() {
+            return Err(TargetError::Failed(format!("{name} can only be read; name an object with `key`")));
+        }
+        let retention = self.runtime.block_on(store.store.retention(&mut Attempt::default())).map_err(failed)?;
+        if let Some(rule) = retention {
+            return Err(TargetError::Failed(format!(
+                "{name} has {rule}, so objects could not be deleted; use another bucket"
+            )));
+        }
+        *is_checked = true;
+        Ok(())
+    }
+
+    /// Returns whether two stores of a pair lead to the same bucket: an object in the first one exists in the second.
+    fn is_same_store(&self, first: usize, second: usize) -> bool {
+        let [one, other] = [first, second].map(|index| &self.stores[index]);
+        if first == second {
+            return true;
+        }
+        if !super::is_address(&one.name) || !super::is_address(&other.name) {
+            return false;
+        }
+        let probe = async {
+            let [key] = &one.objects.keys(1, false).ok()?[..] else { return None };
+            let store = one.objects.store.store.clone();
+            let body =
+                ascertain_transfer::PartBody { bytes: Default::default(), crc64: ascertain_transfer::crc64(&[]) };
+            let mut attempt = Attempt::default();
+            let put = store.put(key, body, &Default::default(), &mut attempt).await;
+            if put.as_ref().is_err_and(|failure| is_refused(failure.kind)) {
+                one.objects.not_written(key);
+                return None;
+            }
+            one.objects.written(key, attempt.version).ok()?;
+            let seen = other.objects.store.store.clone().head(key, &mut Attempt::default()).await;
+            let removed = one.objects.remove(key, put.is_ok()).await;
+            (put.is_ok() && removed.is_ok()).then_some(matches!(seen, Ok(Some(_))))
+        };
+        self.runtime.block_on(probe).unwrap_or(false)
+    }
+
+    fn crossover(&self, arm: ArmId) -> Result<Crossover, TargetError> {
+        let state = &self.arms[arm];
+        let is_same = self.is_same_store(state.stores[0], state.stores[1]);
+        let mut names = store_names(&state.arm);
+        if names[0] == names[1] {
+            names[1] += " (again)";
+        }
+        let [smallest, largest] = range(&state.arm);
+        let [first, second] = names.try_into().map_err(|_| TargetError::Failed("`pair` needs two stores".into()))?;
+        let goal = levels::goal_bytes_per_s(&state.arm);
+        Crossover::new([first, second], [smallest, largest], is_same, goal, scale(&state.arm))
+    }
+
+    fn measure_arm(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let Self { arms, stores, contents, totals, runtime, setup, environment } = self;
+        let ArmState { arm, stores: used, budgets, what } = &mut arms[arm];
+        match what {
+            What::Requests { workload, incomplete, history } => {
+                let load = runtime.block_on(workload.run())?;
+                push(&load, &workload.shape, out);
+                incomplete.add(&load);
+                history.add(&load, &workload.shape);
+                let total = history.total().map(|total| (workload.shape.concurrency as u64, total));
+                totals.entry(alike(arm)).or_default().extend(total);
+                Ok(())
+            }
+            What::Crossover(None) => Err(TargetError::Failed("the stores were not opened".into())),
+            What::Crossover(Some(crossover)) => {
+                let make = |store: usize, bytes: u64| {
+                    let shape = Shape { concurrency: 1, requests: 1, rate_per_s: None, ..shape(arm, bytes) };
+                    let (objects, content) = (stores[used[store]].objects.clone(), contents.get(&shape));
+                    Ok(Workload::new(objects, shape, content, budgets[store].clone(), setup.stop.clone()))
+                };
+                crossover.measure(runtime, trial.seed, make, out)
+            }
+            What::Faults(places) => {
+                let objects = &stores[used[0]].objects;
+                if let Some(budget) = &budgets[0] {
+                    budget.spend(&objects.store.name, FaultProxy::usage()).map_err(TargetError::Failed)?;
+                }
+                let start = |target| FaultProxy::start(target).map(|proxy| (proxy.address, proxy));
+                let (through, proxy) = objects.store.through(environment, start).map_err(TargetError::Failed)?;
+                let content = Content::new(CONTENT_BYTES, 0, setup.seed);
+                let checked = faults::check(objects, &*through.store, &proxy, (levels::checksum(arm), &content));
+                *places = runtime.block_on(checked)?;
+                for FaultPlace { place, noticed } in places {
+                    let value = f64::from(u8::from(*noticed != FaultNoticed::Unnoticed));
+                    let key = place.clone().into();
+                    out.push_sample(Sample { metric: NOTICED, key, offset_ns: 0, value, status: Status::Ok });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the findings about an arm so far.
+    pub fn remarks(&self, arm: ArmId) -> Vec<Remark> {
+        let ArmState { arm, what, .. } = &self.arms[arm];
+        match what {
+            What::Requests { incomplete, history, .. } => {
+                let limits = history.remark(levels::line_bytes_per_s(arm));
+                // One of the arms that differ only by the number of streams has the finding about all of them.
+                let streams = |arm: &Arm| arm.integer("concurrency").unwrap_or(1);
+                let others = self.arms.iter().filter(|other| alike(&other.arm) == alike(arm));
+                let has_most = others.map(|other| streams(&other.arm)).max() == Some(streams(arm));
+                let scaling = self.totals.get(&alike(arm)).filter(|_| has_most).and_then(scaling);
+                [incomplete.remark(), limits, scaling].into_iter().flatten().collect()
+            }
+            What::Crossover(crossover) => crossover.iter().map(|crossover| crossover.remark()).collect(),
+            What::Faults(places) if places.is_empty() => Vec::new(),
+            What::Faults(places) => {
+                vec![Remark::Faults { checksum: levels::text(arm, "checksum"), places: places.clone() }]
+            }
+        }
+    }
+}
+
+impl Session for StorageSession {
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        let is_read_only =
+            matches!(&self.arms[arm].what, What::Requests { workload, .. } if workload.shape.key.is_some());
+        for index in self.arms[arm].stores.clone() {
+            self.check_store(index, is_read_only)?;
+        }
+        if matches!(self.arms[arm].what, What::Crossover(None)) {
+            let crossover = self.crossover(arm)?;
+            self.arms[arm].what = What::Crossover(Some(Box::new(crossover)));
+        }
+        match &mut self.arms[arm].what {
+            What::Requests { workload, .. } => self.runtime.block_on(workload.prepare()),
+            What::Crossover(_) | What::Faults(_) => Ok(()),
+        }
+    }
+
+    fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
+        let ArmState { arm, what, .. } = &self.arms[arm];
+        let closed = || Point::default().with("loop", "closed: a request waits for the one before on its stream");
+        Ok(match what {
+            What::Requests { workload, .. } => {
+                let point = match workload.shape.rate_per_s {
+                    Some(_) => Point::default().with("loop", "open: times count from when a request was due"),
+                    None => closed(),
+                };
+                if scale(arm) > 1 { point.with("sent_bytes", workload.shape.bytes) } else { point }
+            }
+            What::Crossover(_) => closed(),
+            What::Faults(_) => Point::default(),
+        })
+    }
+
+    fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let measured = self.measure_arm(arm, trial, out);
+        // The findings so far also help after an error, such as a budget that is used up.
+        self.remarks(arm).into_iter().for_each(|remark| self.setup.now.remark(remark));
+        measured
+    }
+}
+
+impl Drop for StorageSession {
+    /// Deletes the objects in stores at an address. The emulated stores end with this session.
+    fn drop(&mut self) {
+        for store in &self.stores {
+            let objects = &store.objects;
+            if objects.store.is_emulated() {
+                continue;
+            }
+            let failures = self.runtime.block_on(objects.remove_all());
+            CLEANUP_FAILURES.lock().unwrap_or_else(PoisonError::into_inner).extend(failures);
+        }
+    }
+}
+
+/// Adds the samples of all requests of a trial.
+fn push(load: &Load, shape: &Shape, out: &mut Samples) {
+    let ns = |time: Duration| time.as_nanos() as f64;
+    let is_read = shape.operation != Operation::Upload;
+    let mut answered_bytes = 0;
+    let [mut complete, mut encoded, mut reopened] = [0_u64; 3];
+    for (answer, late) in &load.answers {
+        let is_complete = answer.outcome == Outcome::Complete;
+        let status = if is_complete { Status::Ok } else { Status::Censored };
+        let time = answer.time + *late;
+        out.push_with(TIME, ns(time), status);
+        match answer.phases.until_first_byte() {
+            Some(first_byte) if is_read => out.push(FIRST_BYTE, ns(first_byte + *late)),
+            None if is_read && !is_complete => out.push_with(FIRST_BYTE, ns(time), Status::Censored),
+            _ => {}
+        }
+        let throughput = if is_complete { answer.bytes as f64 / time.as_secs_f64() } else { 0.0 };
+        out.push(THROUGHPUT, throughput);
+        if is_complete {
+            out.push(ANSWERED, ns(time));
+            answered_bytes += answer.bytes;
+        }
+        complete += u64::from(is_complete);
+        encoded += u64::from(answer.is_encoded);
+        reopened += u64::from(answer.is_fresh);
+        push_phases(answer, out);
+    }
+    let (count, took_s) = (load.answers.len().max(1) as f64, load.took.as_secs_f64().max(1e-9));
+    out.push(INCOMPLETE, 1.0 - complete as f64 / count);
+    if let Some(gap) = load.gap {
+        out.push(GAP, ns(gap));
+    }
+    out.push(TOTAL_THROUGHPUT, answered_bytes as f64 / took_s);
+    out.push(REQUEST_RATE, complete as f64 / took_s);
+    out.push(REQUEST_CPU, load.cpu_ns as f64 / count);
+    out.push(ENCODED, encoded as f64 / count);
+    if !shape.is_fresh {
+        out.push(REOPENED, reopened as f64 / count);
+    }
+}
+
+fn push_phases(answer: &Answer, out: &mut Samples) {
+    if let Some(wait) = answer.phases.wait {
+        out.push(WAIT, wait.as_nanos() as f64);
+    }
+    for (name, time) in answer.phases.named() {
+        if let Some(time) = time {
+            let value = time.as_nanos() as f64;
+            out.push_sample(Sample { metric: PHASE, key: name.into(), offset_ns: 0, value, status: Status::Ok });
+        }
+    }
+}
+
+impl Incomplete {
+    /// Adds the answers of a trial.
+    fn add(&mut self, load: &Load) {
+        for (answer, _) in &load.answers {
+            self.requests += 1;
+            match &answer.outcome {
+                Outcome::Complete | Outcome::Fatal { .. } => {}
+                Outcome::Short => self.short += 1,
+                Outcome::Refused(status) => *self.refused.entry(*status).or_default() += 1,
+                Outcome::TimedOut => self.timed_out += 1,
+                Outcome::Broken(_) => self.broken += 1,
+            }
+        }
+    }
+
+    /// Returns a remark if any request so far was not answered completely.
+    fn remark(&self) -> Option<Remark> {
+        let Self { requests, refused, timed_out, broken, short } = self;
+        let is_any = !refused.is_empty() || *timed_out + *broken + *short > 0;
+        is_any.then(|| Remark::Incomplete {
+            requests: *requests,
+            refused: refused.iter().map(|(status, count)| (*status, *count)).collect(),
+            timed_out: *timed_out,
+            broken: *broken,
+            short: *short,
+        })
+    }
+}

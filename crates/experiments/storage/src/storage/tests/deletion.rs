@@ -1,0 +1,128 @@
+//! Tests that objects are deleted by key alone, also in buckets that keep versions and after a kill.
+
+use std::fs;
+use std::path::Path;
+
+use super::super::*;
+use super::stub::{Answer, Stub};
+use super::*;
+
+fn upload(stub: &Stub) -> Arm {
+    arm(URL, &[("url", (&*stub.url()).into()), ("operation", UPLOAD.into()), ("size", 1_000.into())])
+}
+
+fn download(stub: &Stub) -> Arm {
+    arm(URL, &[("url", (&*stub.url()).into()), ("size", 1_000.into())])
+}
+
+fn of(stub: &Stub, method: &str) -> Vec<String> {
+    stub.seen().into_iter().filter(|request| request.method == method).map(|request| request.path).collect()
+}
+
+#[test]
+fn what_was_written_is_deleted_and_nothing_else() {
+    let stub = Stub::store(|_, answer| answer);
+    for arm in [upload(&stub), download(&stub)] {
+        let mut opened = open(&arm).unwrap();
+        opened.measure(3).unwrap();
+        let folder = opened.folder.path().to_path_buf();
+        assert_eq!(opened.journals(), 1);
+        drop(opened.session);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "the journal is removed");
+    }
+    let (mut put, mut deleted) = (of(&stub, "PUT"), of(&stub, "DELETE"));
+    assert!(put.iter().all(|path| path.starts_with("/bucket/mine/ascertain-")), "{put:?}");
+    put.sort();
+    deleted.sort();
+    deleted.dedup();
+    assert_eq!(put, deleted);
+}
+
+/// In a bucket that keeps versions, an object is deleted by the version that its write returned, so that no delete
+/// marker appears.
+#[test]
+fn a_version_is_deleted_by_its_id() {
+    let stub = Stub::store(|request, answer| match &*request.method {
+        "PUT" => answer.header("x-amz-version-id", "v7"),
+        _ => answer,
+    });
+    open(&upload(&stub)).unwrap().measure(1).unwrap();
+    let deleted = of(&stub, "DELETE");
+    assert!(deleted.len() == 2 && deleted.iter().all(|path| path.ends_with("?versionId=v7")), "{deleted:?}");
+}
+
+/// The answer of a write was lost, so the object may exist in any form. It is deleted by its key, its versions are listed
+/// and deleted, and its unfinished uploads are aborted. Entries with other keys stay.
+#[test]
+fn an_unanswered_write_is_purged_by_its_key() {
+    let puts = std::sync::atomic::AtomicU64::new(0);
+    let stub = Stub::store(move |request, mut answer| {
+        let key = |path: &str| path.split("prefix=").nth(1).unwrap_or_default().replace("%2F", "/");
+        let (path, key) = (&request.path, key(&request.path));
+        if request.method == "PUT" && puts.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 1 {
+            answer.status = 500;
+        } else if path.contains("?versions") {
+            return Answer::new(
+                200,
+                format!(
+                    "<ListVersionsResult><Name>bucket</Name><Version><Key>{key}</Key><VersionId>v1</VersionId></Version>\
+                     <DeleteMarker><Key>{key}</Key><VersionId>m1</VersionId></DeleteMarker>\
+                     <Version><Key>{key}9</Key><VersionId>theirs</VersionId></Version></ListVersionsResult>"
+                ),
+            );
+        } else if path.contains("?uploads") {
+            return Answer::new(
+                200,
+                format!(
+                    "<R><Upload><Key>{key}</Key><UploadId>u1</UploadId></Upload>\
+                     <Upload><Key>{key}9</Key><UploadId>theirs</UploadId></Upload></R>"
+                ),
+            );
+        }
+        answer
+    });
+    open(&upload(&stub)).unwrap().measure(1).unwrap();
+    let deleted = of(&stub, "DELETE");
+    for end in ["?uploadId=u1", "?versionId=v1", "?versionId=m1"] {
+        assert_eq!(deleted.iter().filter(|path| path.ends_with(end)).count(), 1, "{end} {deleted:?}");
+    }
+    assert!(deleted.iter().all(|path| !path.contains("theirs")), "{deleted:?}");
+}
+
+/// A journal of a killed run: `clean` deletes its keys, and keeps those that the store refuses to delete for the next
+/// time.
+#[test]
+fn clean_deletes_the_keys_of_a_journal() {
+    let stub = Stub::store(|request, answer| match (&*request.method, request.path.ends_with("/b")) {
+        ("DELETE", true) => Answer::new(403, "<Error><Code>AccessDenied</Code><Message>no</Message></Error>"),
+        _ => answer,
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ascertain-1-1");
+    fs::write(&path, format!("ascertain-storage-1 {}\nput mine/a\nput mine/b\nput mine/c\ngone mine/c\n", stub.url()))
+        .unwrap();
+    let clean = |folder: &Path| objects::clean(folder, &credentials()).unwrap();
+    let messages = clean(folder.path());
+    let failed: Vec<&String> = messages.iter().filter_map(|message| message.as_ref().err()).collect();
+    assert!(failed.len() == 1 && failed[0].contains("mine/b") && failed[0].contains("AccessDenied"), "{messages:?}");
+    assert_eq!(of(&stub, "DELETE"), ["/bucket/mine/a", "/bucket/mine/b"]);
+    clean(folder.path());
+    assert_eq!(of(&stub, "DELETE")[2..], ["/bucket/mine/b"], "only the remaining key is tried again");
+    assert!(path.exists());
+    assert!(clean(&folder.path().join("none")).is_empty());
+}
+
+#[test]
+fn a_bucket_with_retention_is_refused_before_the_first_write() {
+    let stub = Stub::store(|request, answer| match request.path.contains("?object-lock") {
+        true => Answer::new(
+            200,
+            "<ObjectLockConfiguration><Rule><DefaultRetention><Days>1</Days></DefaultRetention></Rule>\
+             </ObjectLockConfiguration>",
+        ),
+        false => answer,
+    });
+    let error = refusal(&upload(&stub));
+    assert!(error.contains("default retention") && error.contains("another bucket"), "{error}");
+    assert!(of(&stub, "PUT").is_empty());
+}

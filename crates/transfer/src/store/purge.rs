@@ -1,0 +1,111 @@
+//! Removes everything that S3 or GCS keeps under one name, and recognises buckets whose objects cannot be removed.
+//!
+//! Lists name only what is to be removed: each list asks for one name, and entries with other names are ignored.
+
+use serde::Deserialize;
+
+use super::Result;
+use super::client::{Call, Client};
+use super::dialect::Dialect;
+use crate::{Attempt, Kind};
+
+/// Returns the query parameter that names the version of an object.
+pub fn version_key(dialect: Dialect) -> &'static str {
+    if dialect == Dialect::Google { "generation" } else { "versionId" }
+}
+
+/// Removes the object `name`, then its versions, and aborts its unfinished uploads.
+pub async fn purge(client: &Client, dialect: Dialect, name: &str, attempt: &mut Attempt) -> Result<()> {
+    client.delete(name, &[], attempt).await?;
+    for id in uploads(client, name, attempt).await? {
+        client.delete(name, &[("uploadId", &*id)], attempt).await?;
+    }
+    for version in versions(client, name, attempt).await? {
+        client.delete(name, &[(version_key(dialect), &*version)], attempt).await?;
+    }
+    Ok(())
+}
+
+/// Returns the ids of the unfinished uploads of an object.
+async fn uploads(client: &Client, name: &str, attempt: &mut Attempt) -> Result<Vec<String>> {
+    let query = &[("uploads", ""), ("prefix", name)];
+    let Some(text) = supported(client.send_for_text(Call { query, ..Call::default() }, attempt).await)? else {
+        return Ok(Vec::new());
+    };
+    let list: Uploads = client.parse(name, &text)?;
+    Ok(list.uploads.into_iter().filter(|upload| upload.key == name).map(|upload| upload.upload_id).collect())
+}
+
+/// Returns the versions and the delete markers of an object.
+async fn versions(client: &Client, name: &str, attempt: &mut Attempt) -> Result<Vec<String>> {
+    let query = &[("versions", ""), ("prefix", name)];
+    let Some(text) = supported(client.send_for_text(Call { query, ..Call::default() }, attempt).await)? else {
+        return Ok(Vec::new());
+    };
+    let list: Versions = client.parse(name, &text)?;
+    let entries = list.entries.into_iter().filter_map(|entry| match entry {
+        Entry::Version(version) | Entry::DeleteMarker(version) => Some(version),
+        Entry::Other => None,
+    });
+    let of_name = entries.filter(|version| version.key == name);
+    Ok(of_name.filter_map(|version| version.version_id.or(version.generation)).filter(|id| id != "null").collect())
+}
+
+/// Describes the rule of an S3 bucket that keeps new objects from being removed.
+pub async fn retention(client: &Client, dialect: Dialect, attempt: &mut Attempt) -> Result<Option<String>> {
+    if dialect == Dialect::Google {
+        // The XML API does not show the retention policy of a bucket.
+        return Ok(None);
+    }
+    let call = Call { query: &[("object-lock", "")], ..Call::default() };
+    let Some(text) = supported(client.send_for_text(call, attempt).await)? else { return Ok(None) };
+    let has_rule = text.contains("<Rule>") && text.contains("<DefaultRetention>");
+    Ok(has_rule.then(|| "a default retention (Object Lock)".into()))
+}
+
+/// Returns the text of an answer. `None` if the store does not know the operation, or has no such setting.
+fn supported(answer: Result<(super::transport::Response, String)>) -> Result<Option<String>> {
+    match answer {
+        Ok((_, text)) => Ok(Some(text)),
+        Err(failure) if failure.concerns_whole_store && failure.kind != Kind::Denied => Err(failure),
+        // Some users may write objects but not read the settings of the bucket. Stores without the operation answer with
+        // various errors.
+        Err(failure) if matches!(failure.kind, Kind::Transient(_)) => Err(failure),
+        Err(_) => Ok(None),
+    }
+}
+
+#[derive(Deserialize)]
+struct Uploads {
+    #[serde(rename = "Upload", default)]
+    uploads: Vec<Unfinished>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Unfinished {
+    key: String,
+    upload_id: String,
+}
+
+#[derive(Deserialize)]
+struct Versions {
+    #[serde(rename = "$value", default)]
+    entries: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+enum Entry {
+    Version(Version),
+    DeleteMarker(Version),
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Version {
+    key: String,
+    version_id: Option<String>,
+    generation: Option<String>,
+}
