@@ -444,7 +444,7 @@ pub enum Remark {
         /// The reason why there is no figure, as a clause that follows "the command": `printed no …`.
         how: String,
     },
-    /// The sizes at which the other one of two stores becomes the faster one.
+    /// The sizes at which the faster one of two stores changes.
     Crossover {
         /// Names of the two stores.
         stores: Vec<String>,
@@ -454,8 +454,8 @@ pub enum Remark {
         pairs: u64,
         /// Highest probability that any of the ranges has a wrong winner.
         error: f64,
-        /// The model T = L + size/B, fitted to the medians of each store. It is shown for comparison, and decides
-        /// nothing.
+        /// The model T = L + size/B, fitted to the medians of each store. It is shown for comparison, and does not
+        /// affect the ranges.
         fits: Vec<LatencyFit>,
         /// Size in bytes at which the two fits are equal; `None` if there is no such size.
         fit_crossover_bytes: Option<f64>,
@@ -497,7 +497,7 @@ pub enum Remark {
         /// `true` if twice as many streams as at the knee were measured, and did not help.
         is_flat: bool,
     },
-    /// The bits of requests and answers that were flipped on the way, and who noticed each.
+    /// The bits of requests and answers that were flipped in transit, and whether the store or the client noticed them.
     Faults {
         /// The checksum that the uploads carried.
         checksum: String,
@@ -608,9 +608,9 @@ pub enum FaultNoticed {
     ByStore,
     /// The client noticed the wrong answer, or got none.
     ByClient,
-    /// Nothing was wrong in the end.
+    /// The flipped bit had no effect.
     Harmless,
-    /// Wrong bytes were stored or read, and nothing showed it.
+    /// Wrong bytes were stored or read, and neither side noticed.
     Unnoticed,
 }
 

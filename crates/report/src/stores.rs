@@ -38,7 +38,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
             sentences.extend((!is_finished).then(|| {
                 let within = percent(precision - 1.0);
                 format!(
-                    "A longer run narrows this answer until the ends are {within} apart, where the stores differ enough"
+                    "A longer run narrows this answer until the ends are {within} apart, if the stores differ enough"
                 )
             }));
             sentences.extend(is_same_store.then(|| "Both addresses lead to the same bucket".to_string()));
@@ -56,7 +56,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
             let others = others.iter().filter(|(count, _)| **count > 0).map(|(count, how)| format!("{count} {how}"));
             let parts: Vec<String> = refusals.chain(others).collect();
             format!(
-                "of {}, {}; their times count as longer than observed",
+                "of {}, {}; their true times are longer than observed",
                 counted(*requests, "request"),
                 parts.join(", ")
             )
@@ -116,7 +116,7 @@ fn answer(stores: &[String], ranges: &[SizeWinner]) -> String {
     }
     let winner = |run: &SizeWinner| run.winner.clone().unwrap_or_default();
     match &runs[..] {
-        [] => format!("no crossover and no difference of {} was found {whole}", stores.join(" and ")),
+        [] => format!("neither a crossover nor a difference between {} was found {whole}", stores.join(" and ")),
         [only] => {
             let faster = format!("{} is faster", winner(only));
             let (has_before, has_after) = (first.winner.is_none(), last.winner.is_none());
@@ -145,7 +145,7 @@ fn answer(stores: &[String], ranges: &[SizeWinner]) -> String {
             let range =
                 |run: &SizeWinner| format!("{} from {} to {}", winner(run), size(run.from_bytes), size(run.to_bytes));
             let ranges: Vec<String> = several.iter().map(range).collect();
-            format!("there is more than one crossover. Faster are {}", ranges.join(", "))
+            format!("there is more than one crossover. The faster store is {}", ranges.join(", "))
         }
     }
 }
@@ -177,7 +177,7 @@ fn filled(LineFill { store, line_bytes_per_s, requests, most_requests, cheapest_
         },
     );
     format!(
-        "By the model, {} from {store} needs so many requests in flight: {}; {range}",
+        "By the model, {} from {store} needs these numbers of requests in flight: {}; {range}",
         Unit::BytePerSecond.human(*line_bytes_per_s),
         requests.join(", ")
     )
@@ -191,7 +191,7 @@ fn limit(limit: &StoreLimit) -> String {
         }
         StoreLimit::OneConnection { bytes_per_s } => {
             let rate = Unit::BytePerSecond.human(*bytes_per_s);
-            format!("one connection has at most {rate}, because the quickest fifth of the requests all have this rate")
+            format!("one connection reaches at most {rate}: the quickest fifth of the requests all have this rate")
         }
         StoreLimit::ClientCpu { share } => format!("the client used {} of the CPU that it runs on", percent(*share)),
         StoreLimit::Line { share } => format!("the client's line was {} full", percent(*share)),
@@ -258,11 +258,11 @@ mod tests {
             (&[(1, 1_000_000_000, a)], "no crossover from 1 B to 1 GB: A is faster throughout"),
             (
                 &[(1, 8_000, b), (9_000, 9_000, None), (10_000, 3_000_000, a), (4_000_000, 5_000_000, b)],
-                "there is more than one crossover. Faster are B from 1 B to 8 kB, A from 10 kB to 3 MB, B \
+                "there is more than one crossover. The faster store is B from 1 B to 8 kB, A from 10 kB to 3 MB, B \
                  from 4 MB to 5 MB",
             ),
             (&[(64_000, 64_000, a)], "A is faster at 64 kB"),
-            (&[(1, 1_000, None)], "no crossover and no difference of A and B was found from 1 B to 1 kB"),
+            (&[(1, 1_000, None)], "neither a crossover nor a difference between A and B was found from 1 B to 1 kB"),
             (
                 &[(1, 10, a), (20, 20, None), (30, 40, a)],
                 "no crossover was found from 1 B to 40 B: A is faster at all sizes that were decided",

@@ -67,7 +67,7 @@ impl Repair {
             return format!("{ranges} arrived with other bytes the second time, but the checksum is still wrong");
         }
         if self.wrong.is_empty() {
-            return "all ranges arrived twice with the same bytes, so the object differs from its own checksum".into();
+            return "all ranges arrived with the same bytes again, so the stored object itself does not have its checksum".into();
         }
         let wrong: Vec<_> = self.wrong.iter().cloned().map(RepairedRange::from).collect();
         format!("{} arrived twice with the same bytes, which differ from their own checksum", ranges_text(&wrong))

@@ -85,7 +85,7 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (
         &["run", "https-throughput", "--at", "mb=5", "--at", "rate=100"],
         2,
-        "--at mb: `https-throughput` does not use this factor at the other requested levels",
+        "--at mb: `https-throughput` does not use this factor at the requested levels of the other factors",
     ),
     (&["run", "sum", "--variants", "kahn"], 2, "did you mean `kahan`"),
     (&["explain", "fill-rote"], 2, "did you mean `fill-rate`"),

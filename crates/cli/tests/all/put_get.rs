@@ -40,6 +40,29 @@ fn files_go_there_and_back() {
     assert!(kept.iter().all(|path| path.extension().is_some_and(|extension| extension == "history")), "{kept:?}");
 }
 
+#[test]
+fn the_size_of_parts_and_the_least_number_of_connections_can_be_chosen() {
+    let state = tempfile::tempdir().unwrap();
+    let store = Store::s3().start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap();
+    fs::write(state.path().join("file"), vec![7; 5_000_000]).unwrap();
+    let with_store = |arguments: &[&str]| {
+        let mut command = command(state.path(), arguments);
+        command.env("AWS_ENDPOINT_URL", store.url()).env("AWS_ACCESS_KEY_ID", &store.store().account);
+        command.env("AWS_SECRET_ACCESS_KEY", &store.store().secret);
+        ran(command)
+    };
+    assert_eq!(with_store(&["put", "file", "s3://bucket/file"]).code, Some(0));
+    let get = ["get", "s3://bucket/file", "back", "--format", "json", "--block-size", "1MB", "--min-connections", "3"];
+    let got = with_store(&get);
+    assert_eq!(got.code, Some(0), "{}", got.stderr);
+    let file = &got.json()["files"][0];
+    assert_eq!((&file["blocks"], &file["plan"]["block_bytes"]), (&5.into(), &1_000_000.into()), "{file}");
+    assert!(file["plan"]["connections"].as_u64() >= Some(3), "{file}");
+    let refused = with_store(&["get", "s3://bucket/file", "back", "--min-connections", "9", "--connections", "8"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("minimum number of connections, 9, is above the maximum, 8"), "{}", refused.stderr);
+}
+
 /// The summary does not count skipped files as transferred. If there are many files, only the summary is printed.
 #[test]
 fn a_dry_run_says_what_would_be_left_alone() {

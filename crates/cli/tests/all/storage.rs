@@ -58,7 +58,7 @@ fn existing(store: &RunningStore) -> Vec<String> {
     keys
 }
 
-/// Puts an object that belongs to somebody else, and is never touched.
+/// Stores an object that no run has written, so that no run and no `clean` may touch it.
 fn put_theirs(store: &RunningStore, state: &Path) {
     std::fs::write(state.join("theirs"), "theirs").unwrap();
     let endpoint = store.url();
@@ -66,7 +66,8 @@ fn put_theirs(store: &RunningStore, state: &Path) {
     assert!(with_keys(store, state, &put).output().unwrap().status.success());
 }
 
-/// A run is killed after each of these numbers of requests. `clean` then deletes what it has written, and nothing else.
+/// Runs are killed after different numbers of requests. Each time, `clean` deletes the objects that the run has
+/// written, and no others.
 #[test]
 fn a_killed_run_leaves_nothing_that_clean_does_not_remove() {
     let (store, state) = (store(), tempfile::tempdir().unwrap());

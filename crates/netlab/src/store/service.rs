@@ -1,7 +1,7 @@
-//! Delays answers so that a store needs as long as a real one: a time to the first byte, and a rate for the bytes.
+//! Delays answers so that a store is as slow as a real one: by a time to the first byte, and by a rate for the bytes.
 //!
-//! The delays are more precise than the timers of tokio, which count milliseconds. So they can also be a fraction of
-//! the real times.
+//! The delays are more precise than the timers of tokio, which count milliseconds. So a delay can also be a fraction of
+//! the real time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,7 +29,7 @@ pub struct ServiceTimes {
 // The tables contain no NaN.
 impl Eq for ServiceTimes {}
 
-/// Draws the times of answers, and lets tasks wait for precise times.
+/// Draws the random times of answers, and lets tasks wait for precise times.
 pub(super) struct Service {
     times: ServiceTimes,
     drawn: AtomicU64,
@@ -87,7 +87,7 @@ fn uniform(index: u64) -> f64 {
 #[derive(Debug)]
 pub(crate) struct Timer {
     shared: Arc<(Mutex<Waiting>, Condvar)>,
-    // Dropped after `shared` has told the thread to end: see `Drop`.
+    // Dropped after `Drop` has requested the end of the thread.
     _thread: JoinedThread,
 }
 
@@ -145,7 +145,7 @@ fn wake_all((waiting, changed): &(Mutex<Waiting>, Condvar)) {
         let left = due.saturating_duration_since(Instant::now());
         if left.is_zero() {
             waiting.due.pop();
-            // If the task no longer waits, nothing is to be done.
+            // The task may have been cancelled, so an error is ignored.
             waiting.wakers.remove(&number).map(|waker| waker.send(()));
         } else {
             waiting = changed.wait_timeout(waiting, left).unwrap_or_else(std::sync::PoisonError::into_inner).0;
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_met_at_its_entries_and_between_them() {
+    fn values_between_entries_of_a_table_are_interpolated() {
         let table = [(0.0, 8.0), (0.5, 10.0), (0.9, 1_000.0)];
         assert_eq!([0.0, 0.5].map(|p| at(&table, p).unwrap().round()), [8.0, 10.0]);
         assert!((at(&table, 0.7).unwrap() - 100.0).abs() < 1e-6);

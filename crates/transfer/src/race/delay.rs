@@ -15,8 +15,8 @@ const STEP: f64 = 0.02;
 /// worst case, in which the first delay is as wrong as possible.
 const AT_FIRST: f64 = 2.0;
 /// Limit on the delay after a late request, as a multiple of the duration of that request. In a stall, all requests in
-/// flight are late together, and would otherwise lengthen the delay too much. If all durations are nearly equal, the
-/// delay is close to each of them. With a much lower limit, a late request would then lengthen the delay too little.
+/// flight are late together, and would otherwise lengthen the delay too much. A much lower limit would lengthen it too
+/// little if all durations are nearly equal, because the delay is then already close to the duration of each request.
 const FURTHEST: f64 = 3.0;
 const LEAST_S: f64 = 1e-6;
 /// Tolerance for rounding errors in comparisons of shares.

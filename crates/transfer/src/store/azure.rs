@@ -86,8 +86,8 @@ impl Container {
 /// The header with the version of Azure's protocol. Every request has it, because answers may differ between versions.
 pub const VERSION: (&str, &str) = ("x-ms-version", "2023-11-03");
 
-/// Returns the headers for a request that makes an object visible under its name. These are its attributes without the
-/// metadata and, with `no_clobber`, the condition that the object must not exist yet.
+/// Returns the headers for a request that makes an object visible under its name. They contain the object's attributes
+/// except the metadata. With `no_clobber`, they also contain the condition that the object must not exist yet.
 fn headers_for(options: &PutOptions) -> Headers {
     let Attributes { content_type, cache_control, storage_class, tagging, .. } = &options.attributes;
     let attributes = [

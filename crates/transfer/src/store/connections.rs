@@ -230,9 +230,9 @@ impl Connections {
         Ok((self.connect(endpoint, proxy, attempt).await?, permit))
     }
 
-    /// Closes unused connections until their number is at most the number of free permits. The caller has a permit and
-    /// has found no unused connection to its server. So most unused connections lead to other servers, such as the one
-    /// before a redirect.
+    /// Closes unused connections until their number is at most the number of free permits. The caller is about to open a
+    /// connection, because it found no unused one to its server. The unused ones usually lead to other servers, such as
+    /// the one before a redirect.
     fn make_room(&self) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let mut excess = count(&idle).saturating_sub(self.permits.available_permits());

@@ -1,6 +1,6 @@
 //! Removes everything that S3 or GCS keeps under one name, and recognises buckets whose objects cannot be removed.
 //!
-//! Lists name only what is to be removed: each list asks for one name, and entries with other names are ignored.
+//! Each list requests the entries of one name, and entries with other names are ignored.
 
 use serde::Deserialize;
 

@@ -166,8 +166,8 @@ impl Search {
         self.queue.shuffle(&mut self.rng);
     }
 
-    /// Repeats a body size or tries others. The search ends when it has found two sizes that differ by one byte, of
-    /// which the smaller was fast and the larger was slow twice.
+    /// Repeats a body size or tries others. The search ends when two sizes differ by one byte, the smaller one
+    /// was fast, and the larger one was slow in two requests.
     fn go_on(&mut self) {
         let Some(fast) = self.fast_bytes else { return };
         let slow = self.slow_bytes.iter().copied().min();

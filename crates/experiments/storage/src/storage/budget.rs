@@ -191,7 +191,7 @@ impl Budget {
         self.check(&after).map_err(|limit| {
             format!(
                 "the budget for {store} is used up: {} requests and {} bytes so far, and the next step would exceed \
-                 {limit}; raise it to measure on",
+                 {limit}; raise this limit to continue",
                 before.requests(),
                 before.bytes()
             )

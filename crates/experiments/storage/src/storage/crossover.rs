@@ -223,9 +223,9 @@ fn outcome(first: PairTime, second: PairTime) -> PairOutcome {
 mod tests {
     use super::*;
 
-    /// A refusal after 1 ms says nothing about a request that takes 500 ms; a time-out after 900 ms does.
+    /// A refusal after 1 ms is no evidence against a request that takes 500 ms, but a timeout after 900 ms is.
     #[test]
-    fn a_censored_time_wins_nothing() {
+    fn a_censored_time_never_wins() {
         let time = |ns, is_censored| PairTime { ns, is_censored };
         let of = |first, second| outcome(first, second);
         assert_eq!(of(time(1e6, true), time(5e8, false)), PairOutcome::Unclear);

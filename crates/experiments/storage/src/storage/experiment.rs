@@ -1,4 +1,4 @@
-//! The experiment `storage`: how fast is a store, and from which size on is another store faster?
+//! The experiment `storage`: how fast is a store, and at which size does another store become faster?
 
 mod attempt;
 mod budget;
@@ -82,15 +82,15 @@ const OF_ALL: [&str; 4] = ["operation", "connection", "object", "gap_ms"];
 const OF_AN_ADDRESS: [&str; 4] = ["max_requests", "max_mb", "max_cost", "prices"];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "The time of requests to object stores, and the sizes from which on another store is faster".into(),
+    title: "The time of requests to object stores, and the sizes at which another store becomes faster".into(),
     emulates: Some(Emulates::new("stores in this process, with the times that the source measured").unless(&[URL])),
     variants: vec![
         (GOOGLE, "Google Cloud Storage as measured by the source in 2015").into(),
         (S3, "Amazon S3 as measured by the source in 2015").into(),
         (AZURE, "Azure Storage as measured by the source in 2015").into(),
         (URL, "the store at the address `url`").into(),
-        (CROSSOVER, "the sizes at which the other store of `pair` becomes the faster one").into(),
-        (FAULTS, "one flipped bit in each part of requests and answers; shows who notices").into(),
+        (CROSSOVER, "the sizes at which the faster store of `pair` changes").into(),
+        (FAULTS, "one flipped bit in each part of requests and answers; shows which side notices").into(),
     ],
     factors: factors(),
     metrics: metrics(),
@@ -118,7 +118,7 @@ fn factors() -> Vec<Factor> {
         Factor::integer("requests", "number of requests of a trial; at least one for each stream", 1, 1..=1_000_000),
         Factor::integer(
             "rate",
-            "requests that are due per second; 0 sends each one after the one before",
+            "requests that are due per second; with 0, each stream sends a request after the answer to the one before",
             0,
             0..=1_000_000,
         ),
@@ -132,7 +132,7 @@ fn factors() -> Vec<Factor> {
             OURS,
             url,
         ),
-        Factor::new("key", "the only object to read, below `url`; nothing is written then", OURS, Accepts::Anything),
+        Factor::new("key", "the only object to read, below `url`; then nothing is written", OURS, Accepts::Anything),
         Factor::new("pair", "two stores, separated by a comma", "google,azure", Accepts::List),
         Factor::integer("smallest", "smallest size of the search, in bytes", 1, 1..=1_000_000_000),
         Factor::integer("largest", "largest size of the search, in bytes", 16_000_000, 1..=1_000_000_000),
@@ -265,7 +265,7 @@ impl Experiment for Storage {
         arms
     }
 
-    /// Keeps the stores at an address, if there are any, and adds a crossover for each two of them. Otherwise keeps the
+    /// Keeps the stores at an address, if there are any, and adds a crossover for each pair of them. Otherwise keeps the
     /// emulated stores.
     fn chosen(&self, arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
         levels::chosen(arms, are_named)

@@ -1,5 +1,5 @@
-//! The fault check: a proxy flips one bit in each part of a request and of an answer, and the check finds out who
-//! notices.
+//! The fault check: a proxy flips one bit in each part of a request and of an answer, and the check finds out
+//! whether the store or the client notices.
 //!
 //! The proxy must read the requests, so the check needs a store without TLS. With TLS, every flipped bit breaks the
 //! connection.

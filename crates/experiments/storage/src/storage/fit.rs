@@ -1,4 +1,4 @@
-//! The model T = L + size/B, which is shown beside the crossovers but decides nothing.
+//! The model T = L + size/B, which is shown next to the crossovers but does not affect them.
 
 /// A fit of the times of one store.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,6 +106,6 @@ mod tests {
         assert!((fit.requests_in_flight(1e6, 15e9) - 300.0).abs() < 1e-6);
         let bytes = fit.cheapest_range_bytes(300, 15e9).unwrap();
         assert!((bytes - 1e6).abs() < 1.0, "{bytes}");
-        assert_eq!(fit.cheapest_range_bytes(150, 15e9), None, "even endless requests reach only 100 MB/s each");
+        assert_eq!(fit.cheapest_range_bytes(150, 15e9), None, "even very large requests reach only 100 MB/s each");
     }
 }

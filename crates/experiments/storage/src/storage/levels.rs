@@ -174,7 +174,7 @@ fn check_store(name: &str) -> Result<(), String> {
     stores::split_endpoint(name).map(drop)
 }
 
-/// Keeps the stores at an address, if there are any, and adds a crossover for each two of them. Otherwise keeps the
+/// Keeps the stores at an address, if there are any, and adds a crossover for each pair of them. Otherwise keeps the
 /// emulated stores.
 pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
     let mut chosen = chosen_stores(arms, are_named)?;

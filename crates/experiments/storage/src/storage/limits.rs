@@ -15,9 +15,9 @@ const LEAST_REQUESTS: usize = 50;
 const FLAT: f64 = 0.03;
 /// The slower half must differ by more than this share. Otherwise all requests are alike, and no tail stands out.
 const NOT_FLAT: f64 = 0.06;
-/// Size in bytes below which the rate of one request says nothing about a limit on the rate.
+/// Size in bytes below which the rate of a request does not show a limit on the rate.
 const LEAST_BYTES: u64 = 100_000;
-/// Share of a resource from which on it counts as used up.
+/// A resource counts as used up if at least this share of it is used.
 const USED_UP: f64 = 0.9;
 /// The knee is the smallest number of streams with this share of the best throughput.
 const KNEE: f64 = 0.9;
@@ -135,7 +135,7 @@ mod tests {
 
     /// The figures of the source: reads of 1, 5, 10 and 20 objects from Google.
     #[test]
-    fn the_knee_is_where_more_streams_stop_to_help() {
+    fn the_knee_is_where_more_streams_stop_helping() {
         let totals = [(1, 113e6), (5, 480e6), (10, 641e6), (20, 845e6)].into_iter().collect();
         let Some(Remark::Scaling { levels, knee, is_flat }) = scaling(&totals) else { panic!("levels") };
         assert_eq!((knee, is_flat), (20, false));

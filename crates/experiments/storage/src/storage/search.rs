@@ -1,11 +1,11 @@
-//! The search for the sizes at which another store becomes the faster one. It judges single sizes by signs, and assumes
-//! no model of the times.
+//! The search for the sizes at which the faster store changes. It judges single sizes by signs, and assumes no model of
+//! the times.
 //!
-//! First come the sizes of a grid, one per factor of [`GRID_STEP`]. Then each two neighbours with different winners are
-//! bisected. Two crossovers between neighbours of the grid stay hidden.
+//! The search first measures the sizes of a grid, one per factor of [`GRID_STEP`]. Then it bisects between neighbours
+//! with different winners. If the winner changes twice between two neighbours of the grid, neither crossover is found.
 //!
 //! For each size, two tests run: "the first store is faster in more than half of the pairs", and the same for the second
-//! store. A pair without a clear winner, such as one with a time-out, counts against both. The error is divided among the
+//! store. A pair without a clear winner, such as one with a timeout, counts against both. The error is divided among the
 //! sizes beforehand: half for the grid, half for at most [`REFINEMENTS`] sizes of the bisection. So all decisions
 //! together are wrong with a probability of at most the error, whenever the search is stopped.
 
@@ -75,7 +75,7 @@ impl Search {
         Ok(Self { sizes, refinement_error, refinements_left: REFINEMENTS })
     }
 
-    /// Returns the sizes of which a pair is needed next. Empty if the search is over.
+    /// Returns the sizes that need another pair. Empty if the search is over.
     pub fn open_sizes(&mut self) -> Vec<u64> {
         let open = |sizes: &[SizeTest]| sizes.iter().filter(|size| size.is_open()).map(|size| size.bytes).collect();
         let sizes: Vec<u64> = open(&self.sizes);
@@ -124,8 +124,8 @@ impl Search {
         self.sizes.iter().map(|size| size.pairs).sum()
     }
 
-    /// Returns the sizes to bisect with: the middles between neighbouring decided sizes with different winners. If sizes
-    /// between these are undecided, the middles on both sides of the undecided ones.
+    /// Returns the sizes for the bisection: the middles between neighbouring decided sizes with different winners. If
+    /// there are undecided sizes between two decided ones, returns the middles on both sides of the undecided sizes.
     fn next_sizes(&self) -> Vec<u64> {
         let decided: Vec<usize> = (0..self.sizes.len()).filter(|at| self.sizes[*at].winner.is_some()).collect();
         let mut middles = Vec::new();

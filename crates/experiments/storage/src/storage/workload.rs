@@ -180,7 +180,7 @@ impl Workload {
             let whole = ascertain_transfer::PartBody { bytes: self.content.whole(), crc64: self.content.crc64 };
             let writing = store.put(key, whole, &options, &mut attempt);
             if let Err(failure) = self.or_stopped(writing).await? {
-                // Neither the object nor the ones after it were written.
+                // Neither this object nor the later ones were written.
                 let unsent =
                     keys.iter().skip_while(|unsent| *unsent != key).skip(usize::from(!is_refused(failure.kind)));
                 unsent.for_each(|key| self.objects.not_written(key));
@@ -243,7 +243,7 @@ impl Workload {
                 self.objects.written(key, answer.version.take()).map_err(journal)?;
             }
             if writes || self.shape.is_cold {
-                // A failure is no result of the request. The object stays in the journal.
+                // A failure to delete is not a result of the request. The object stays in the journal.
                 let removed = self.objects.remove(key, is_whole || !writes).await;
                 if let (Err(failure), None) = (removed, &fatal_outcome) {
                     return Err(fatal(failure));

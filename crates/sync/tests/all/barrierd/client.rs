@@ -138,8 +138,8 @@ fn a_waiter_asks_and_is_woken() {
     });
 }
 
-/// A litmus test cannot detect that a barrier does not wait for the interrupts, because a store buffer is empty long
-/// before an interrupt.
+/// This test uses a simulated daemon. With a real one, a barrier that returns before the interrupts would still pass a
+/// litmus test, because a store buffer is empty long before an interrupt arrives.
 #[test]
 fn the_barrier_waits_for_the_interrupts() {
     let fake = Fake::with_cpus(possible() + 1);

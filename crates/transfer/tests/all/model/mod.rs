@@ -293,6 +293,30 @@ fn a_low_latency_store_without_small_parts_starts_with_few_connections() {
     }
 }
 
+#[test]
+fn parts_have_the_requested_size_and_enough_are_in_flight() {
+    let part_bytes = 3 << 20;
+    let limits = Limits { min_part_bytes: part_bytes, max_part_bytes: part_bytes, ..room().limits };
+    for link in [ENDS, FAR] {
+        let mut watched = ObservedPlanner::new(link, 100_000_000, Constraints { limits, min_concurrency: 6, ..room() });
+        World::new(link, 1).transfer(&mut watched);
+        let (last, others) = watched.handed_out.split_last().unwrap();
+        assert!(others.iter().all(|bytes| *bytes == part_bytes) && *last <= part_bytes, "{:?}", watched.handed_out);
+        assert!(watched.planner.plan().unwrap().shape.concurrency >= 6, "{}", link.name);
+    }
+}
+
+/// The store answers at once, but limits each connection. The planner must not measure a single connection for long.
+#[test]
+fn many_connections_are_opened_soon_if_each_is_slow() {
+    let link = Link { name: "near and capped", bytes_per_s: 3.0 * MB, ..ENDS };
+    let mut watched = ObservedPlanner::new(link, 60_000_000, room());
+    let all_s = World::new(link, 1).transfer(&mut watched);
+    let least_s = 60.0 / (3.0 * 64.0);
+    println!("{all_s:.3} s, at least {least_s:.3} s");
+    assert!(all_s <= 1.6 * least_s, "{all_s}");
+}
+
 /// One late part must not spoil the forecast, whichever part it is.
 #[test]
 fn a_late_part_of_a_low_latency_store_does_not_spoil_the_forecast() {

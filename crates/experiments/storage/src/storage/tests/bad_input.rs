@@ -48,7 +48,7 @@ fn wrong_credentials_and_buckets_are_named() {
 }
 
 #[test]
-fn a_web_page_is_no_store() {
+fn a_web_page_is_not_a_store() {
     let stub = Stub::new(|_| Answer { headers: Vec::new(), ..Answer::new(200, "<html>Welcome</html>") });
     let error = refusal(&upload(&stub.url()));
     assert!(error.contains("does not look like a store"), "{error}");
@@ -100,7 +100,7 @@ fn an_object_that_changes_is_a_wrong_answer() {
     assert!(refusal(&arm).contains("there is no object k"));
 }
 
-/// Two addresses of one store are the test that no store is faster than itself, so they are reported, not refused.
+/// Two addresses of one store are reported and not refused. They test that no store is called faster than itself.
 #[test]
 fn two_addresses_of_one_store_are_reported() {
     let stub = Stub::store(|_, answer| answer);

@@ -1,4 +1,4 @@
-//! Public reports of faults of other benchmarks: `tests/cases.rs` has the right behaviour for each.
+//! Tests of the situations in which other benchmarks failed, according to public reports.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn phases_of(out: &Samples) -> Vec<f64> {
 
 /// Quick refusals do not make a store look fast.
 #[test]
-fn refusals_are_no_times_of_answers() {
+fn refusals_are_not_times_of_answers() {
     let reads = AtomicU64::new(0);
     let stub = Stub::store(move |request, answer| {
         if request.method != "GET" || request.path.contains('?') {
@@ -112,9 +112,9 @@ fn an_object_of_a_web_server_is_only_read() {
     assert!(stub.seen().iter().all(|request| request.method == "GET" && request.path == "/file"));
 }
 
-/// A short answer and a time-out have censored times, and do not end the measurement.
+/// A short answer and a timeout have censored times, and do not end the measurement.
 #[test]
-fn short_answers_and_time_outs_are_censored() {
+fn short_answers_and_timeouts_are_censored() {
     let reads = AtomicU64::new(0);
     let stub = Stub::store(move |request, mut answer| {
         if request.method == "GET" && !request.path.contains('?') {

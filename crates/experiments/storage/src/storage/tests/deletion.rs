@@ -20,7 +20,7 @@ fn of(stub: &Stub, method: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_was_written_is_deleted_and_nothing_else() {
+fn only_written_objects_are_deleted() {
     let stub = Stub::store(|_, answer| answer);
     for arm in [upload(&stub), download(&stub)] {
         let mut opened = open(&arm).unwrap();
@@ -89,8 +89,8 @@ fn an_unanswered_write_is_purged_by_its_key() {
     assert!(deleted.iter().all(|path| !path.contains("theirs")), "{deleted:?}");
 }
 
-/// A journal of a killed run: `clean` deletes its keys, and keeps those that the store refuses to delete for the next
-/// time.
+/// `clean` deletes the keys in the journal of a killed run. Keys that the store refuses to delete stay in the journal
+/// for the next time.
 #[test]
 fn clean_deletes_the_keys_of_a_journal() {
     let stub = Stub::store(|request, answer| match (&*request.method, request.path.ends_with("/b")) {

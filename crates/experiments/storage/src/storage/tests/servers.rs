@@ -5,7 +5,7 @@ use ascertain_netlab::installed::{AZURITE_KEY, azurite, make_container, minio, o
 use super::super::*;
 use super::*;
 
-/// Measures every operation, then a crossover of the store with itself, and returns whether all journals are gone.
+/// Measures every operation, then a crossover of the store with itself, and checks that no journal stays.
 fn suite(url: &str, environment: &Environment) {
     let with = |levels: &[(&str, Level)]| {
         let levels: Vec<(&str, Level)> = levels.iter().cloned().chain([("url", url.into())]).collect();
