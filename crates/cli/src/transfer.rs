@@ -60,12 +60,13 @@ pub struct TransferOptions {
     #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u16).range(1..=1024),
           help_heading = "Transfer")]
     connections: u16,
-    /// Minimum number of simultaneous requests, as long as there is enough to transfer; by default, chosen during the
-    /// transfer
+    /// Minimum number of simultaneous requests, as long as there is enough to transfer and nothing limits the rate or the
+    /// memory; by default, chosen during the transfer
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Transfer")]
     min_connections: Option<u16>,
-    /// Size of the parts of large files, within the limits of the store; by default, chosen during the transfer
-    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Transfer")]
+    /// Size of the parts of large files, at least 64KiB and within the limits of the store; by default, chosen during the
+    /// transfer
+    #[arg(long, value_name = "SIZE", value_parser = block_bytes, help_heading = "Transfer")]
     block_size: Option<u64>,
     /// Highest transfer rate, such as `100Mbit/s` or `10MB/s`; `10MB` and `10000000` also mean 10 MB per second
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Transfer")]
@@ -162,6 +163,14 @@ fn bytes(text: &str) -> Result<u64, String> {
         Ok(bytes as u64)
     } else {
         Err(format!("`{text}` is not a size; give a size such as 256MiB"))
+    }
+}
+
+/// Parses the size of a part. With smaller parts, the requests would cost more than the bytes.
+fn block_bytes(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        bytes if bytes >= 64 << 10 => Ok(bytes),
+        _ => Err(format!("`{text}` is too small for a part; give at least 64KiB")),
     }
 }
 

@@ -205,6 +205,7 @@ impl<'a> ObjectDownload<'a> {
     async fn new(manager: &'a TransferManager, from: &'a Location, path: &Path) -> Result<Self> {
         let began = Instant::now();
         manager.check_memory(0, from)?;
+        manager.permits.iter().for_each(|permits| permits.leave_place());
         let (meta, latency_s) = manager.find(from).await?;
         let mut result = TransferResult::new(path, from, meta.size().unwrap_or(0), TransferStatus::Transferred);
         result.etag = meta.etag.clone();
@@ -316,7 +317,7 @@ impl<'a> ObjectDownload<'a> {
         };
         let mut requests = Vec::new();
         let draft = if bytes > 0 {
-            // Thousands of files may wait for their permission. A boxed future needs its memory only while it runs.
+            // A boxed future needs its memory only while it runs.
             let fetched = Box::pin(self.fetch_once(target, permission.as_ref(), &mut requests)).await?;
             let (draft, first_difference) = fetched;
             match first_difference {

@@ -210,7 +210,7 @@ impl TransferManager {
         let Settings { memory_bytes, min_concurrency, max_concurrency, limit_bytes_per_s, .. } = self.settings;
         let mut constraints = Constraints { limits, memory_bytes, min_concurrency, max_concurrency, limit_bytes_per_s };
         if let Some(part_bytes) = self.settings.part_bytes {
-            let part_bytes = part_bytes.clamp(limits.min_part_bytes, limits.max_part_bytes);
+            let part_bytes = part_bytes.min(memory_bytes).clamp(limits.min_part_bytes, limits.max_part_bytes);
             (constraints.limits.min_part_bytes, constraints.limits.max_part_bytes) = (part_bytes, part_bytes);
         }
         if let Some(most) = self.max_limited_bytes() {

@@ -15,7 +15,7 @@ use crate::result::RequestStats;
 const LATE_CHECK: Duration = Duration::from_millis(50);
 const MAX_LATE_CHECK: Duration = Duration::from_secs(1);
 
-/// Maximum number of files that wait for their first request. The preparation of many files at once would delay the
+/// Maximum number of downloads that wait for their first request. The preparation of many files at once would delay the
 /// answers to the requests of others.
 const PLACES: usize = 8;
 
@@ -147,7 +147,7 @@ impl FileRequests {
         let _turn = self.pool.turn.lock().await;
         loop {
             if let Some(permission) = self.pool.try_permit(wanted) {
-                self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
+                self.leave_place();
                 if let Wanted::Part { file_bytes, .. } = wanted {
                     let left = file_bytes - permission.bytes();
                     *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(left).filter(|left| *left > 0);
@@ -157,6 +157,11 @@ impl FileRequests {
             // At the start, the planner may permit more requests only because time has passed.
             let _ = timeout(Duration::from_secs_f64(RAMP_S / 2.0), self.pool.changed.notified()).await;
         }
+    }
+
+    /// Lets another file take the place of this one among the files that wait for their first request.
+    pub fn leave_place(&self) {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Removes bytes of the file from the plan, because an earlier attempt has already transferred them.

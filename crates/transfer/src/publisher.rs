@@ -57,15 +57,17 @@ impl Publisher {
         if is_at_end {
             self.at_end.notify_one();
         }
-        let turn = self.turn.lock().await;
-        // Otherwise, the file was in the batch of the transfer that had the turn before.
-        if !lock(&self.waiting).is_empty() {
-            let _ = timeout(BATCH, self.at_end.notified()).await;
-            let batch = std::mem::take(&mut *lock(&self.waiting));
-            let failed = Arc::clone(&self.failed);
-            let systems = spawn_blocking(move || publish_batch(batch, &failed, sync)).await;
-            lock(&self.written).extend(systems.map_err(io::Error::other)?);
-        }
+        let turn = tokio::select! {
+            biased;
+            // The file was in the batch of another transfer.
+            published = &mut result => return published.unwrap_or_else(|error| Err(io::Error::other(error))),
+            turn = self.turn.lock() => turn,
+        };
+        let _ = timeout(BATCH, self.at_end.notified()).await;
+        let batch = std::mem::take(&mut *lock(&self.waiting));
+        let failed = Arc::clone(&self.failed);
+        let systems = spawn_blocking(move || publish_batch(batch, &failed, sync)).await;
+        lock(&self.written).extend(systems.map_err(io::Error::other)?);
         drop(turn);
         result.try_recv().unwrap_or_else(|error| Err(io::Error::other(error)))
     }

@@ -93,7 +93,7 @@ impl TransferRequest {
 /// file, also fails if that file can't be transferred.
 pub fn run(request: &TransferRequest, observer: Box<dyn Observer>, stop: Stop) -> Result<Vec<TransferResult>> {
     let Settings { min_concurrency, max_concurrency, .. } = request.settings;
-    if min_concurrency > max_concurrency {
+    if min_concurrency > max_concurrency.max(1) {
         return Err(Error::Request(format!(
             "the minimum number of connections, {min_concurrency}, is above the maximum, {max_concurrency}"
         )));
@@ -410,7 +410,11 @@ impl TransferManager {
                 continue;
             }
             let (total, root, folder_journal) = (Arc::clone(&total), root.clone(), Arc::clone(&journal));
-            let (object, permits) = (location.named(&file.object), Arc::new(pool.next_file(file.bytes).await));
+            let object = location.named(&file.object);
+            let permits = Arc::new(match root {
+                Some(_) => pool.next_file(file.bytes).await,
+                None => pool.file(file.bytes),
+            });
             let observer = Arc::clone(&total) as Arc<dyn Observer>;
             let manager = Self { observer, folder_journal, permits: Some(permits), ..self.clone() };
             let (halt, mut halted) = (Arc::clone(&halt), halted.clone());

@@ -251,7 +251,10 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     arms.iter_mut().for_each(|arm| *arm = experiment.trimmed(arm));
     let is_in_none = |factor: &Factor| arms.iter().all(|arm| arm.point.get(&factor.name).is_none());
     if let Some((Factor { name, .. }, _)) = asked.iter().find(|(factor, _)| is_in_none(factor)) {
-        bail!("--at {name}: `{}` does not use this factor at the requested levels of the other factors; leave it out", spec.id);
+        bail!(
+            "--at {name}: `{}` does not use this factor at the requested levels of the other factors; leave it out",
+            spec.id
+        );
     }
     let mut seen = BTreeSet::new();
     arms.retain(|arm| seen.insert(arm.clone()));

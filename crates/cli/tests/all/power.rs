@@ -63,7 +63,10 @@ fn how_many_pairs_it_takes() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("If it wins 80 % of the pairs"), "{}", ran.stdout);
     let flat = ran.stdout.replace('\n', " ");
-    assert!(flat.contains("48.4 pairs on average. It has an answer with a chance of 80 % after 65 pairs, and with"), "{flat}");
+    assert!(
+        flat.contains("48.4 pairs on average. It has an answer with a chance of 80 % after 65 pairs, and with"),
+        "{flat}"
+    );
     assert_eq!(json(&["--compare", "--max-trials", "100"])["rates"][0]["true_rate"], 0.5);
 }
 

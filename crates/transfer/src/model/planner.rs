@@ -140,7 +140,7 @@ impl Planner {
     }
 
     /// Creates a planner for `files` files, which have `bytes` bytes together. Their own parts measure the link, so
-    /// there is no probe. The latency is learned from the first request.
+    /// there is no probe. The latency is learned from the first requests.
     #[must_use]
     pub fn for_files(bytes: u64, files: usize, constraints: Constraints) -> Self {
         if files <= 1 {
@@ -364,7 +364,7 @@ impl Planner {
         };
         let seconds = (all_s - connecting_s.unwrap_or(0.0)).max(1e-9);
         let is_fresh = connecting_s.is_some();
-        if self.is_folder && self.count <= FIRST_FILES {
+        if self.is_folder && self.plan.is_none() {
             self.learn_latency(seconds, connecting_s);
         }
         self.seen.push(Observation { bytes: ticket.bytes, seconds, ended_s: now_s, in_flight, is_fresh });

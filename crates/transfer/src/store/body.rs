@@ -107,11 +107,6 @@ impl Body for SlicedBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let SlicedBody { rest, progress, rate_limit, is_begun, turn } = &mut *self;
-        // The request and this body share `progress`. If only the body still has it, the request was given up, and no
-        // code waits for its answer. So the body ends early, which closes the connection.
-        if Arc::strong_count(progress) == 1 {
-            return Poll::Ready(None);
-        }
         progress.touch();
         let mut slice_bytes = rest.len().min(SLICE_BYTES);
         if let Some(rate_limit) = rate_limit.as_ref().filter(|_| slice_bytes > 0) {

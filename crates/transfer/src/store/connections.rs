@@ -209,11 +209,15 @@ impl Connections {
         endpoint: &Endpoint,
         proxy: Option<&Proxy>,
         attempt: &mut Attempt,
-    ) -> Result<(Connection, OwnedSemaphorePermit)> {
+    ) -> Result<(OwnedSemaphorePermit, Connection)> {
         attempt.clock.iter().for_each(|clock| clock.stop());
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(|error| Failure::fatal(error.to_string()))?;
         attempt.clock.iter().for_each(|clock| clock.start());
+        if endpoint.secure {
+            // Loading the certificates is no part of the time to connect.
+            self.tls()?;
+        }
         attempt.began = Some(Instant::now());
         while let Some(mut idle) = if attempt.is_fresh { None } else { self.take_idle(endpoint) } {
             // The server may have closed this connection. No part of the current request was sent over it yet, so the
@@ -223,11 +227,12 @@ impl Connections {
                 // The congestion window is still small for the first request of a connection. So this request counts as
                 // if it had opened the connection.
                 attempt.connected = attempt.began.filter(|_| idle.is_new);
-                return Ok((idle.connection, permit));
+                return Ok((permit, idle.connection));
             }
         }
         self.make_room();
-        Ok((self.connect(endpoint, proxy, attempt).await?, permit))
+        let connection = self.connect(endpoint, proxy, attempt).await?;
+        Ok((permit, connection))
     }
 
     /// Closes unused connections until their number is at most the number of free permits. The caller is about to open a
@@ -347,7 +352,8 @@ fn count(idle: &HashMap<Endpoint, Vec<IdleConnection>>) -> usize {
     idle.values().map(Vec::len).sum()
 }
 
-/// Drops connections that are too old, or that the server has closed.
+/// Drops connections that are too old, or that have ended. A connection that the server closed while it was unused is
+/// noticed only when it is taken.
 fn drop_unusable(idle: &mut Vec<IdleConnection>) {
     idle.retain(|idle| idle.since.elapsed() < KEPT && !idle.connection.sender.is_closed());
 }

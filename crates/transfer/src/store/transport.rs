@@ -110,7 +110,7 @@ impl Transport {
             contact.set_host(&endpoint);
         }
         let proxy = self.0.proxy(&endpoint).map_err(about)?;
-        let (mut connection, permit) = self.0.get(&endpoint, proxy.as_ref(), attempt).await.map_err(about)?;
+        let (permit, mut connection) = self.0.get(&endpoint, proxy.as_ref(), attempt).await.map_err(about)?;
         let (mut head, body) = request.into_parts();
         let host = head.uri.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default());
         let host = HeaderValue::try_from(host.unwrap_or_default());

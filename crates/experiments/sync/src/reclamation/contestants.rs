@@ -13,10 +13,7 @@ use super::{ours, peers};
 
 pub const VARIANTS: [(&str, &str); 17] = [
     ("bare", "speed limit: a plain load of an object that is never replaced, the minimum cost of reading"),
-    (
-        "announced",
-        "speed limit: `bare`, plus the least work of any protection (a store, a second load, another store)",
-    ),
+    ("announced", "speed limit: `bare`, plus the least work of any protection (a store, a second load, another store)"),
     ("hazard-expedited", "sync::hazard over expedited membarrier"),
     ("hazard-interrupts", "sync::hazard over barrierd's interrupt generations"),
     ("hazard-plain", "sync::hazard over plain membarrier"),

@@ -113,7 +113,10 @@ fn checksums_of_ranges_show_which_one_is_damaged() {
 fn bytes_that_are_damaged_each_time_leave_no_file() {
     for (summed_bytes, words) in [
         (None, "all ranges arrived with the same bytes again, so the stored object itself does not have its checksum"),
-        (Some(BYTES), "all ranges arrived with the same bytes again, so the stored object itself does not have its checksum"),
+        (
+            Some(BYTES),
+            "all ranges arrived with the same bytes again, so the stored object itself does not have its checksum",
+        ),
         (Some(100_000), "; bytes 0-99999 arrived twice with the same bytes, which differ from their own checksum"),
     ] {
         let folder = tempfile::tempdir().unwrap();
