@@ -81,10 +81,12 @@ pub struct Connection {
     pub driver: Driver,
 }
 
+type HttpConnection = http1::Connection<TokioIo<Box<dyn Stream>>, SlicedBody>;
+
 /// Moves the bytes of a connection.
 pub struct Driver {
     /// `None` after the connection has ended.
-    connection: Option<Pin<Box<http1::Connection<TokioIo<Box<dyn Stream>>, SlicedBody>>>>,
+    connection: Option<Pin<Box<HttpConnection>>>,
 }
 
 impl Driver {
