@@ -64,7 +64,7 @@ fn median(values: &mut [f64]) -> f64 {
 
 /// Measures how many pairs a verdict needs: first with recorded pairs, for which GOALS.md sets goals, and then with two
 /// programs. One program has 5 % fewer iterations than the other. For comparison, prints how long hyperfine's default
-/// run takes. hyperfine gives no verdict.
+/// run takes, although hyperfine gives no verdict.
 fn power() -> anyhow::Result<()> {
     example("ascertain-stats", "order_power")?;
     let tried = 5_000_000;

@@ -66,7 +66,7 @@ fn duckdb() -> anyhow::Result<()> {
     tools::run(&tools::python().to_string_lossy(), &[script, runs()?])
 }
 
-/// Recomputes from the Parquet files the numbers that the report plots, and checks that they are equal.
+/// Checks that the numbers that the report plots equal the numbers that are computed again from the Parquet files.
 fn plotted() -> anyhow::Result<()> {
     let (program, script) = (tools::example("plots_json")?, tools::in_root("crates/report/tests/plotted.py"));
     let plots = tools::in_target("xtask-plots.json");

@@ -253,7 +253,7 @@ fn weaker_orderings(file: &'static str, text: &str) -> anyhow::Result<Vec<Mutant
     Ok(mutants)
 }
 
-/// Returns the orderings in a line that can be made weaker, with their positions.
+/// Returns those orderings in a line of code that can be made weaker, with their positions.
 fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_part = |c: char| c == '_' || c.is_alphanumeric();
     let ends = code.char_indices().filter(move |&(_, c)| !is_part(c)).map(|(at, _)| at).chain([code.len()]);

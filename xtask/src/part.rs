@@ -11,7 +11,7 @@ pub struct Part {
     /// The tools that the part needs and that a machine may lack.
     pub needs: &'static [Need],
     /// The inputs of a slow part; `None` for a quick part. Quick parts are deterministic and always run. A slow part
-    /// runs with `--all`, if it is named, or with `--changed-since` if an input changed.
+    /// runs if it is named or if `--all` is given. With `--changed-since`, it runs if an input changed.
     pub inputs: Option<&'static [Input]>,
     pub run: fn() -> anyhow::Result<()>,
 }

@@ -22,8 +22,8 @@ const LEAST_ROUNDS: u64 = 10;
 /// Size in KB of all files of the bench, including those in the store.
 const NEEDED_KB: u64 = 10_000_000;
 
-/// Measures with the options in `words`, which the example `peers` describes. Writes the result into the README of
-/// `transfer` if all rows and clients were measured in enough rounds.
+/// Measures with the options in `words`. The usage message of the example `peers` lists these options. Writes the
+/// result into the README of `transfer` if all rows and clients were measured in enough rounds.
 pub fn bench(words: &[String]) -> anyhow::Result<()> {
     // Missing clients are no failure; the result lists them.
     for reason in NEEDS.iter().filter_map(|need| need.meet().err()) {

@@ -53,8 +53,8 @@
 //! # Allocations
 //!
 //! If your bench has the allocator below, each function also has the metrics `allocations` and `allocated_bytes`, for
-//! one call. To count them, each function is called once more in three trials, outside of the measured time. This needs
-//! the feature `allocations`, which is on by default.
+//! one call. To count them, three of the trials call each function one additional time, outside of the measured time.
+//! This needs the feature `allocations`, which is on by default.
 //!
 //! ```
 //! # #[cfg(feature = "allocations")]
@@ -119,7 +119,7 @@
 //! | `iter_batched(setup, f, size)` | `with_inputs(setup).bench_values(f)` | `.function_with_setup("f", setup, f)` |
 //! | `iter_batched_ref(setup, f, size)` | `with_inputs(setup).bench_refs(f)` | `.function_with_setup_ref("f", setup, f)` |
 //! | `iter_with_large_drop(f)` | dropping the returned value is never measured | `.function_with_setup("f", \|\| (), \|()\| f())` |
-//! | `BatchSize` | | at most 1,024 inputs exist at once, and no more than are created in 10 ms |
+//! | `BatchSize` | | up to 1,024 inputs are created in advance, but for no longer than 10 ms |
 //! | `to_async(runtime).iter(f)` | | `.function("f", \|\| runtime.block_on(f()))` |
 //! | `throughput(Throughput::Bytes(n))` | `counter(BytesCount::new(n))` | `.throughput(Throughput::Bytes(n))`, for all functions at an input |
 //! | | | `.verify(\|\| …)`: a wrong answer is an error, never a time |

@@ -43,8 +43,8 @@ pub struct Compare {
 }
 
 /// Returns the default configuration of a comparison. The run takes 30 s, or up to five minutes if an answer needs
-/// longer. Once there are answers, the run continues until the interval of each ratio is as narrow as [`PRECISION`].
-/// Unless an answer is still missing, the run ends at most [`PRECISION_TIME`] after its start.
+/// longer. Once there are answers, the run continues until the interval of each ratio is as narrow as [`PRECISION`]. If
+/// all answers are known by then, the run ends [`PRECISION_TIME`] after its start at the latest.
 #[must_use]
 pub fn config() -> Config {
     Config {

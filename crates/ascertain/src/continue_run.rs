@@ -20,8 +20,8 @@ pub struct Continuation {
     pub folder: PathBuf,
     /// Time limit of the continuation alone; `None` keeps the time limit of the run.
     pub max_time: Option<Duration>,
-    /// Maximum number of trials in each lane (group of arms that are measured together). Trials that are already
-    /// recorded count. `None` keeps the maximum of the run.
+    /// Maximum number of trials in each lane (group of arms that are measured together). The trials that are already
+    /// recorded are included. `None` keeps the maximum of the run.
     pub max_trials: Option<u64>,
     /// Precision to reach for the interval of each ratio; `None` keeps that of the run.
     pub precision: Option<f64>,

@@ -40,7 +40,7 @@ pub use continue_run::{Continuation, continue_run, executed_lines};
 pub use error::Error;
 pub use run::{Request, RunContext, run};
 
-/// Makes the code examples in `README.md` and `docs/functions.md` doc tests of this crate.
+/// The documents `README.md` and `docs/functions.md`, whose code examples run as doc tests of this crate.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../../../docs/functions.md")]

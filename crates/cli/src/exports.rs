@@ -19,7 +19,7 @@ pub struct Exports {
     #[command(flatten)]
     files: Wanted,
     /// Service for which to print annotations on standard error: one for each claim that failed or is undecided, at
-    /// most ten of each
+    /// most ten of each kind
     #[arg(long, value_enum, value_name = "WHERE", help_heading = HEADING)]
     pub annotate: Option<Annotate>,
 }

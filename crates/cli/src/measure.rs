@@ -182,8 +182,8 @@ fn unmeasured(run: &RunResult) -> &'static str {
 }
 
 /// Returns a note if a comparison ended before it reached the precision that the user requested. The note has the
-/// precision that was reached, and the command that continues the run. The command is left out if the run was
-/// interrupted or an answer `is_undecided`, because another note then has it.
+/// precision that was reached, and the command that continues the run. If the run was interrupted, or if an answer is
+/// undecided (`is_undecided`), another note already has the command, so this note leaves it out.
 fn missed_precision(run: &RunResult, is_undecided: bool) -> Option<String> {
     let RunResult { plan, outcome, .. } = run;
     // A precision with a time limit of its own is the default of `compare`.

@@ -19,7 +19,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Writes text that people read to standard output. Replaces characters that the locale can't show.
+/// Prints a text for people on standard output. Replaces characters that the locale can't show.
 pub fn print_for_people(text: &str) -> anyhow::Result<()> {
     print(&Alphabet::from_environment().shown(text))
 }

@@ -166,7 +166,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Parses the size of a part. With smaller parts, the requests would cost more than the bytes.
+/// Parses the size of a part. Sizes below 64 KiB are refused, because the requests would then cost more than the bytes.
 fn block_bytes(text: &str) -> Result<u64, String> {
     match bytes(text)? {
         bytes if bytes >= 64 << 10 => Ok(bytes),

@@ -1,6 +1,6 @@
-//! Measures the overhead of the main loop of a run between two in-process measurements. It is the time from the end of
-//! one measurement to the start of the next, which the measured functions read from the clock. `cargo xtask bench loop`
-//! runs this program.
+//! Measures the overhead of a run's main loop between two in-process measurements. The overhead is the time from the
+//! end of one measurement to the start of the next. The measured functions read both times from the clock. Run this
+//! program with `cargo xtask bench loop`.
 #![allow(clippy::print_stdout)]
 
 use std::cell::RefCell;

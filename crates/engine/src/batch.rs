@@ -105,9 +105,9 @@ fn time_parts<I, T>(
 /// sizes even identical functions would differ.
 ///
 /// Call this function once, before the first trial. A batch of the fastest variant then lasts at least 20 µs and 1,000
-/// steps of the clock. If a single call of a variant lasts that long, each batch has one call. Batches of the slowest
-/// variant, including the set-up, last at most 250 ms. To keep to this limit, the fastest variant's batches may become
-/// shorter than 20 µs. The speeds then differ so much that the lower precision of short batches does not matter.
+/// steps of the clock. If a single call of the fastest variant lasts that long, each batch has one call. Batches of the
+/// slowest variant, including the set-up, last at most 250 ms. To keep to this limit, the fastest variant's batches may
+/// become shorter than 20 µs. The speeds then differ so much that the lower precision of short batches does not matter.
 ///
 /// ```
 /// use ascertain_engine::batch::{Timed, iterations};

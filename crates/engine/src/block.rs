@@ -134,7 +134,7 @@ impl TrialRecord {
     /// remaining arms are assumed to take as long, on average, as those that were measured completely.
     ///
     /// Returns `None` if no arm was measured completely. Also returns `None` for a record that was read from evidence,
-    /// which has no times.
+    /// because evidence does not contain the durations of trials.
     pub(crate) fn whole_ns(&self) -> Option<f64> {
         if self.end == End::Whole {
             return (self.elapsed_ns > 0).then_some(self.elapsed_ns as f64);
@@ -173,9 +173,9 @@ impl TrialRecord {
         record
     }
 
-    /// Completes the record of a trial that was cut off. If an arm lacks a sample of any metric, its measurement may
-    /// have been cut off. The arm then gets a sample with an unknown value for each metric that has no sample. A metric
-    /// that combines several samples gets such a sample too, because some of its samples may be missing.
+    /// Completes the record of a trial that was cut off. If at least one metric of an arm has no sample, the arm's
+    /// measurement may have been cut off. Each metric without a sample then gets one with an unknown value. A metric
+    /// that combines several samples also gets such a sample, because some of its samples may be missing.
     pub fn lose_the_rest(&mut self, metrics: &[Metric]) {
         let seen = std::mem::take(&mut self.samples.0);
         for arm in &mut self.measured {
@@ -204,9 +204,9 @@ pub trait Executor {
     /// Closes the lane: releases everything that `open` prepared.
     fn close(&mut self, lane: usize);
 
-    /// Starts measuring the block. If the record of this block or of an earlier one is complete, stores the next such
-    /// record in `record`. Otherwise `record` stays empty. Records are judged in the order of the calls of `run`, so a
-    /// slow or lost record cannot be left out of a verdict.
+    /// Starts measuring the block. Also stores the next complete record, of this block or of an earlier one, in
+    /// `record`. If no record is complete yet, `record` stays empty. Records are judged in the order of the calls of
+    /// `run`, so a slow or lost record cannot be left out of a verdict.
     fn run(&mut self, block: Block, record: &mut TrialRecord);
 
     /// Waits for the next record of a block that was passed to `run`, and stores it in `_record`. Returns `false` if

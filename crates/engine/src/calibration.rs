@@ -170,7 +170,7 @@ mod tests {
     }
 
     /// The result must lie between two known values. The first is the smallest difference that any test can detect. The
-    /// second is the smallest difference that a sign test detects, plus a tenth.
+    /// second is 1.1 times the smallest difference that a sign test detects.
     #[test]
     fn what_is_seen_lies_between_what_is_known_of_tests() {
         let (pairs, scale, error) = (200.0_f64, 0.01, 0.0005_f64);

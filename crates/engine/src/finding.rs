@@ -101,7 +101,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns the verdict on a claim that has no answer for this reason.
+    /// Returns the verdict that a claim gets if this reason prevents an answer.
     pub(crate) fn verdict(&self) -> Verdict {
         match self {
             Reason::Unavailable { .. } => Verdict::Unavailable,
@@ -223,9 +223,9 @@ pub enum Unlike {
     },
     /// The arm that is measured last in a trial seems to influence the next trial. So trials are not independent.
     Interferes {
-        /// The candidate's share of wins in trials whose previous trial measured the candidate last.
+        /// The candidate's share of wins in trials that follow a trial in which the candidate was measured last.
         after_candidate: f64,
-        /// The candidate's share of wins in trials whose previous trial measured the baseline last.
+        /// The candidate's share of wins in trials that follow a trial in which the baseline was measured last.
         after_baseline: f64,
     },
     /// Consecutive trials tend to have the same outcome (positive correlation) or opposite outcomes (negative
@@ -420,8 +420,8 @@ pub enum Remark {
         wanted_per_s: f64,
         /// Rate at which requests were sent in the last limited trial, per second.
         sent_per_s: f64,
-        /// Delay that 1 % of the requests reached or exceeded in the last limited trial, in nanoseconds. It is 0 if
-        /// requests were sent in time.
+        /// Delay behind the schedule in nanoseconds. In the last limited trial, 1 % of the requests were sent at least
+        /// this late. It is 0 if requests were sent in time.
         late_ns: f64,
         /// Number of requests that the system refused to send in the last limited trial.
         refused: u64,
@@ -444,7 +444,7 @@ pub enum Remark {
         /// The reason why there is no figure, as a clause that follows "the command": `printed no …`.
         how: String,
     },
-    /// The sizes at which the faster one of two stores changes.
+    /// A comparison of two stores: the ranges of sizes at which each of them is faster.
     Crossover {
         /// Names of the two stores.
         stores: Vec<String>,
@@ -459,18 +459,21 @@ pub enum Remark {
         fits: Vec<LatencyFit>,
         /// Size in bytes at which the two fits are equal; `None` if there is no such size.
         fit_crossover_bytes: Option<f64>,
-        /// Number of requests in flight that reach a rate, according to the fits. Empty for uploads.
+        /// Number of requests that must be in flight to reach a rate, according to the fits. Empty for uploads.
         fill: Vec<LineFill>,
-        /// For each store with incomplete answers: its name, the number of these, and the number of requests.
+        /// For each store with incomplete answers: its name, the number of incomplete answers, and the number of all
+        /// requests.
         incomplete: Vec<(String, u64, u64)>,
         /// `true` if both addresses lead to the same bucket.
         is_same_store: bool,
         /// `false` if the search would narrow the answer with more trials.
         is_finished: bool,
-        /// The ratio of the ends of an interval at which the search ends.
+        /// The required precision, as the upper end of a size interval divided by its lower end. The search stops
+        /// narrowing an interval when this ratio falls below the required one.
         precision: f64,
     },
-    /// Requests that were not answered completely. Their times count as longer than those observed.
+    /// Requests that were not answered completely. The true time of such a request counts as longer than its observed
+    /// time.
     Incomplete {
         /// Number of all requests of the arm.
         requests: u64,
@@ -488,13 +491,14 @@ pub enum Remark {
         /// The limits, of which there is at least one.
         limits: Vec<StoreLimit>,
     },
-    /// The throughput of several streams compared with that of the fewest.
+    /// The throughput of each number of streams, compared with the throughput of the smallest number of streams.
     Scaling {
         /// The throughput for each number of streams, in ascending order.
         levels: Vec<ScaledThroughput>,
         /// The smallest number of streams with 90 % of the best throughput.
         knee: u64,
-        /// `true` if twice as many streams as at the knee were measured, and did not help.
+        /// `true` if the run also measured at least twice as many streams as `knee`. The additional streams then
+        /// brought no large gain.
         is_flat: bool,
     },
     /// The bits of requests and answers that were flipped in transit, and whether the store or the client noticed them.
@@ -537,7 +541,7 @@ pub struct LatencyFit {
     pub off_at_bytes: f64,
 }
 
-/// The number of requests in flight that reach a rate: rate × (L/size + 1/B).
+/// The number of requests that must be in flight to reach a rate: rate × (L/size + 1/B).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LineFill {
     /// Name of the store.
@@ -548,7 +552,8 @@ pub struct LineFill {
     pub requests: Vec<(f64, f64)>,
     /// Number of requests in flight for `cheapest_range_bytes`.
     pub most_requests: u64,
-    /// The smallest size in bytes with which `most_requests` reach the rate; `None` if no size does.
+    /// The smallest size in bytes at which `most_requests` requests in flight reach the rate; `None` if no size is
+    /// large enough.
     pub cheapest_range_bytes: Option<f64>,
 }
 
@@ -568,7 +573,7 @@ pub enum StoreLimit {
         /// The rate of the quickest requests, in bytes per second.
         bytes_per_s: f64,
     },
-    /// The client used nearly a whole CPU, and its requests run on one.
+    /// The client's CPU was the limit: the client runs all requests on a single CPU, which was nearly always busy.
     ClientCpu {
         /// The used share of a CPU.
         share: f64,
@@ -651,7 +656,8 @@ pub struct Dissent {
     pub server: String,
     /// The server's answer; `None` if the server does not answer.
     pub says: Option<String>,
-    /// Time in nanoseconds for which the server's answer has differed so far, since the session began to wait.
+    /// Time in nanoseconds for which the server has given this answer, or none. It does not include the time before the
+    /// session began to wait.
     pub for_ns: u64,
 }
 

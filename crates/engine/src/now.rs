@@ -12,8 +12,9 @@ use crate::finding::Remark;
 
 /// A handle to the current activity of a run. Clones refer to the same activity.
 ///
-/// The thread that measures updates the activity in a few nanoseconds and never waits, so reading it does not disturb
-/// the measurement. Use it only for display: during an update, a reader may see a mixture of old and new values.
+/// The measuring thread needs only a few nanoseconds to update the activity, and never waits. So reading the activity
+/// does not disturb the measurement. Use it only for display: during an update, a reader may see a mixture of old and
+/// new values.
 #[derive(Clone, Debug)]
 pub struct Now(Arc<Shared>);
 

@@ -60,7 +60,8 @@ impl ArmValues {
 /// Error probability of the confidence interval of each median. It is not part of the run's error probability.
 const ERROR: f64 = 0.05;
 
-/// Returns the 95 % confidence interval of the median. A bound for which there are not enough values is infinite.
+/// Returns the 95 % confidence interval of the median. A bound is infinite if there are too few values for
+/// it.
 pub(crate) fn median_interval(sorted: &Sorted) -> (f64, f64) {
     quantile_ranks(sorted.as_slice().len() as u64, 0.5, ERROR / 2.0, ERROR / 2.0)
         .map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| sorted.between(ranks))

@@ -350,7 +350,7 @@ pub enum Basis {
     Interval,
 }
 
-/// The answer to a comparison that makes the command `compare` fail.
+/// The answer that makes the command `compare` fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
@@ -371,8 +371,8 @@ impl Gate {
 }
 
 impl ClaimResult {
-    /// Returns the precision of `ratio`: half of the width of its interval divided by the interval's middle. `0.01` means
-    /// ±1 %. Returns `None` if an end of the interval is unknown.
+    /// Returns the precision of `ratio`: half of the width of its interval divided by the interval's middle. `0.01`
+    /// means ±1 %. Returns `None` if an end of the interval is unknown.
     #[must_use]
     pub fn precision(&self) -> Option<f64> {
         relative_half_width((self.ratio_low.filter(|low| *low > 0.0)?, self.ratio_high?))

@@ -18,7 +18,7 @@ pub enum Recording {
         runs: PathBuf,
         /// The command line that started the run, for `run.json`.
         command_line: Vec<String>,
-        /// The options with which the result is printed, for `run.json`. A continued run is printed with the same
+        /// The options for printing the result, which `run.json` stores. A continued run is printed with the same
         /// options.
         render: serde_json::Value,
         /// The label that the user gave the run.

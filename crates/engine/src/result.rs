@@ -24,8 +24,8 @@ pub struct RunResult {
     /// The error that prevented writing evidence, such as a full disk. The outcome still covers everything that was
     /// measured. Evidence from before the error stays readable.
     pub unkept: Option<evidence::Error>,
-    /// `true` if an arm failed or gave a wrong answer. The verdicts may not reflect this, because there may be no claim
-    /// about that arm, or its claims may have been decided before the failure.
+    /// `true` if an arm failed or gave a wrong answer. The verdicts do not always show this: there may be no
+    /// claim about that arm, or its claims may have been decided before the failure.
     pub target_failed: bool,
     /// Duration of the run, including its preparation. For a continued run, this covers only the time since it was last
     /// continued.

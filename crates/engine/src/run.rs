@@ -206,13 +206,14 @@ fn nanoseconds(time: Duration) -> u64 {
 /// The error for a run that must stop, because a signal arrived or a trial was cut off.
 pub(crate) struct Interrupted;
 
-/// The main loop of a run: passes blocks to the executor and records to the judge, until no more trials are wanted.
+/// The main loop of a run. It gives blocks to the executor and gives the resulting records to the judge, until no more
+/// trials are wanted.
 pub(crate) struct TrialLoop<'r, 'a> {
     executor: &'r mut dyn Executor,
     judge: &'r mut RunJudge<'a>,
     evidence: Option<&'r mut Writer>,
-    /// The error that stopped the recording of values. From then on, only the start of each trial is recorded.
-    /// Otherwise a user who continues the run could drop the trials that were not recorded.
+    /// The error that stopped the recording of values. After this error, the start of each trial is still recorded,
+    /// so that a user cannot drop a trial by continuing the run.
     pub unkept: Option<evidence::Error>,
     facts: &'r RunFacts<'r>,
     stop: &'r interrupt::Stop,
@@ -320,9 +321,9 @@ impl<'r, 'a> TrialLoop<'r, 'a> {
         self.clock.now_ns()
     }
 
-    /// Returns whether the next step is a pilot: preparing the next lane and running its warm-up trials. All pilots run
-    /// first if a quarter of the time is enough for them. Otherwise pilots alternate with other trials. In comparisons,
-    /// all pilots run first, because they show how long the comparisons take.
+    /// Returns whether the next step is a pilot: preparing the next lane and running its warm-up trials. In
+    /// comparisons, all pilots run first, because they show how long the comparisons take. In other runs, all pilots
+    /// run first if a quarter of the time is enough for them; otherwise pilots alternate with other trials.
     fn is_pilots_turn(&self) -> bool {
         let gone_ns = self.now_ns().saturating_sub(self.time_ns.start);
         let all_ns = self.time_ns.end.saturating_sub(self.time_ns.start);

@@ -195,8 +195,8 @@ mod tests {
     use super::*;
     use crate::experiment::{Arm, Metric, Point};
 
-    /// Interrupts a command that would take 3 s, after 0.6 s or 2.9 s. The minimum must ignore these times, because
-    /// they are not durations of complete executions.
+    /// Interrupts a command after 0.6 s or 2.9 s, although a complete execution takes 3 s. The minimum must ignore
+    /// these shorter times.
     #[test]
     fn the_least_is_of_what_came_to_its_end() {
         let spec = Spec { id: "sleep".into(), metrics: vec![Metric::time("wall", "")], ..Spec::default() };

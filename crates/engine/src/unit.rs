@@ -168,7 +168,7 @@ impl fmt::Display for Unit {
     }
 }
 
-/// Formats a number with four significant digits, and without an exponent unless it is very small or very large.
+/// Formats a number with four significant digits. Only very small and very large numbers get an exponent.
 pub fn significant(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return match value {

@@ -82,8 +82,8 @@ mod tests {
         }
     }
 
-    /// A metric whose description begins with "share of" must be marked as a share, so that tables show its mean. If
-    /// most trials have no loss, the median of the lost share would be 0.
+    /// A metric whose description begins with "share of" must be marked as a share, so that tables show its mean. For
+    /// example, the median of the lost share is 0 if most trials have no loss, but the mean is not.
     #[test]
     fn what_is_called_a_share_is_one() {
         for experiment in crate::registry() {

@@ -6,7 +6,7 @@ mod registry;
 pub use claims::shipped_claims;
 pub use registry::{Family, families, registry};
 
-/// Removes DNS records and objects in stores that interrupted runs have left behind. Returns a message for the user for
+/// Removes the DNS records and stored objects that interrupted runs left behind. Returns a message for the user for
 /// each of them.
 ///
 /// # Errors

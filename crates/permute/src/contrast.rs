@@ -11,11 +11,12 @@ pub(crate) struct Contrast {
     alternative: Alternative,
     /// The factor by which the second sample's statistic is multiplied; 1 if the null hypothesis has no scale.
     factor: f64,
-    /// The number that is added to the second sample's statistic after the multiplication; 0 without a shift.
+    /// The number that is added to the second sample's statistic after the multiplication. It is 0 without a shift, and
+    /// for standard deviations, which a shift does not change.
     term: f64,
-    /// The result of the comparison under the null hypothesis. It is computed as if the statistic of all pooled values
-    /// were that of the first sample. The second sample's statistic is the same number after the factor and the term
-    /// are applied.
+    /// The result of the comparison under the null hypothesis. For this result, the first sample is assumed to have the
+    /// statistic of all pooled values. The second sample's statistic is then this number times the factor, plus the
+    /// term.
     pub expected: f64,
 }
 

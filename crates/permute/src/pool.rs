@@ -34,10 +34,11 @@ impl Pool {
 /// exact: 0.3 − 0.2 equals 0.2 − 0.1, although the differences of the nearest doubles are unequal.
 ///
 /// A double counts as a decimal if it is the double nearest to a quotient: a whole number below 2^51, divided by 1, 10,
-/// 100, …. All values and the shift must be decimals with the same divisor. Otherwise they stay as they are.
+/// 100, …. All values and the shift must be decimals with the same divisor. Otherwise this function changes no value
+/// and returns 1.
 fn as_whole_numbers(samples: &mut [Sample], shift: f64) -> f64 {
     /// The largest number of decimal digits after the point. More digits are pointless, because 2^51 has only about 15
-    /// digits. Up to 10^22, powers of ten are exact doubles.
+    /// digits. The powers of ten up to this limit are exact doubles.
     const MOST_DIGITS: i32 = 15;
     let whole = |x: f64, per_unit: f64| {
         let whole = (x * per_unit).round();

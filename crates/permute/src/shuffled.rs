@@ -18,8 +18,8 @@ pub(crate) struct ShuffledPool {
     pub sizes: Vec<usize>,
     pub statistic: Statistic,
     /// The weights of [`mean_weights`], one for each sample, if they are used. The product of a sample's sum and its
-    /// weight then takes the place of the sample's mean. A mean would be rounded by its division; the product needs
-    /// none.
+    /// weight then takes the place of the sample's mean. A mean would be rounded by the division; the product is
+    /// computed without a division.
     pub weights: Option<Vec<f64>>,
     pub precision: Precision,
 }

@@ -150,8 +150,8 @@ impl QuantilePosition {
     }
 }
 
-/// Subtracts the value that is nearest to the mean from all values, so that a large offset loses no digits. If any
-/// difference would be rounded, this function returns the values unchanged.
+/// Shifts all values so that the value nearest to the mean becomes 0. A large common offset then costs no digits. If
+/// any difference would be rounded, this function returns the values unchanged.
 fn centred(mut values: Vec<f64>) -> Vec<f64> {
     let mean = sum(&values) / values.len() as f64;
     let nearest = values.iter().copied().min_by(|x, y| (x - mean).abs().total_cmp(&(y - mean).abs()));

@@ -34,7 +34,7 @@ pub(crate) fn prefix(unit: Prefixes, value: f64) -> (f64, &'static str) {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Axis {
-    /// The label, such as `time` or `trial`. It has no unit, because the tick labels have it.
+    /// The label, such as `time` or `trial`. It does not include the unit, because the tick labels do.
     pub label: String,
     /// The scale: linear, logarithmic, log-odds or names.
     pub scale: Scale,

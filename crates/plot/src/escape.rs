@@ -13,8 +13,8 @@ pub fn is_harmless(c: char) -> bool {
     !c.is_control() && !is_format(c)
 }
 
-/// Returns whether an invisible character changes how the text around it looks: bidirectional controls, zero-width
-/// spaces and joiners, separators, language tags.
+/// Returns whether a character is invisible but affects how the text around it looks. Examples are bidirectional
+/// controls, zero-width spaces and joiners, separators, and language tags.
 fn is_format(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

@@ -23,8 +23,8 @@ fn advance(c: char) -> f64 {
     }
 }
 
-/// Replaces the middle of a text by `…`, so that its `width` is at most `most`. Names differ least in their middle.
-/// Words are kept whole if that costs little. Numbers are never split.
+/// Replaces the middle of a text by `…`, so that the `width` of the text is at most `most`. The middle is replaced
+/// because names differ least there. Words are kept whole if that costs little. Numbers are never split.
 pub(crate) fn shortened(text: &str, most: f64, width: impl Fn(&str) -> f64) -> String {
     cut_at(text, 0.5, most, width)
 }

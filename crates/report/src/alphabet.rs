@@ -24,8 +24,8 @@ impl Alphabet {
     }
 
     /// Returns the text for display. If the terminal can show only ASCII, the symbols of this program, such as `±`, are
-    /// replaced by similar ASCII characters. Tables and plots keep their columns. All other characters stay as they
-    /// are, for example the letters of names and commands. Output that programs read must not be converted.
+    /// replaced by similar ASCII characters. All other characters stay as they are, for example the letters of names
+    /// and commands. Tables and plots keep their columns. Output that programs read must not be converted.
     #[must_use]
     pub fn shown(self, text: &str) -> Cow<'_, str> {
         if self == Alphabet::Unicode || text.is_ascii() {
@@ -63,7 +63,7 @@ const FACTOR: &str = "×10";
 const RAISED: [char; 11] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', '⁻'];
 
 /// The characters that this program prints itself. [`IN_ASCII`] has a similar ASCII character for each, at the same
-/// position. The symbols of the series in a plot have different ASCII characters, too.
+/// position. The symbols that distinguish the series of a plot are replaced by distinct ASCII characters.
 const OURS: &str = "µσ…·—–−─━╌└┬│┤├┊’“”←◄→►↑↓×●○■□▲△◆◇•░▒▓█";
 const IN_ASCII: &[u8] = b"us~-------++||||'\"\"<<>>^vxoOmMaAdD..:%#";
 

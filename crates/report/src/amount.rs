@@ -150,7 +150,8 @@ const TIMES: f64 = 1.5;
 
 /// The words that describe a ratio, as in "it took 9.3 % longer" and "it was 2.5 times as fast".
 struct RatioWording {
-    /// The words before the number: "it took ", "its `error` was "; empty if the words after it name the metric.
+    /// The words before the number: "it took ", "its `error` was "; empty if the words after the number name the
+    /// metric.
     before: String,
     /// The name of the metric before the number in tables, for example "error "; empty if the words after the number
     /// name the metric.

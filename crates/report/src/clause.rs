@@ -214,9 +214,9 @@ pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
 }
 
 /// Returns the names of the candidate and the reference. The candidate's name also has the levels that both arms share,
-/// because a run may compare the arms at several inputs. A shared level is left out if only the command line of the
-/// reference shows it. If both arms are the same variant at different levels, each name has only its levels:
-/// "size=4096".
+/// because a run may compare the arms at several inputs. A shared level is left out if the reference's command line
+/// shows it and the candidate's does not. If both arms are the same variant at different levels, a name consists only
+/// of the arm's levels: "size=4096".
 pub(crate) fn compared_names(candidate: &Arm, reference: &Arm) -> (String, String) {
     if candidate.variant == reference.variant && candidate.point != reference.point {
         return (candidate.point.to_string(), reference.point.to_string());
@@ -299,8 +299,8 @@ pub(crate) fn joined(Figure { value, range, .. }: &Figure) -> String {
 }
 
 /// Returns the ratio of a claim with its interval. No end of the interval is rounded to one of the `landmarks`, such as
-/// the claimed ratio. If both times of a pair were stopped at a limit, its ratio could be anything above 0, and there
-/// is no interval.
+/// the claimed ratio. If both times of a pair were stopped at a limit, the ratio of this pair could be anything above
+/// 0. The claim then has no interval.
 pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
     let [value, low, high] = bounding(claim);
     let figure = match (low, high) {

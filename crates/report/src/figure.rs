@@ -14,9 +14,9 @@ pub struct Figure {
 impl Figure {
     /// Writes a number and its interval, without a unit, in enough digits to show the width of the interval.
     ///
-    /// `landmarks` are numbers, such as the bound of a claim, to which no end of the interval may be rounded. Such an
-    /// end gets one more digit, or is written as `over` or `under` the landmark. If no number is negative, each has at
-    /// least two significant digits.
+    /// `landmarks` are numbers, such as the bound of a claim, to which no end of the interval may be rounded. An end
+    /// that would be rounded to a landmark gets one more digit, or is written as `over` or `under` the landmark. If no
+    /// number is negative, each has at least two significant digits.
     ///
     /// ```
     /// use ascertain_report::figure::Figure;
@@ -206,18 +206,18 @@ impl Estimate {
 
 /// The text in place of an interval if there are too few trials for one.
 const TOO_FEW: &str = "too few trials";
-/// The words before the only end of an interval that has no upper end.
+/// The words before the lower end of an interval that has no upper end.
 pub(crate) const AT_LEAST: &str = "at least ";
 
-/// Limit of the ratio of an interval's upper end to its lower end, and to the unit. If a ratio reaches this limit, the
-/// interval is too wide for one unit, so each end has its own unit.
+/// Limit of two ratios: an interval's upper end divided by its lower end, and the upper end divided by the unit. If
+/// either ratio reaches this limit, the interval is too wide for one unit, so each end has its own unit.
 const FAR: f64 = 1e4;
 
 /// The largest number of decimals. A number that needs more decimals is written with an exponent.
 const MOST_DECIMALS: usize = 9;
 
-/// Writes a number with `decimals` decimals. It gets more decimals if rounding would make it look equal to a landmark,
-/// a bound such as 1. If `decimals` is `None` or too large, the number has four significant digits.
+/// Writes a number with `decimals` decimals. It gets more decimals if rounding would make it look equal to a landmark
+/// (a bound such as 1). If `decimals` is `None` or too large, the number has four significant digits.
 fn write(number: f64, decimals: Option<usize>, landmarks: &[f64]) -> String {
     let is_fitting = |decimals: &usize| number.is_finite() && *decimals <= MOST_DECIMALS;
     let Some(decimals) = decimals.filter(is_fitting) else { return significant(number) };

@@ -46,9 +46,10 @@ fn say_of_claim(value: &mut Value, claim: &ClaimResult) {
     add_size(value, claim);
 }
 
-/// Adds the size of the difference to a claim about a ratio, in words and as a number. If only a bound of the ratio is
-/// known, the words are the same as in the table: "at least 3.1 times as fast". The number is the candidate's metric
-/// divided by the baseline's. For times, it is the factor by which the candidate took longer.
+/// Adds two entries to a claim about a ratio: the size of the difference in words, and as a number with its interval.
+/// If only a bound of the ratio is known, the words are the same as in the table: "at least 3.1 times as fast". The
+/// number is the candidate's metric divided by the baseline's. It is 2 for a candidate that took twice as long as the
+/// baseline.
 fn add_size(value: &mut Value, claim: &ClaimResult) {
     let [Test::Versus { measure, scale: Effect::Ratio, .. }] = claim.asked.tests.as_slice() else { return };
     let has_ratio = clause::has_ratio(claim);
@@ -80,7 +81,7 @@ pub(crate) fn object(value: &impl serde::Serialize) -> String {
 }
 
 /// Escapes the characters in JSON strings that control a terminal or a text viewer. The escapes are those of JSON, so
-/// that programs read the original text. Outside strings, newlines are the only control characters.
+/// that programs read the original text. Newlines are kept, because JSON has them only between strings.
 fn escaped(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {

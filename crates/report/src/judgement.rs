@@ -34,8 +34,8 @@ pub struct Judgement {
     /// The observed rate, S/N.
     pub rate: Option<f64>,
     /// The lower end of the confidence sequence for the rate, by the same method. With `mixture`, each end is wrong
-    /// with a probability of at most `error`. So at least one end is wrong with a probability of at most twice `error`.
-    /// With `csm`, at least one end is wrong with a probability of at most `error`.
+    /// with a probability of at most `error`. The whole interval is therefore wrong with a probability of at most twice
+    /// `error`. With `csm`, the whole interval is wrong with a probability of at most `error`.
     pub rate_low: Option<f64>,
     /// The upper end of the confidence sequence for the rate.
     pub rate_high: Option<f64>,

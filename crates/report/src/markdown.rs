@@ -112,8 +112,8 @@ fn code(name: &str) -> String {
 }
 
 /// Returns a code span for a table cell. GitHub splits a row at vertical bars even inside code, so a bar needs a
-/// backslash. A bar after a backslash can't be written in a code span. A name with such a bar is put into a `<code>`
-/// element instead.
+/// backslash. If the name itself has a backslash before a bar, no code span can show both. Such a name is put into a
+/// `<code>` element instead.
 pub(crate) fn code_cell(name: &str) -> String {
     match escape_controls(name).contains("\\|") {
         true => format!("<code>{}</code>", text(name)),

@@ -70,8 +70,8 @@ pub(crate) fn at_error(at: AtError, noun: &str) -> String {
     format!(", or `--error {}` ({})", at.error, counted(at.trials, noun))
 }
 
-/// Estimates the total duration of a comparison that runs until the interval of its ratio is as narrow as `precision`,
-/// in seconds. The width of an interval shrinks with the square root of the number of pairs. `None` if the interval or
+/// Estimates the total duration, in seconds, of a comparison that runs until the interval of its ratio is as narrow as
+/// `precision`. The width of an interval shrinks with the square root of the number of pairs. `None` if the interval or
 /// the duration so far is unknown.
 pub fn seconds_to(claim: &ClaimResult, precision: f64) -> Option<f64> {
     let widths = claim.precision().filter(|_| claim.elapsed_ns > 0)? / precision;

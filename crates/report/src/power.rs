@@ -252,8 +252,8 @@ fn rough_percent(chance: f64) -> String {
     }
 }
 
-/// Writes a rate in percent. Its distance to 0 % or 100 %, whichever is closer, has two significant digits. Rounds the
-/// rate up if `up` is `true`, otherwise down.
+/// Writes a rate in percent, such as 50 %, 98.7 % or 99.12 %. It has so many decimals that its distance to 0 % or to
+/// 100 %, whichever is smaller, has two significant digits. Rounds the rate up if `up` is `true`, otherwise down.
 fn rough_rate(rate: f64, up: bool) -> String {
     let missing = rate.min(1.0 - rate) * 100.0;
     let scale = 10_f64.powf((1.0 - missing.log10().floor()).max(0.0));

@@ -51,8 +51,8 @@ pub fn render(result: &RunResult, options: &RenderOptions) -> String {
 }
 
 /// Returns sentences for standard error. They give the reasons for failures and missing results, unless standard output
-/// already has these reasons. If standard output is a format for programs, or if the user requested quiet output, the
-/// sentences also explain the assumptions behind the answers.
+/// already has these reasons. The assumptions behind the answers follow if the user requested them and standard output
+/// does not have them.
 #[must_use]
 pub fn notes(result: &RunResult, options: &RenderOptions) -> Vec<String> {
     let use_case = result.plan.use_case;
@@ -205,8 +205,9 @@ fn missing_trials(result: &RunResult) -> Option<String> {
     is_by_time.then(|| format!("only {taken} of {wanted} trials {were} measured; allow more time with --max-time"))
 }
 
-/// Returns the reasons why a target failed or why nothing was measured. Reasons of arms are returned only if no claim
-/// has a reason. If only some arms could not be measured, returns the reasons for these arms, or nothing if `is_quiet`.
+/// Returns the reasons for failed claims or, if nothing was measured, for all claims. If no claim has such a reason,
+/// returns the reasons why arms were left out. With `is_quiet`, returns nothing if there are measurements and no target
+/// failed.
 fn missing_results(result: &RunResult, is_quiet: bool) -> Vec<String> {
     let outcome = &result.outcome;
     let is_empty = outcome.points.iter().all(|point| point.n == 0);

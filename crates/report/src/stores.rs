@@ -7,7 +7,7 @@ use ascertain_engine::unit::{Unit, significant};
 
 use crate::text::{counted, grouped};
 
-/// Returns a notice before a run as a sentence, such as the expected bill.
+/// Returns the text of a notice that is printed before a run, such as the expected bill.
 pub fn notice(remark: &Remark) -> String {
     let opening = if matches!(remark, Remark::Bill { .. }) { "expected bill: " } else { "" };
     format!("{opening}{}", crate::finding::remark(remark))

@@ -105,8 +105,8 @@ fn alike(mut random: Random, ratio: f64, width: f64, noise: fn(&mut Random) -> f
     Box::new(std::iter::repeat_with(move || ratio.ln() * (1.0 + width * noise(&mut random))))
 }
 
-/// Returns pairs with normal noise that comes in bursts. A burst lasts ten pairs on average, and its noise is 20 times
-/// as wide, so that a time may double.
+/// Returns pairs with normal noise that comes in bursts. A burst lasts ten pairs on average. Its noise is 20 times as
+/// wide as the other noise, and wide enough to double a time.
 fn bursts(mut random: Random) -> Box<dyn Iterator<Item = f64>> {
     let mut is_burst = false;
     Box::new(std::iter::repeat_with(move || {

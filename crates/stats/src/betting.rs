@@ -38,8 +38,8 @@ use crate::{Error, Tally};
 const BET: f64 = 0.9;
 
 /// Limit on the bettor's wealth, as a share of `α`. The test ends as [futile](BettingDecision::Futile) if the wealth is
-/// below this limit. Under the null hypothesis, the wealth would still reach `1/α` with probability at most `α²/1000`.
-/// If `p` is half of `α`, one test in 10,000 ends as futile.
+/// below this limit. Under the null hypothesis, a wealth below the limit would later reach `1/α` with probability at
+/// most `α²/1000`. If `p` is half of `α`, one test in 10,000 ends as futile.
 const FUTILE: f64 = 1e-3;
 
 /// Absolute part of the error bound for the computed logarithm of the wealth. The relative part is

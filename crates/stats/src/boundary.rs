@@ -7,8 +7,8 @@
 //! * `ln e` is convex in the two counts, so the tallies below the threshold are a convex set and `x` is concave;
 //! * if favourable outcomes are no more frequent than at the null's rate `p`, no likelihood ratio in the integral is
 //!   above 1. `ln e` is then at most zero, so `x(f) ≥ f·p/(1−p)`;
-//! * the slope of `x` never rises, because `x` is concave. The slope is also never below `p/(1−p)`. Otherwise it would
-//!   remain below, and `x` would fall below the line `f·p/(1−p)` for large `f`.
+//! * the slope of `x` never rises, because `x` is concave. The slope is also never below `p/(1−p)`. If it ever were, it
+//!   would remain so, and `x` would fall below the line `f·p/(1−p)` for large `f`.
 //!
 //! From one known point below the boundary, a line of slope `p/(1−p)` is therefore a lower bound for all greater `f`.
 //! From two known points, their chord is a lower bound for the `f` between them.
@@ -58,8 +58,9 @@ pub(crate) struct Boundary {
     bound: Bound,
 }
 
-/// A lower bound on the boundary, the number of favourable outcomes that reaches the threshold. It is valid from `from`
-/// unfavourable outcomes on. Up to `until` it is a chord of the boundary, and beyond that a line of slope `slope`.
+/// A lower bound on the boundary. The boundary is the number of favourable outcomes that reaches the threshold. The
+/// bound is valid from `from` unfavourable outcomes on. Up to `until` it is a chord of the boundary, and beyond that a
+/// line of slope `slope`.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
     from: u64,

@@ -20,8 +20,8 @@ const PADDING: f64 = 8e-15;
 /// Returns the level of Robbins' criterion, `ln[C(n,s) p^s (1−p)^(n−s) (n+1)]`. The result is never below the exact
 /// value.
 ///
-/// `tally` has `n` trials and `s` successes; `rate` is `p`, the double as given. The result is NaN if the rate is not
-/// within (0, 1), or if the tally has more successes than trials or more than 2^53 trials.
+/// `tally` has `n` trials and `s` successes; `rate` is `p`, which is exactly the value of the double. The result is NaN
+/// if the rate is not within (0, 1), or if the tally has more successes than trials or more than 2^53 trials.
 ///
 /// If each trial succeeds with probability `p`, given the past, the chance that the level ever falls to `ln ε` is at
 /// most `ε`, however often you look. Such a low level therefore rejects the rate `p`. The true rate is then on the same
@@ -35,8 +35,8 @@ const PADDING: f64 = 8e-15;
 ///   2020.
 ///
 /// Up to 10^6 trials the function uses Robbins' two bounds of the factorial, each rounded in the safe direction, and a
-/// compensated summation that rounds up. If there are more than one success and more than one failure, the bounds make
-/// the result less than `1/(144 s²) + 1/(144 (n−s)²)` too high. Rounding adds 2e-15 of the summed magnitudes.
+/// compensated summation that rounds up. With at least two successes and two failures, the bounds make the result too
+/// high by less than `1/(144 s²) + 1/(144 (n−s)²)`. Rounding adds 2e-15 of the summed magnitudes.
 ///
 /// Beyond 10^6 trials it uses Loader's deviance form ([`log_binomial`]), padded by its error bound. If the exact value
 /// is above -10^7, the result is at most 1e-6 too high. Otherwise it is too high by at most 2e-14 of the exact value,
@@ -141,7 +141,7 @@ fn down(logarithm: f64) -> f64 {
 }
 
 /// A running sum by Kahan's method, rounded up. Only the addition of the compensation to the next term is inexact, so
-/// only that addition needs a direction (Shewchuk, *Adaptive Precision Floating-Point Arithmetic*, 1997).
+/// only that addition needs a direction of rounding (Shewchuk, *Adaptive Precision Floating-Point Arithmetic*, 1997).
 #[derive(Default)]
 struct SumUp {
     sum: f64,

@@ -15,7 +15,7 @@
 //! * if that is slow, by Gauss–Legendre quadrature of the second integral with 32 nodes per panel. The fraction is slow
 //!   near the centre of a narrow distribution, and for few successes at a tiny rate.
 //!
-//! If `e > 0`, the upper tail is the larger one. It is then computed as the whole less the scaled lower tail `U(b, a,
+//! If `e > 0`, the upper tail is the larger one. It is then computed as the whole minus the scaled lower tail `U(b, a,
 //! q)`. The whole, `B(a,b) / (p^a q^b)`, is computed in Loader's deviance form ([`crate::stirling_remainder`]).
 //!
 //! The error of each logarithm is at most `1e-12 + 4e-15·D`, with the deviance `D = (a+b)·KL(a/(a+b) ‖ p)`. This holds

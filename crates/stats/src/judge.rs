@@ -187,10 +187,10 @@ impl Judge {
     /// Counts a batch of outcomes, looks once after it, and returns the verdict, or `None` as long as the claim is
     /// undecided. A verdict is never taken back.
     ///
-    /// Use this method for outcomes that are exchangeable only as whole batches, such as a reshuffled sample of
-    /// requests, or if only their sum is known. The verdict may come later than with [`Judge::observe`]. A batch with
-    /// more successes than trials is invalid and gets no verdict. Count the unknown outcomes of a batch before it, with
-    /// [`Judge::observe_unknown`].
+    /// Use this method if only the sum of the outcomes is known. Also use it for outcomes that are exchangeable only as
+    /// whole batches, such as a reshuffled sample of requests. The verdict may come later than with [`Judge::observe`].
+    /// A batch with more successes than trials is invalid and gets no verdict. Count the unknown outcomes of a batch
+    /// with [`Judge::observe_unknown`] before you pass the batch.
     pub fn observe_batch(&mut self, batch: Tally) -> Option<Verdict> {
         self.tally += batch;
         if (Tally { trials: self.tally.trials.saturating_add(self.unknown), ..self.tally }).checked().is_err() {

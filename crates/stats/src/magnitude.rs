@@ -50,9 +50,10 @@
 //! the noise is Cauchy's distribution, several times as wide ([`TAILS`]).
 //!
 //! A component leans in one of two ways: by a shift, measured in scales ([`SHIFTS`]), or by signs that are positive at
-//! one of the [`RATES`] for all sizes. In the second case there are two kinds of sizes. The first kind is that of noise
-//! around 0. The second kind is that of noise around plus and minus the greatest shift, half each. The second kind
-//! describes two situations: one command is always slower by about the same amount, or the clock is coarse.
+//! one of the [`RATES`] for all sizes. In the second case the sizes are distributed in one of two ways. They may be the
+//! sizes of noise around 0. Or they are the sizes of noise of which half is around the greatest shift, and half around
+//! minus the greatest shift. The second way describes two situations: one command is always slower by about the same
+//! amount, or the clock is coarse.
 //!
 //! After each pair the weights are updated by Bayes' rule. The noise may change later, and a component that was useless
 //! may become useful. So that such a component can recover, a small share of the weights returns to the prior (the
@@ -263,7 +264,7 @@ fn densities(size: f64, towards: &mut [f64], away: &mut [f64]) {
 const T5: f64 = 0.379_606_689_822_494_4;
 
 /// A shape of noise: the sum of a narrow and a wide part. `narrow` and `wide` are the densities of the two parts at 0.
-/// `inverse_width_squared` says how slowly the wide part falls with the distance.
+/// `inverse_width_squared` determines how fast the wide part falls with the distance.
 struct Noise {
     narrow: f64,
     wide: f64,

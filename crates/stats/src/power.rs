@@ -24,9 +24,9 @@ pub struct Power {
 /// Computes the probability of each verdict, for a new judge with the settings of `judge`. There are at most
 /// `max_trials` trials, which succeed at `true_rate`.
 ///
-/// The function uses dynamic programming over the tallies that are still undecided. It is therefore no simulation, and
-/// exact except for rounding. The judge looks after every trial, and may have a margin. The time is proportional to
-/// `max_trials` times the distance between the two boundaries, which is of the order of `√max_trials`.
+/// The function uses dynamic programming over the tallies that are still undecided. It does not simulate, so the
+/// results are exact except for rounding. The judge looks after every trial, and may have a margin. The time is
+/// proportional to `max_trials` times the distance between the two boundaries, which is of the order of `√max_trials`.
 ///
 /// # Errors
 /// Returns [`Error::Rate`] if the true rate is not strictly between 0 and 1.

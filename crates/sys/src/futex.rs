@@ -8,16 +8,15 @@ use std::time::Duration;
 pub enum Scope {
     /// Only threads of this process share the word.
     Process,
-    /// Threads of any process that maps the word share it. On systems other than Linux, only threads of this process
-    /// do.
+    /// All processes that map the word share it. On systems other than Linux, only threads of this process share it.
     Machine,
 }
 
 /// Sleeps while `word` is `expected`, until a wake-up or for at most `timeout`. Returns `false` if the time ran out.
 ///
 /// The comparison and the start of the sleep are one atomic step with respect to wake-ups. A result of `true` does not
-/// imply anything about the word: it may have been different from the start, or a signal may have ended the sleep. Read
-/// the word again.
+/// imply anything about the word: it may already have had another value at the call, or a signal may have ended the
+/// sleep. Read the word again.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};

@@ -85,8 +85,8 @@ fn membarrier(command: c_int) -> io::Result<c_int> {
     membarrier_on(command, None)
 }
 
-/// Calls membarrier(2) without rustix. rustix does not return the reason why a query fails: the kernel does not have
-/// the call, or a filter forbids it.
+/// Calls membarrier(2) without rustix, which does not return the error of a query that fails. The error shows whether
+/// the kernel lacks the call or a filter forbids it.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn membarrier_on(command: c_int, cpu: Option<usize>) -> io::Result<c_int> {
     const FLAG_CPU: c_int = 1 << 0;

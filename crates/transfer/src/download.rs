@@ -156,10 +156,10 @@ impl TransferManager {
         Planner::new(bytes, constraints, Some(latency_s))
     }
 
-    /// Returns whether a list describes an object well enough to download it. If not, the store must be asked for the
-    /// object's checksum, which decides whether the file at `path` has the same content. The answer to a download also
-    /// contains the modification time of the original file. An empty object is not downloaded, so the store must be
-    /// asked for this time.
+    /// Returns whether a list describes an object well enough to download it. If not, the store must be asked for a
+    /// property that lists lack. The checksum is needed to decide whether the file at `path` has the same content. The
+    /// modification time of the original file is usually part of the answer to the download. For an empty object there
+    /// is no download, so the store must be asked for this time.
     fn is_listed_enough(&self, listed: &ObjectMeta, path: &Path) -> bool {
         if self.settings.preserve && listed.bytes == 0 {
             return false;
@@ -289,8 +289,8 @@ impl<'a> ObjectDownload<'a> {
     /// `None` if there is no such file. Also returns `None` if a loss of power has left the file incomplete. Removes a
     /// file that can't be used.
     ///
-    /// With [`Settings::preserve`], the file is always fetched again. Only the answer to a download contains the time
-    /// that the file must get.
+    /// With [`Settings::preserve`], the file is always fetched again, because only the answer to a download contains
+    /// the time that the file must get.
     async fn reopen_fetched(&mut self, target: &TargetPath) -> Result<Option<Draft>> {
         let (manager, bytes) = (self.manager, self.meta.bytes);
         let temporary = manager.folder_journal.temporary(&self.meta.name);

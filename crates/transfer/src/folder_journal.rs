@@ -71,8 +71,8 @@ pub(crate) struct CompleteFile {
     /// The ETag of the object that an upload has stored. `None` for a download.
     #[serde(skip_serializing_if = "Option::is_none")]
     destination: Option<String>,
-    /// The modification time that a downloaded file had when it was recorded. `None` in the journal of an older version,
-    /// in which the file has the time of the object.
+    /// The modification time that a downloaded file had when it was recorded. `None` in the journal of an older
+    /// version, in which the file has the time of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     modified: Option<String>,
     /// The fingerprint of the attributes that the object or the file got. `None` in an older journal.
@@ -268,8 +268,9 @@ impl FolderJournal {
         }))
     }
 
-    /// Returns the record of a download that may have no name yet, if its object is unchanged. `attributes` is the
-    /// fingerprint of the attributes that the file would get now. Returns `None` if the fingerprint was different.
+    /// Returns the record of a downloaded file, if its object is unchanged. The file may still have its temporary name.
+    /// `attributes` is the fingerprint of the attributes that the file would get now. Returns `None` if another
+    /// fingerprint was recorded.
     pub fn fetched(&self, object: &ObjectMeta, attributes: u64) -> Option<&CompleteFile> {
         let complete = self.earlier(&object.name).filter(|complete| Some(&complete.source) == object.etag.as_ref())?;
         complete.attributes.is_none_or(|then| then == attributes).then_some(complete)
@@ -313,8 +314,8 @@ impl FolderJournal {
         self.write(Line::Complete(CompleteFile { modified, temporary, replaced, ..complete }));
     }
 
-    /// Writes a line. If that fails, for example because the disk is full, the transfers are complete all the same. The
-    /// journal then stays as it is, and the file is transferred again after an interruption.
+    /// Writes a line. A failure, for example because the disk is full, does not affect the transfers. The journal then
+    /// stays as it is, so the file is transferred again if the command is interrupted.
     fn write(&self, line: Line) {
         let Some((mut journal, _)) = self.place.as_ref().map(|(file, path)| (file, path)) else { return };
         let mut unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);

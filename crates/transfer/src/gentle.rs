@@ -30,7 +30,7 @@ const STALE_S: f64 = 1.0;
 /// network path, [`NEAR_MORE`] limits the increase further.
 const MORE: f64 = 0.25;
 /// Limit on the increase of the rate near the known capacity of the network path. If the increased rate is too high,
-/// the queue grows until the next measurement. It may then add at most this share of the permitted latency.
+/// the queue grows until the next measurement. This growth may add at most this share of the permitted latency.
 const NEAR_MORE: f64 = 0.25;
 /// A rate counts as near the known capacity of the network path if it is above this share of the capacity.
 const NEAR: f64 = 0.8;
@@ -59,7 +59,7 @@ const SLICE: f64 = 0.1;
 
 /// Returns the size in bytes of a part of a gentle download. `most_added` is the latency that transfers may add. A part
 /// arrives at full speed, so a large one would cause a long queue. At 1 MB/s, a part of this size adds half of
-/// `most_added`; a part of the minimum size may add more.
+/// `most_added`, or more if the result was raised to the minimum, [`LEAST_PART_BYTES`].
 pub(crate) fn part_bytes(most_added: Duration) -> f64 {
     (1e6 * most_added.as_secs_f64() / 2.0).max(LEAST_PART_BYTES)
 }

@@ -29,8 +29,10 @@ const MAX_COMMANDS: usize = 32;
 const MAX_BYTES: u64 = 64 << 10;
 /// Smallest number of earlier commands on which a forecast is based.
 const MIN_COMMANDS: usize = 3;
-/// Smallest number of bytes or files of a command that is recorded. A command needs to reach only one of the two.
+/// Smallest number of bytes of a command that is recorded. A command with fewer bytes is also recorded if it has at
+/// least [`MIN_FILES`] files.
 const MIN_BYTES: u64 = 1_000_000;
+/// Number of files with which a command is recorded even if it has fewer than [`MIN_BYTES`] bytes.
 const MIN_FILES: u64 = 100;
 /// Smallest standard deviation of the logarithm of a duration.
 const LEAST_SPREAD: f64 = 0.1;
@@ -89,7 +91,8 @@ impl History {
         Some(Self { path, store, connections, commands })
     }
 
-    /// Records a command if all its files were transferred or skipped. Does nothing if the file can't be written.
+    /// Records a command if all its files were transferred or skipped. Does nothing if the command transferred too
+    /// little ([`MIN_BYTES`], [`MIN_FILES`]), or if the file can't be written.
     pub fn record(&self, results: &[TransferResult], elapsed_s: f64) {
         if results.iter().any(|result| matches!(result.status, TransferStatus::Failed(_))) {
             return;

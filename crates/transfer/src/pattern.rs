@@ -72,21 +72,22 @@ impl Token {
 }
 
 impl Pattern {
-    /// Returns whether this pattern, as one that selects names, selects the file `name`. A pattern for folders selects
-    /// all files below them.
+    /// Returns whether the file `name` is selected if this pattern is used to select names. A pattern for folders
+    /// selects all files below them.
     #[must_use]
     pub fn includes(&self, name: &str) -> bool {
         if self.is_folder { self.matches_folder_of(name) } else { self.matches(name) }
     }
 
-    /// Returns whether this pattern, as one that excludes names, excludes the file `name`. A folder that the pattern
+    /// Returns whether the file `name` is excluded if this pattern is used to exclude names. A folder that the pattern
     /// matches is excluded with all files below it.
     #[must_use]
     pub fn excludes(&self, name: &str) -> bool {
         self.includes(name) || self.matches_folder_of(name)
     }
 
-    /// Returns whether this pattern, as one that excludes names, excludes the folder `name` with all files below it.
+    /// Returns whether the folder `name` is excluded, with all files below it, if this pattern is used to exclude
+    /// names.
     #[must_use]
     pub fn excludes_folder(&self, name: &str) -> bool {
         self.matches(name)
@@ -145,7 +146,7 @@ fn matches(tokens: &[Token], name: &[char]) -> bool {
     reached[name.len()]
 }
 
-/// The reason why a text is not a pattern.
+/// The reason why a text is not a valid pattern.
 type Reason = &'static str;
 
 impl FromStr for Pattern {
@@ -170,7 +171,7 @@ impl FromStr for Pattern {
     }
 }
 
-/// Appends the texts without braces that a pattern with braces stands for.
+/// Expands the braces of a pattern, and appends the resulting texts to `expanded`.
 fn expand(text: &str, expanded: &mut Vec<String>) -> Result<(), Reason> {
     // The innermost open brace of the first pair of braces has the depth 1.
     let (mut depth, mut ends, mut is_class) = (0, Vec::new(), false);
@@ -280,8 +281,9 @@ impl fmt::Debug for Pattern {
 }
 
 /// Splits the name of an object that contains special characters into a folder and a pattern for the rest of the name.
-/// The folder is empty or ends with a slash. A backslash is a special character too, because it is not part of the
-/// names that the pattern matches. Returns `None` if the name has no special characters.
+/// The folder is empty or ends with a slash. Returns `None` if the name has no special characters. A backslash counts
+/// as special only in the last part of the name. It escapes the next character, so it is not part of the names that the
+/// pattern matches.
 pub(crate) fn split_name(name: &str) -> Result<Option<(String, Pattern)>, Error> {
     let (mut folder, mut part, mut part_start, mut characters) = (String::new(), String::new(), 0, name.char_indices());
     while let Some((at, character)) = characters.next() {

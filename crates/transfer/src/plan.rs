@@ -176,8 +176,8 @@ impl TransferManager {
         Ok(())
     }
 
-    /// Determines the file below a folder that each object becomes. If an object's name can't be a path, its entry
-    /// contains the problem.
+    /// Determines the file that each object becomes, in or below `folder`. If an object's name can't be a path, its
+    /// entry contains the problem.
     pub(crate) async fn plan_get(
         &self,
         from: &Location,

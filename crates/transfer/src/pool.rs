@@ -11,12 +11,12 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::model::{Forecast, Planner, RAMP_S, Ticket, TransferPlan};
 use crate::result::RequestStats;
 
-/// Bounds of the time between two checks whether a request is late.
+/// Shortest time between two checks whether a request is late. [`MAX_LATE_CHECK`] is the longest time.
 const LATE_CHECK: Duration = Duration::from_millis(50);
 const MAX_LATE_CHECK: Duration = Duration::from_secs(1);
 
-/// Maximum number of downloads that wait for their first request. The preparation of many files at once would delay the
-/// answers to the requests of others.
+/// Maximum number of downloads that wait for their first request. Preparing many files at once would delay the answers
+/// to the requests of the other files.
 const PLACES: usize = 8;
 
 /// The planner of a command, and the queue of the transfers that wait for their next request.
@@ -78,19 +78,20 @@ impl Pool {
         Arc::new(Self { planner: Mutex::new(planner), earlier, began, turn, changed, places })
     }
 
-    /// Returns the requests of a file of which `bytes` bytes are to be transferred. The planner knows these bytes.
+    /// Returns the requests of a file, of which `bytes` bytes must be transferred. The planner already counts these
+    /// bytes.
     pub fn file(self: &Arc<Self>, bytes: u64) -> FileRequests {
         FileRequests { pool: Arc::clone(self), left: Mutex::new(Some(bytes)), place: Mutex::default() }
     }
 
     /// Waits until few files wait for their first request, then returns the requests of the next file. The planner
-    /// knows the file's bytes.
+    /// already counts the file's bytes.
     pub async fn next_file(self: &Arc<Self>, bytes: u64) -> FileRequests {
         let place = Arc::clone(&self.places).acquire_owned().await.ok();
         FileRequests { pool: Arc::clone(self), left: Mutex::new(Some(bytes)), place: Mutex::new(place) }
     }
 
-    /// Returns the requests of a file that is transferred in addition to those that the planner knows.
+    /// Returns the requests of an additional file, and adds its bytes to those that the planner counts.
     pub fn added_file(self: &Arc<Self>, bytes: u64) -> FileRequests {
         self.planner().add(bytes);
         self.file(bytes)

@@ -72,7 +72,8 @@ impl Publisher {
         result.try_recv().unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 
-    /// Adds a file that an earlier process has published. If that process was killed, its name may not be on the disk.
+    /// Adds a file that an earlier process has published. If that process was killed, the file's name may not be on the
+    /// disk yet.
     pub fn add_named(&self, path: &Path) {
         let mut written = lock(&self.written);
         if let Ok(system) = fs::metadata(path).map(|metadata| metadata.dev())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// Longest duration in seconds of a slice, the bytes that are sent at once, at the limited rate.
+/// Longest time in seconds that a slice takes at the limited rate. A slice consists of the bytes that are sent at once.
 const SLICE_S: f64 = 0.02;
 /// Minimum size of a slice in bytes, about one network packet. A slice is smaller only if sending a packet at the
 /// limited rate takes longer than [`SLICE_S`].
@@ -34,7 +34,7 @@ impl RateLimit {
         Self { state, slice_s: slice_s.unwrap_or(SLICE_S).min(SLICE_S) }
     }
 
-    /// Returns the number of bytes so far that the limit has permitted to send.
+    /// Returns the number of bytes that the limit has permitted so far.
     pub fn sent_bytes(&self) -> f64 {
         self.lock().sent_bytes
     }

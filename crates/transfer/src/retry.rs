@@ -1,8 +1,8 @@
 //! Retries of failed requests, and reports of outages.
 //!
 //! A request whose failure is transient is repeated after a wait, until one of two limits is reached. One limit is the
-//! number of its retries. The other is the time for which no request of the command has succeeded, whether requests
-//! waited for an answer or for their next attempt. If this time is over, the command sends no further request, unless
+//! number of its retries. The other is the time for which no request of the command has succeeded. It includes waits
+//! for answers and waits before further attempts. When this time is over, the command sends no further request, unless
 //! bytes of another request still move.
 
 use std::fmt;
@@ -23,9 +23,8 @@ use crate::store::{Attempt, Failure, Kind};
 /// Upper limit on the average wait before a retry. The actual wait varies randomly between 0.5 and 1.5 times the
 /// average.
 const MAX_WAIT: Duration = Duration::from_secs(20);
-/// Time by which the time limit of a whole request exceeds the timeout. The client of a store in the cloud detects
-/// silence itself, with a better message, once the connection is open. The additional time is for opening the
-/// connection.
+/// Time that the time limit of a whole request adds to the timeout, for opening the connection. Once the connection is
+/// open, the client of a cloud store detects silence itself, and reports it with a better message.
 const OPENING: Duration = Duration::from_secs(25);
 /// Factor by which the time limit is longer for a request that must not simply be repeated, such as a commit.
 const FINAL: u32 = 5;
@@ -47,7 +46,7 @@ pub(crate) struct RetryPolicy {
     first_wait: Duration,
     timeout: Duration,
     retries: AtomicU64,
-    /// The latest time until which the store has asked for a wait, by a status or a requested duration.
+    /// End of the longest wait that the store has requested before a retry: by the status 429 or 503, or by a duration.
     refused_until: Mutex<Option<Instant>>,
     state: Mutex<State>,
     /// The clocks of the attempts in flight. The clocks of dropped attempts are removed later.
@@ -153,10 +152,10 @@ impl RetryPolicy {
         self.lock().given_up.is_some()
     }
 
-    /// Sends a request that carries `bytes` bytes. `request` makes an attempt, and gets the record of it. After a
-    /// transient failure, repeats the request until a limit is reached. Sends a request whose bytes are corrupted at
-    /// most [`MAX_CORRUPTED`] times. Never repeats a request that the store may have carried out. If a request exceeds
-    /// the time limit, the failure has the kind `silent`.
+    /// Sends a request that carries `bytes` bytes. `request` makes one attempt, and receives the record of this
+    /// attempt. After a transient failure, repeats the request until a limit is reached. Sends a request whose bytes
+    /// are corrupted at most [`MAX_CORRUPTED`] times. Never repeats a request that the store may have carried out. If a
+    /// request exceeds the time limit, the failure has the kind `silent`.
     pub async fn run<T, F>(
         &self,
         bytes: u64,

@@ -323,8 +323,8 @@ impl TransferManager {
     }
 
     /// Opens the journal of a command with several files. A dry run and a single file have no such journal. A store of
-    /// local files has no such journal either. To resume, the versions in the journal are compared with a list of the
-    /// store, and local files are not listed.
+    /// local files has none either. Resuming would compare the versions in the journal with a list of the store, but
+    /// local files are not listed.
     fn open_journal(&self, location: &Location, header: FolderHeader) -> Result<FolderJournal> {
         let is_local = location.store.local_path(&location.name).is_some();
         if self.settings.dry_run || is_local || header.files < 2 {

@@ -115,7 +115,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Creates a scheduler for the parts in `parts` that have no receipt, with the same limits.
+    /// Creates a scheduler with the same limits, for those parts in `parts` that have no receipt.
     pub fn again(&self, parts: PartList) -> Self {
         let permits = Arc::clone(&self.permits);
         Self::new(self.manager, permits, self.limits, self.bytes, parts, Journal::default())

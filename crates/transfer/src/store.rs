@@ -163,8 +163,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     }
 
     /// Returns the size and the CRC-64/NVME of each part of the upload that created an object, in the order of the
-    /// object. The list is empty if the store does not keep them. They show which bytes of a damaged download are
-    /// wrong.
+    /// parts. The returned list is empty if the store does not keep these values. The checksums show which bytes of a
+    /// damaged download are wrong.
     async fn part_sums(&self, _of: &ObjectMeta, _attempt: &mut Attempt) -> Result<Vec<(u64, u64)>> {
         Ok(Vec::new())
     }
@@ -361,8 +361,8 @@ pub struct Attempt {
     pub connected: Option<Instant>,
     /// The time when the TLS handshake of a new connection was complete.
     pub secured: Option<Instant>,
-    /// The time when the last byte of the request's body was given to the connection. If there is no body, the time when
-    /// the head was given to it.
+    /// The time when the last byte of the request's body was given to the connection. If there is no body, the time
+    /// when the head was given to it.
     pub sent: Option<Instant>,
     /// The time when the head of the answer arrived.
     pub header: Option<Instant>,
@@ -392,7 +392,7 @@ impl Attempt {
 pub struct Failure {
     /// The kind of failure.
     pub kind: Kind,
-    /// A description of the problem and the object, and how to solve the problem.
+    /// A text that describes the problem, names the object, and explains how to solve the problem.
     pub message: String,
     /// `true` if the same problem affects every object of the store: wrong credentials, a missing bucket, a disabled
     /// account. Requests for other objects would fail too.

@@ -246,7 +246,7 @@ impl<'a> ObjectUpload<'a> {
     /// verification is interrupted: the same command then verifies the object without sending it again.
     ///
     /// With [`Settings::no_clobber`] or [`Settings::skip_unchanged`], the journal is removed before the verification.
-    /// After an interruption, the same command skips the object, and would never remove the journal.
+    /// Otherwise the journal would stay forever after an interruption, because the same command then skips the object.
     pub async fn finish(mut self, meta: &ObjectMeta, mut journal: Journal) -> Result<TransferResult> {
         if self.manager.settings.no_clobber || self.manager.settings.skip_unchanged {
             std::mem::take(&mut journal).remove()?;

@@ -1,4 +1,4 @@
-//! Explores every execution of a small program on an x86 with store buffers, one after the other.
+//! Explores, one after the other, all executions of a small program on an x86 processor with store buffers.
 //!
 //! The machine is x86-TSO (Sewell, Sarkar, Owens, Zappa Nardelli and Myreen, 2010). A store goes to the buffer of its
 //! thread, which is first in, first out. The oldest store can leave the buffer at any time. A load returns the newest

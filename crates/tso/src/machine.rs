@@ -193,8 +193,8 @@ impl State {
         self.threads.len() - 1
     }
 
-    /// Records that the thread has executed an operation, and ends its turn. The thread continues until its next
-    /// operation.
+    /// Records that the thread has executed an operation, and ends its turn. The code of the thread runs on until the
+    /// next operation.
     pub(crate) fn ran(&mut self, thread: ThreadId, op: Op, place: CallSite) {
         self.turn = None;
         self.threads[thread].next = None;

@@ -23,8 +23,8 @@ pub fn list(below: &Path, most: usize) -> Result<RunList, Error> {
     })
 }
 
-/// Maximum size of a killed run's folder, in bytes. For a larger run, judging the claims from the recorded rows would
-/// take too long.
+/// Size of a killed run's folder, in bytes, up to which its claims are judged again from the recorded rows. For a
+/// larger folder, this would take too long.
 const MOST_BYTES: u64 = 64_000_000;
 
 fn listed(folder: &Path) -> ListedRun {

@@ -290,8 +290,7 @@ fn estimate(values: &Values) -> MedianEstimate {
 }
 
 /// Returns one plotted line for each arm, from the values of the runs. `runs` is sorted from the oldest. If `of_latest`
-/// is set, only plots arms that have a value in the latest run with any values. If this leaves out an arm, adds a note
-/// to `notes`.
+/// is set, only plots the arms of the latest run that has values. If this leaves out an arm, adds a note to `notes`.
 fn lines(runs: &[(TrendPoint, ArmFigures)], of_latest: bool, notes: &mut Vec<String>) -> Vec<TrendLine> {
     let (mut arms, mut latest): (Vec<&Arm>, usize) = (Vec::new(), 0);
     for (_, figures) in runs.iter().rev() {

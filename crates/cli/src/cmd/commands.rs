@@ -74,8 +74,8 @@ impl Starting {
 
     /// Returns the shell, if any, and the commands to run. For compatibility with hyperfine, the word after `--shell`
     /// may be the shell. So if `--shell` has no value, and the first of `commands` is just the name of a shell, this
-    /// command is taken as the shell. If the first command contains such a name among other words, it is ambiguous,
-    /// which is an error.
+    /// command is taken as the shell. If the first command has such a name among other words, both meanings are
+    /// possible, so this is an error.
     pub fn shell_and_commands<'c>(&self, commands: &'c [String]) -> anyhow::Result<(Option<String>, &'c [String])> {
         let is_bare = self.shell.as_deref() == Some("");
         let Some((first, rest)) = commands.split_first().filter(|_| is_bare) else {

@@ -71,8 +71,8 @@ fn containing<'a>(text: &str, ids: impl Iterator<Item = &'a str>) -> Option<Stri
     Some(format!("; the {ids} with `{text}` {are} `{shown}`{more}"))
 }
 
-/// Returns a hint for an id that is unknown and not similar to any other. If the id begins with the name of an
-/// experiment, the hint lists the most similar ids of claims about it.
+/// Returns a hint for an unknown id that resembles no known id. If it begins with the name of an experiment, the hint
+/// lists claims about this experiment: those with the most similar ids.
 fn elsewhere(id: &str, claims: &[Claim]) -> String {
     let experiment = id.split_once('.').map_or(id, |(experiment, _)| experiment);
     let about = claims.iter().filter(|claim| claim.experiment == experiment).map(|claim| claim.id.as_str());

@@ -30,7 +30,7 @@ pub struct Args {
     /// Highest chance that the verdict is wrong
     #[arg(long, value_name = "E", default_value = "0.001", value_parser = share)]
     error: f64,
-    /// Sequential test that decides, and whose interval is printed
+    /// Sequential test that gives the verdict and the printed interval
     #[arg(long, value_parser = one_of(METHODS), default_value = "mixture")]
     method: Method,
     /// Verdicts that make the command fail, separated by commas

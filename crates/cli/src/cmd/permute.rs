@@ -43,7 +43,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Two or more samples: files, `FILE:COLUMN` for a column of a file, or arms of runs with --metric
+    /// Two or more samples: files, `FILE:COLUMN` for a column of a file or, with --metric, arms of runs
     #[arg(value_name = "SAMPLE", required = true, num_args = 2..)]
     samples: Vec<String>,
     /// Statistic to compare: mean, median, std, a percentile such as p99, or a quantile such as q0.9

@@ -189,8 +189,7 @@ fn told_apart(mut claims: Vec<Claim>) -> Vec<Claim> {
     claims
 }
 
-/// Returns a sentence about claims that need more levels than the tables have. Returns `None` if there are no such
-/// claims.
+/// Returns a sentence about claims that need levels that the tables lack. Returns `None` if there are no such claims.
 fn beyond(tables: &[Table], claims: &[Claim]) -> Option<String> {
     let of_table = |claim: &Claim, arm: &Arm| {
         tables.iter().any(|table| table.experiment == claim.experiment && table.arms.contains(arm))
@@ -294,15 +293,16 @@ fn level(factor: &Factor, text: &str) -> anyhow::Result<Level> {
     }
 }
 
-/// Returns whether one trial is enough. This is so if the machine can measure at least one arm for an event that
-/// happens only once, and no other arm. The other arms are checked last, because their checks may be slow.
+/// Returns whether one trial is enough: every arm that the machine can measure is about an event that happens only
+/// once, and there is such an arm. The other arms are checked last, because their checks may be slow.
 fn all_happen_once(arms: &[(&dyn Experiment, &Arm)], machine: &Machine) -> bool {
     let is_available = |(experiment, arm): &(&dyn Experiment, &Arm)| experiment.available(arm, machine).is_ok();
     let (once, again): (Vec<_>, Vec<_>) = arms.iter().partition(|(experiment, arm)| experiment.happens_once(arm));
     once.into_iter().any(is_available) && !again.into_iter().any(is_available)
 }
 
-/// Returns an error if the arm does not fit in memory because of its levels of the factors in `given`.
+/// Returns an error if a level that the user requested makes the arm too large for the memory. `given` has the names of
+/// the factors with requested levels.
 fn check_size(experiment: &dyn Experiment, arm: &Arm, given: &[&str], machine: &Machine) -> anyhow::Result<()> {
     let sizes = Sizes { experiment, arm, machine };
     let Err(shortage) = sizes.fits(arm) else { return Ok(()) };
@@ -338,8 +338,8 @@ impl<'a> Sizes<'a> {
         Arm { point: self.arm.point.clone().with(&factor.name, level), ..self.arm.clone() }
     }
 
-    /// Returns the factor in `given` that contributes most to the needed memory, compared with its default level. Also
-    /// returns its level.
+    /// Returns the factor in `given` whose default level would reduce the needed memory most, and its requested level.
+    /// Returns `None` if no default level would reduce the memory.
     fn too_large(&self, given: &[&str]) -> Option<(&'a Factor, &'a Level)> {
         let factors = self.experiment.spec().factors.iter().filter(|factor| given.contains(&factor.name.as_str()));
         let by_default = factors.map(|factor| (self.bytes(&self.with(factor, factor.default.clone())), factor));
@@ -382,7 +382,7 @@ mod tests {
     use super::*;
 
     /// An arm is real if its variant or one of its levels selects a real system instead of the emulated one. If an
-    /// experiment emulates nothing, `is_real` returns `false` for all of its arms.
+    /// experiment emulates nothing, its arms need not be distinguished, so `is_real` returns `false` for all of them.
     #[test]
     fn real_systems_are_distinguished_from_emulated_ones() {
         let arm =

@@ -24,7 +24,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("git ", "changes a repository"),
 ];
 
-/// For some subcommands, a replacement with options that end the command soon.
+/// Subcommands, each with the text that replaces it in commands. The text adds options, so that the command ends soon.
 const SHORT: &[(&str, &str)] = &[
     ("compare ", "compare --max-trials 1 "),
     ("slo ", "slo --max-trials 1 "),
@@ -55,8 +55,8 @@ fn folder(state: &Path) {
     assert_eq!(ascertain(state, &sum).code, Some(0));
 }
 
-/// No command has the exit code of wrong usage or of a failed command. Gates may fail, because single trials decide
-/// little.
+/// No command may end with the exit code for wrong usage or for a failed command. The exit code of a failed gate is
+/// allowed, because single trials decide little.
 #[test]
 fn each_command_in_the_documents_runs() {
     let state = tempfile::tempdir().unwrap();

@@ -16,8 +16,8 @@ use crate::common::{ascertain, command, send_signal};
 
 const TOKEN: &str = "ASCERTAIN_LISTEN_TOKEN";
 
-/// Returns an address of this machine for one listener. On Linux, each listener gets a different address, so that no
-/// other program takes its port after the listener has ended.
+/// Returns an address of this machine for one listener. On Linux, each listener gets a different address, which no
+/// other program uses. The port therefore stays free after the listener has ended.
 fn own_address() -> Ipv4Addr {
     static NUMBER: AtomicU8 = AtomicU8::new(1);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

@@ -94,7 +94,7 @@ fn questions_that_power_refuses() {
         (&["--at-least", "100%"], "strictly between 0 and 1"),
         (&["--at-least", "98"], "strictly between 0 and 1"),
         (&["--at-least", "98%", "--true", "100%"], "close to that, such as 0.01% or 99.99%"),
-        (&["--at-least", "98%", "--true", "0"], "close to it"),
+        (&["--at-least", "98%", "--true", "0"], "close to that"),
         (&["--at-least", "98%", "--true", "1.5"], "strictly between 0 and 1"),
         (&["--at-least", "98%", "--true", "often"], "often"),
         (&["--at-least", "98%", "--error", "0"], "strictly between 0 and 1"),

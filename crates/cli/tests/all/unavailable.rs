@@ -157,7 +157,7 @@ fn a_failure_is_not_called_unavailable() {
     assert!(said.contains("Failed (") && !said.contains("Unavailable"), "{said}");
 }
 
-/// Requests memory barriers that use interrupts, as a user who may not load programs into the kernel.
+/// Requests memory barriers that use interrupts, as a user without permission to load programs into the kernel.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn a_missing_privilege_is_reported_as_such() {

@@ -230,8 +230,8 @@ fn work(usage: &Usage) -> Work {
     Work { cpu_ns: usage.user_ns + usage.system_ns, read_bytes: usage.read_bytes }
 }
 
-/// Difference in CPU time between two executions that is ignored, in nanoseconds. CPU times of short commands vary by
-/// more than a fifth, but rarely by more than this.
+/// Difference in CPU time, in nanoseconds, that is always ignored when two executions are compared. The CPU times of a
+/// short command may differ by more than 20 %, but rarely by more than this time.
 const CPU_NOISE_NS: u64 = 5_000_000;
 
 /// Returns whether a command did less work when its output went to `/dev/null` (`null`) than to another device

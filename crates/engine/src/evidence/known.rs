@@ -81,7 +81,7 @@ impl KnownRun {
     }
 }
 
-/// Returns whether this user has recorded or continued the run on this machine. The plan that was used must equal the
+/// Returns whether this user has recorded or continued the run on this machine. The plan in the list must equal the
 /// plan that is now in the run's folder.
 #[must_use]
 pub fn is_known(known: &Path, header: &Header) -> bool {

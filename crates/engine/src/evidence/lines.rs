@@ -12,8 +12,8 @@ use super::folder::LINES;
 use super::row::{Row, RowReader};
 use crate::experiment::{Arm, Sample, Spec, Status};
 
-/// Size in bytes of the buffer for rows. It is allocated before the first trial. Half of it holds about two thousand
-/// rows.
+/// Size in bytes of the buffer for rows. It is allocated before the first trial. Rows are written at the latest when
+/// half of the buffer is used, which is enough for about two thousand rows.
 const CAPACITY: usize = 1 << 20;
 
 /// Rows in the form of text, from the time they are observed until they are written to `trials.jsonl`.

@@ -10,8 +10,8 @@
 //! JSON lines need thirty times as much space as the Parquet file. When a run ends, the Parquet file is read back and
 //! turned into lines again. If these lines have the checksum of `trials.jsonl`, that file is emptied. The empty file
 //! stays, because its lock shows whether the run is in progress. A continuation first restores the lines, byte for
-//! byte, and then appends new lines. If the process is killed at any moment, one of the two files has every row. Until
-//! all lines are restored, that is `trials.parquet`; after the first new trial, it is `trials.jsonl`. Without the
+//! byte, and then appends new lines. If the process is killed at any moment, one of the two files has every row. This
+//! file is `trials.parquet` until all lines are restored, and `trials.jsonl` after the first new trial. Without the
 //! feature `parquet` the lines stay.
 //!
 //! `run.json` and `trials.parquet` are written under another name and then renamed, so they are never half-written. A
@@ -40,7 +40,7 @@
 //! | `value` | real | the value in `unit`; see below |
 //! | `unit` | text | `ns`, `B`, `B/s`, `1/s` or `1` |
 //! | `status` | text | `ok`, `failed`, `censored` (cut off: the true value is above this one), `lost` (the trial was cut off before the value was observed) |
-//! | `start_ns` | integer | start of the measurement, since the run started |
+//! | `start_ns` | integer | time from the start of the run to the start of the measurement |
 //! | `worker` | text | the machine that measured; empty for the machine in `run.json` |
 //!
 //! A value that reached its time limit is `censored`, and so is a value that was being measured when a signal arrived.

@@ -11,8 +11,8 @@ use super::row::RowReader;
 /// The end of the message of [`Error::NoRows`], after a semicolon. It tells the user why the rows cannot be read.
 pub(super) const WITHOUT_LINES: &str = "this program was built without Parquet, and can't read trials.parquet";
 
-/// Removes a `trials.parquet` that a build with Parquet has written, because it lacks the rows that this build has
-/// added. Returns `None`, because there is no new file with a checksum.
+/// Removes a `trials.parquet` that a build with Parquet has written, because that file lacks the rows that this build
+/// has added. Returns `None`, because there is no new file with a checksum.
 pub(super) fn finish(run: &Path) -> Result<Option<String>, Error> {
     let path = run.join(PARQUET);
     match fs::remove_file(&path) {

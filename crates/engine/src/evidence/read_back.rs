@@ -17,8 +17,8 @@ use super::trials::Trials;
 /// are not read, nor is an incomplete last line, which a killed run may leave.
 ///
 /// # Errors
-/// If the run has no file of rows. The iterator returns an error, and then ends, at a row that is not valid. The same
-/// happens if the file becomes shorter while it is read, because the run has ended.
+/// If the run has no file of rows. The iterator returns an error, and then ends, at a row that is not valid. It does
+/// the same if the run ends while the rows are read, because the file then becomes shorter.
 pub fn read_rows(run: &Path) -> Result<impl Iterator<Item = Result<Row<'static>, Error>>, Error> {
     let lines = LineReader::open(run)?;
     let mut reader: Option<Box<dyn RowReader>> = Some(Box::new(lines));

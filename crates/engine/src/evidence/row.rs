@@ -90,6 +90,6 @@ pub(super) trait RowReader {
     /// off.
     fn end_bytes(&self) -> u64;
 
-    /// Returns the error for a latest row that is not valid. `reason` describes the problem.
+    /// Returns the error that reports the latest row as invalid. `reason` describes the problem.
     fn malformed(&self, reason: String) -> Error;
 }

@@ -163,7 +163,8 @@ impl Writer {
     }
 
     /// Ends a trial. `trial_ns` is the usual duration of the lane's trials, in nanoseconds. Slow trials are written at
-    /// once, so that a kill cannot lose them. The rows of fast trials are written when the buffer is half full.
+    /// once, so that a kill cannot lose them. The rows of fast trials stay in the buffer until it is half full, or
+    /// until [`flush`](Writer::flush) is called.
     ///
     /// # Errors
     /// If the rows cannot be written, for example because the disk is full.
@@ -212,9 +213,9 @@ impl Writer {
         Ok(self.run)
     }
 
-    /// Empties `trials.jsonl` if `trials.parquet`, read back, gives exactly the same lines, so that
-    /// [`resume`](Writer::resume) can restore them. The empty file stays, because its lock shows whether the run is in
-    /// progress.
+    /// Empties `trials.jsonl` if [`resume`](Writer::resume) can restore its lines. To make sure, this function reads
+    /// `trials.parquet` back and checks that it gives exactly the same lines. The empty file stays, because its lock
+    /// shows whether the run is in progress.
     fn remove_lines(&self) {
         if restored(&self.run, &self.header).is_ok_and(|lines| is_as_then(&lines, &self.header)) {
             // If the lines cannot be removed, they do no harm.
@@ -321,8 +322,8 @@ fn lock_lines(lines: File, run: &Path) -> Result<LockedFile, Error> {
 
 /// A file that is locked against other processes.
 ///
-/// Dropping the value releases the lock. Closing the file might not release it: a process that another thread is just
-/// starting has a copy of the descriptor, and therefore keeps the lock until it executes its program.
+/// Dropping the value releases the lock. Closing the file might not release it. If another thread is just starting a
+/// process, that process has a copy of the descriptor, and keeps the lock until it executes its program.
 pub(super) struct LockedFile(pub(super) File);
 
 impl LockedFile {

@@ -282,12 +282,12 @@ impl Samples {
         self.0.iter()
     }
 
-    /// Appends a completely observed value, without a key, of the metric with the index `metric`.
+    /// Appends a value of the metric with the index `metric`. The value has no key and was observed completely.
     pub fn push(&mut self, metric: usize, value: f64) {
         self.push_with(metric, value, Status::Ok);
     }
 
-    /// Appends a value with its status, without a key, of the metric with the index `metric`.
+    /// Appends a value of the metric with the index `metric`, with its status. The value has no key.
     pub fn push_with(&mut self, metric: usize, value: f64, status: Status) {
         self.push_sample(Sample { metric, key: Cow::Borrowed(""), offset_ns: 0, value, status });
     }

@@ -98,7 +98,7 @@ impl Emulates {
         Emulates { unless: factors.iter().map(ToString::to_string).collect(), ..self }
     }
 
-    /// Excludes all arms from the emulation that have one of these variants and all levels of `point`.
+    /// Excludes arms from the emulation: those that have one of these variants and all levels of `point`.
     pub fn except(self, variants: &[&str], point: &Point) -> Emulates {
         let arm = |variant: &&str| Arm { variant: variant.to_string(), point: point.clone() };
         Emulates { except: variants.iter().map(arm).collect(), ..self }

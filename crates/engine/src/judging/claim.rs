@@ -368,8 +368,8 @@ impl ClaimJudge {
     }
 
     /// Returns the smallest effort, counted from the start, that can give the verdict that the trials so far support.
-    /// Before the first trial, this is the verdict "holds". `trial_ns` is the duration of a trial in nanoseconds, if it
-    /// is known. The result then also has the total duration.
+    /// Before the first trial, this is the verdict "holds". `trial_ns` is the duration of a trial in nanoseconds. If
+    /// it is known, the result also has the total duration.
     pub fn least(&self, trial_ns: Option<f64>) -> Least {
         let Outcomes { known, unknown } = self.seen();
         let is_upheld = known.successes as f64 >= self.claim.rate * (known.trials + unknown) as f64;

@@ -3,7 +3,7 @@
 
 use crate::finding::Unlike;
 
-/// Collects the outcomes of trials, in the order in which they were measured.
+/// The outcomes of trials, in the order in which they were measured.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Diagnostics {
     outcomes: Vec<bool>,
@@ -21,11 +21,11 @@ pub(crate) struct Diagnostics {
 /// a normal distribution, so its variance must be at least 10. If half of the trials succeed, 40 trials are enough for
 /// this variance.
 pub(crate) const FEWEST: usize = 40;
-/// Minimum distance from chance, in standard deviations, at which signs of unlike trials are reported. Chance alone
-/// produces such a sign in 1 of 15,000 claims.
+/// Minimum deviation from the value expected by chance, in standard deviations, at which signs of unlike trials are
+/// reported. Chance alone produces such a sign in 1 of 15,000 claims.
 const NOTABLE: f64 = 4.0;
-/// Minimum distance from chance, in standard deviations, at which interference between trials is reported. A verdict is
-/// then no longer called "exact". Chance alone causes this in 1 of 370 claims.
+/// Minimum deviation from the value expected by chance, in standard deviations, at which interference between trials is
+/// reported. The verdict is then not called "exact". Chance alone causes this in 1 of 370 claims.
 const NOTABLE_INTERFERENCE: f64 = 3.0;
 
 impl Diagnostics {

@@ -15,8 +15,8 @@ pub struct ClaimPath {
     /// For each counted trial, `true` if the claim's tests were true. `None` for a tie that was dropped, and for a
     /// trial whose outcome is unknown because values were cut off.
     pub successes: Vec<Option<bool>>,
-    /// The paired ratio or difference of each counted trial. A larger one is better for the candidate. Empty unless the
-    /// claim is a comparison.
+    /// The paired ratio or difference of each counted trial. Larger values are better for the candidate. Empty unless
+    /// the claim is a comparison.
     pub statistics: Values,
     /// The claim's log e-values: at first after every trial, then at growing intervals, and always after the last
     /// trial. There are at most 2,000 items. Empty if the claim has no e-values (an exact claim, or `compare` with a
@@ -45,7 +45,7 @@ pub struct EvidencePoint {
 /// Maximum number of items in [`ClaimPath::evidence`], not counting the last one.
 const MOST_POINTS: usize = 1_999;
 
-/// Records the path of a claim, its outcomes and e-values over the trials, while the claim is judged.
+/// A recorder for the path of a claim that is being judged: its outcomes and e-values over the trials.
 #[derive(Clone)]
 pub(crate) struct PathRecorder {
     path: ClaimPath,

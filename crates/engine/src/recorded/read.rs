@@ -38,7 +38,7 @@ pub struct RecordedRun {
     pub rows: u64,
     /// Messages about files of the run that are damaged, or that became longer or shorter after the run ended.
     pub faults: Vec<String>,
-    /// `true` if rows are missing that the run had when it ended.
+    /// `true` if rows that the run had when it ended are missing.
     pub has_lost_rows: bool,
 }
 
@@ -90,7 +90,7 @@ impl RecordedRun {
 /// ```
 /// let folder = std::env::temp_dir().join("no run");
 /// let error = ascertain_engine::recorded::read(&folder).unwrap_err();
-/// assert!(error.to_string().contains("it has no run.json"));
+/// assert!(error.to_string().contains("the folder has no run.json"));
 /// ```
 pub fn read(folder: &Path) -> Result<RecordedRun, Error> {
     let length = evidence::lines_bytes(folder);

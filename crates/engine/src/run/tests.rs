@@ -15,8 +15,8 @@ use crate::plan::{self, Config, Plan, Table};
 use crate::predicate::Predicate;
 use crate::run::Silent;
 
-/// An experiment that this process cannot measure; only the executor can. Arms whose level is [`AVAILABLE`] or more are
-/// unavailable.
+/// An experiment that this process cannot measure; only the executor can. Only arms with a level below [`AVAILABLE`]
+/// are available.
 struct Remote(Spec);
 
 const AVAILABLE: u64 = 60;

@@ -185,8 +185,8 @@ struct Fields<R> {
     buffer: Vec<u8>,
     /// The range of `buffer` that is not parsed yet.
     unparsed: std::ops::Range<usize>,
-    /// A buffer that begins with the text of the last field, without its quotes. A longer text is cut off, and does not
-    /// count as a number.
+    /// A buffer that begins with the text of the last field, without its quotes. If the text does not fit into the
+    /// buffer, only its beginning is kept, and it does not count as a number.
     text: Vec<u8>,
     length: usize,
 }

@@ -12,8 +12,8 @@ pub(super) fn shown(name: &str) -> String {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file cannot be read, has no column of the requested name, or is not text with the same number of fields in
-    /// each line.
+    /// The file cannot be read, is not text, has no column of the requested name, or has lines with different numbers
+    /// of fields.
     #[error("{0}")]
     File(String),
     /// There are more numbers, or more blank lines, than the caller allows.

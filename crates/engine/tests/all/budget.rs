@@ -197,7 +197,7 @@ fn a_table_and_a_claim_take_turns() {
         TABLED.fetch_add(1, Ordering::Relaxed);
         Ok(1.0)
     }
-    /// Stops the run when the claim is decided and the table has continued.
+    /// An observer that stops the run after the claim is decided and the table has got another trial.
     struct Ends(Stop, Option<u64>);
     impl Observer for Ends {
         fn progress(&mut self, progress: &Progress) {

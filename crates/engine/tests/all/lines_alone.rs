@@ -1,5 +1,5 @@
-//! Tests of a build without Parquet, which only writes and reads JSON lines. If the rows of a run are only in a Parquet
-//! file, the error must say that this build cannot read the file.
+//! Tests of a build without support for Parquet: it writes and reads only JSON lines. If the rows of a run are only in
+//! a Parquet file, the error must say that this build cannot read the file.
 
 use std::fs;
 

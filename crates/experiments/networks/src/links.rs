@@ -184,7 +184,8 @@ mod here {
     /// Runs `measure`. If there is a link, also adds the values of the two [`metrics`](super::metrics) to `out`. `late`
     /// is the index of the first of these metrics among the experiment's metrics.
     ///
-    /// # Errors Returns the error of `measure`, or fails if the link does not report how accurate it was.
+    /// # Errors
+    /// Returns the error of `measure`, or fails if the link does not report how accurate it was.
     pub fn watched(
         link: Option<&RunningLink>,
         late: usize,

@@ -18,16 +18,16 @@ use crate::Error;
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// Length of a time slot, in nanoseconds. The queries that are due within a slot are sent together, and the answers
-/// that arrive within a slot are read together. This saves wake-ups, which cost more than sending or reading. The
-/// kernel records when each answer arrived.
+/// that arrive within a slot are read together. This saves wake-ups, which cost more than sending or reading. Reading
+/// answers late does not change their recorded times, because the kernel records when each answer arrived.
 pub(super) const ROUND_NS: u64 = 500_000;
 
 /// Size of the receive buffer, in bytes. It is larger than the answer size that queries announce
 /// ([`UDP_BYTES`](super::message::UDP_BYTES)).
 pub(super) const MOST_BYTES: usize = 4096;
 
-/// Maximum number of TCP connections that are open at once. Over TCP, queries are repeated if their answers over UDP
-/// were truncated.
+/// Maximum number of TCP connections that are open at once. TCP is used to repeat queries whose answers over UDP were
+/// truncated.
 const MOST_BY_TCP: usize = 64;
 
 /// Sends queries according to the schedule `rhythm` until `is_over` returns `true`, then waits for the outstanding

@@ -30,8 +30,8 @@ pub struct SimulationSpec {
     /// For each server, the delays of its replicas, which share the server's address. A delay is the time from the
     /// NOTIFY until the replica has the new version of the zone.
     pub servers: Vec<Vec<Duration>>,
-    /// The share by which each delay in `servers` may be shorter or longer (jitter), for example 0.1. It is drawn anew
-    /// for each transfer.
+    /// Largest share by which a delay in `servers` is shortened or lengthened at random (jitter), for example 0.1. Each
+    /// transfer has its own random delay.
     pub jitter: f64,
     /// The way in which the queries to a server are divided among its replicas.
     pub balance: Balance,

@@ -92,7 +92,8 @@ impl Drop for Emulator {
 struct Direction {
     line: Line,
     tells_flows_apart: bool,
-    /// `true` if segments may be delivered together, because no rate limit and no token bucket would space them out.
+    /// `true` if segments may be delivered together. `false` with a rate limit or a token bucket, because both space
+    /// the segments out.
     may_join: bool,
     /// The frames that wait to be delivered, in the order in which they arrived. They become due in the same order.
     waiting: VecDeque<DelayedFrame>,

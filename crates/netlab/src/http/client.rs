@@ -147,8 +147,8 @@ impl Connection {
     /// Sends a request and reads the answer to its end. Records the ends of [`Phase::Sent`], [`Phase::FirstByte`] and
     /// [`Phase::LastByte`] if the request gets that far.
     ///
-    /// An upload counts as sent at the last write before the answer. Over HTTP/2, that write may be the acknowledgement
-    /// of the server's settings, if the upload is so small that it is sent before the settings arrive.
+    /// An upload counts as sent at the last write before the answer. Over HTTP/2, a small upload may be sent before the
+    /// server's settings arrive. The last write is then the acknowledgement of these settings.
     ///
     /// # Errors
     /// - [`Error::Invalid`] for an invalid path;

@@ -254,7 +254,7 @@ impl Drop for RunningProgram {
 /// Finds a program in `PATH`, or in `/usr/sbin` and similar folders, and returns its path.
 ///
 /// # Errors
-/// Returns [`Error::NotInstalled`], which contains the command `install`.
+/// Returns [`Error::NotInstalled`] with `install`, the command that installs the program.
 pub fn find(program: &'static str, install: &'static str) -> Result<PathBuf, Error> {
     let path = env::var_os("PATH").unwrap_or_default();
     let usual = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
@@ -271,8 +271,8 @@ const OUTPUT: &str = "output";
 /// Prefix of the name of a temporary folder. The id of the process that uses the folder follows.
 const PREFIX: &str = "ascertain-netlab-";
 
-/// A private folder for temporary files. Dropping this value removes the folder. If the process that created the folder
-/// is killed, the next process that creates such a folder removes it.
+/// A private folder for temporary files. Dropping this value removes the folder. If a process is killed and leaves its
+/// folder behind, the next process that creates such a folder removes the old one.
 #[derive(Debug)]
 pub struct Folder(PathBuf, #[expect(dead_code, reason = "it is locked while it is open")] File);
 

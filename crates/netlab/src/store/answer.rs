@@ -99,7 +99,7 @@ impl Answer {
     }
 }
 
-/// The body of an answer. It consists of pieces, so that none of them has to be copied.
+/// The body of an answer. It is a list of pieces, so that their bytes need not be copied into one buffer.
 pub(crate) struct Content {
     pub pieces: VecDeque<Bytes>,
     /// Number of bytes after which the connection breaks, for [`Misdeed::CutDownload`](super::Misdeed::CutDownload).
@@ -109,7 +109,8 @@ pub(crate) struct Content {
     pub(super) paced: Option<Paced>,
 }
 
-/// Sends a body at a rate. The last byte of each step is sent when it would have arrived at this rate.
+/// Sends a body at a rate, in steps. The first step is sent at `start`, and each later step when its last byte is due
+/// at this rate.
 pub(super) struct Paced {
     pub timer: Arc<Timer>,
     pub times: AnswerTimes,

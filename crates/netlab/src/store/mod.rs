@@ -1,9 +1,8 @@
+//! Object stores within the process. They implement S3, Azure Blob Storage, and as much of GCS as clients need.
+//!
 //! Objects are kept in memory, and multipart uploads become objects without copying. Signatures and checksums are
 //! verified as the providers verify them. Every request is recorded. A list of [`Fault`] values configures the faults
 //! that a store injects.
-//!
-//! Objects are kept in memory, and multipart uploads become objects without copying. Signatures and checksums are
-//! verified as the providers verify them. Every request is recorded. Faults to inject are plain data.
 //!
 //! ```
 //! use std::net::TcpListener;

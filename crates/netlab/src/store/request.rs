@@ -37,8 +37,8 @@ pub(super) struct StoreRequest {
 }
 
 impl Head {
-    /// Parses the head of a request. `skipped` is the account, with which Azure's paths begin; it is removed from the
-    /// path. `now` is the time at which the request arrived.
+    /// Parses the head of a request. For Azure, `skipped` is the account at the beginning of the path, and is removed
+    /// from the path. `now` is the time at which the request arrived.
     pub fn new(method: Method, uri: &Uri, mut headers: HeaderMap, skipped: Option<&str>, now: SystemTime) -> Self {
         // A request over HTTP/2 has the host in its URI.
         if let Some(authority) = uri.authority().filter(|_| !headers.contains_key("host")) {

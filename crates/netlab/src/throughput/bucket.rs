@@ -68,7 +68,7 @@ impl Bucket {
     /// Finds the bucket behind a curve whose rate falls once and stays low; `None` if there is no such fall.
     ///
     /// The result is in bytes of received payload. If a bucket also counts the headers of packets, its real capacity
-    /// and rate are larger by the size of these headers. False detections are rare in a network that shares its rate
+    /// and rate are larger by the share of these headers. False detections are rare in a network that shares its rate
     /// fairly with other traffic: see the tests of the experiment `link-throughput` of Ascertain.
     pub fn find(curve: &Curve) -> Option<Self> {
         let rates = curve.rates();

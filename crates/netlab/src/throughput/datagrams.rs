@@ -62,8 +62,8 @@ pub(super) struct Sending {
 }
 
 /// Sends datagrams at the rate of the flow until [`Timing::slack_ns`] after the counted intervals. If sending falls
-/// behind by more than [`LOOK`], the missed datagrams are left out. If they were sent in a burst, they could fill a
-/// queue on the network path that the normal rate does not fill.
+/// behind by more than [`LOOK`], the missed datagrams are left out. Sending them in a burst could fill a queue on the
+/// network path, whereas the normal rate does not fill this queue.
 pub(super) fn send(socket: &UdpSocket, what: Sending, timing: Timing, allowance: &Allowance) -> Result<FlowEnd, Error> {
     let mut datagram = random_bytes(what.datagram_bytes as usize);
     let each_ns = (f64::from(what.datagram_bytes) * 8e9 / what.rate_bits_per_s as f64).max(1.0);

@@ -9,7 +9,8 @@ use super::exact::cbrt_u64;
 /// The root is estimated in doubles, in three steps:
 ///
 /// 1. A parabola on each eighth of the interval 1 to 2 gives m^(−1/3) of the mantissa m, off by less than 2^−16.
-/// 2. One Newton step gives m^(1/3), off by less than 2^−30.
+/// 2. The square of this value, multiplied by m, approximates m^(1/3). One Newton step reduces the error to less than
+///    2^−30.
 /// 3. The product of m^(1/3) and the root of the power of two is the estimate.
 ///
 /// `NUDGE` raises the estimate, so that it is never below the root and at most one above it. One comparison of the

@@ -182,7 +182,8 @@ const fn line(byte: u128) -> Line {
     Line { constant: (low + raise) as u32, linear: (high - low) as u32 }
 }
 
-/// Returns the cube root, rounded down. Finds it bit by bit, because every root of a `u128` is below 2^43.
+/// Returns the cube root, rounded down. Every root of a `u128` is below 2^43, so the function determines the bits from
+/// bit 42 down to bit 0.
 const fn cube_root(cube: u128) -> u128 {
     let mut root: u128 = 0;
     let mut bit = 1_u128 << 42;

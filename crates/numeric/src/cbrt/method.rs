@@ -53,7 +53,8 @@ pub fn hcbrt(x: u64) -> u32 {
     root << cut
 }
 
-/// Returns a power of two above the root, as the first guess. From such a guess Newton's iteration only decreases.
+/// Returns a power of two above the root, as the first guess. From such a guess, the values of Newton's iteration
+/// decrease until they reach the root.
 fn above(x: u64) -> u64 {
     2 << (bits(x) / 3)
 }
@@ -193,8 +194,8 @@ fn divide(x: u64, by: u64) -> u64 {
     }
 }
 
-/// Cube roots of 0.5, 1.5, 2.5, and so on, in units of 2^−6. The numbers are the middles of the intervals that share a
-/// table entry.
+/// Cube roots of 0.5, 1.5, 2.5, and so on, in units of 2^−6. Entry `i` serves all numbers from `i` to `i + 1`, so it is
+/// the root of the middle of this interval.
 static ROOTS: [u8; 64] = {
     let mut table = [0; 64];
     let mut i = 0;

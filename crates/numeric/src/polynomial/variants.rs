@@ -190,9 +190,9 @@ fn first_that_runs(runs: impl Fn(&Variant) -> bool) -> &'static Variant {
 /// machine, which are chosen at the first call.
 ///
 /// With n + 1 coefficients the error is at most 2n·u·Σ |cₖ|·iᵏ, where u = 2⁻⁵³. This leaves out terms of order n²·u²
-/// and assumes that nothing underflows. The error is at most half of that if the machine multiplies and adds in one
-/// step. All variants but `direct` do so, and return the same bits as [`f64::mul_add`]. [`VARIANTS`] lists each variant
-/// by name.
+/// and assumes that nothing underflows. The bound is half as large if the variant that is used multiplies and adds in
+/// one step. All variants that this function may use do so, except `direct`, and return the same bits as
+/// [`f64::mul_add`]. [`VARIANTS`] lists each variant by name.
 ///
 /// Without coefficients the polynomial is zero. Infinities, NaN and overflow propagate as in Horner's rule.
 ///

@@ -44,11 +44,11 @@ pub trait Accumulator<V: Vector>: Copy {
 /// Registers are loaded from an aligned address on, so that no load crosses a cache line. The numbers before that
 /// address go to the last lanes of the last accumulator.
 ///
-/// The result has the same bits at whatever address the slice begins. The address only shifts the numbers to other
-/// lanes. It does not decide which numbers share a lane, nor their order in the lane. The lanes of all accumulators
-/// form a circle, in which each lane is merged with the opposite one, until one lane remains. A shift does not change
-/// which numbers are merged. Kahan's method is an exception: adding the −0.0 of an unused lane may move a part of its
-/// compensation to the sum.
+/// The address of the slice does not change the bits of the result. It only shifts the numbers to other lanes. It
+/// changes neither which numbers share a lane nor their order in the lane. The lanes of all accumulators form a circle,
+/// in which each lane is merged with the opposite one, until one lane remains. A shift does not change which numbers
+/// are merged. Kahan's method is an exception: adding −0.0 in an unused lane may move a part of the lane's compensation
+/// to the lane's sum.
 ///
 /// # Safety
 /// The CPU must have the instructions of `V`.

@@ -125,9 +125,10 @@ impl Widen for __m512d {
     /// Uses two kinds of execution units in parallel. Half of the numbers are converted, eight per cycle. The other
     /// half are widened by the integer units, which would otherwise be idle.
     ///
-    /// The exponent and the mantissa of an `f32`, shifted up by 29 bits, are those of an `f64` that is 2^896 times
-    /// smaller. The sign bit moves to the top. This holds for subnormals too. Shifted infinities and NaN look like finite numbers. To
-    /// detect them, the original numbers are multiplied by 0 and added to `poison`, which then becomes NaN.
+    /// Shifting the exponent and the mantissa of an `f32` up by 29 bits gives those of an `f64` that is 2^896 times
+    /// smaller. This holds for subnormals too. The sign bit becomes the top bit of the `f64`. Shifted infinities and
+    /// NaN look like finite numbers. To detect them, the original numbers are multiplied by 0 and added to `poison`,
+    /// which then becomes NaN.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn sum_block_f32(from: *const f32, poison: &mut [__m512; 2]) -> Self {

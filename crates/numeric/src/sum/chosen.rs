@@ -18,9 +18,9 @@ use alloc::vec::Vec;
 /// Returns the sum of all numbers, computed accurately and fast.
 ///
 /// For `f64` the result is as accurate as if it were calculated in twice the precision and rounded once: the error is
-/// at most u·|Σx| + (n·u)²·Σ|x|, where u = 2⁻⁵³. For `f32`, 32 numbers at a time are added in `f64` without
-/// compensation. If they differ by more than a factor of 2^24, that adds 5u·Σ|x| to the error. This is 2^26 times less
-/// than the error of the rounding to `f32` itself.
+/// at most u·|Σx| + (n·u)²·Σ|x|, where u = 2⁻⁵³. Numbers of type `f32` are added in `f64`, in groups of 32 without
+/// compensation. If the numbers of a group differ by more than a factor of 2^24, this adds 5u·Σ|x| to the error. That
+/// is 2^26 times less than the error of rounding the numbers to `f32`.
 ///
 /// The result has the same bits on every machine, in every run and wherever the slice begins. The numbers are added in
 /// a fixed order, with the instructions that are fastest on this machine. The first call takes about 30 µs longer, to

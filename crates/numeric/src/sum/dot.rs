@@ -18,8 +18,8 @@ use crate::standard;
 /// numbers and rounded once.
 ///
 /// For `f64` the error is at most u·|Σxy| + (2n·u)²·Σ|xy|, where u = 2⁻⁵³. If a product is below 2^−969, its own error
-/// underflows, which adds at most 2^−1074 for each such product. Products of `f32` are exact in `f64` and are added
-/// without compensation in groups of four, which adds 3u·Σ|xy|.
+/// underflows, which adds at most 2^−1074 for each such product. Products of `f32` are exact in `f64`. They are added
+/// in groups of four without compensation, which adds 3u·Σ|xy| to the error.
 ///
 /// The result has the same bits on every machine, like that of [`sum()`](super::sum()). The first call measures which
 /// instructions are the fastest on this machine; [`chosen_dot`](super::chosen_dot) returns the variant.

@@ -58,8 +58,8 @@ fn is_nearest(rounded: f64, sum: &Wide) -> bool {
     })
 }
 
-/// Compares all variants of the exact sum with the result of adding the numbers one by one, and compares this result
-/// with the wide integer.
+/// Adds the numbers one by one, and compares this sum with the wide integer. Then compares all variants of the exact
+/// sum with it.
 fn each_way<T: Element>(xs: &[T]) -> Result<(), TestCaseError> {
     let mut one_by_one = Exact::new();
     xs.iter().for_each(|&x| one_by_one.add(x.into()));
@@ -148,8 +148,9 @@ proptest! {
         prop_assert_eq!(whole.round().to_bits(), merged.round().to_bits());
     }
 
-    /// Tests blocks of `f32` of every width. Some are summed as 64-bit integers, many of which wrap. Others are one bit
-    /// too wide for that, or follow blocks of other sizes. The blocks have zeros of both signs, and any length.
+    /// Tests blocks of `f32` of every width. Some are summed as 64-bit integers, and many of these sums wrap around.
+    /// Others are one bit too wide for that, or follow blocks of other sizes. The blocks have zeros of both signs, and
+    /// any length.
     #[test]
     fn blocks_of_singles_are_exact(
         blocks in proptest::collection::vec((-126..128_i32, 0..44_i32, 0..3_u8, 0..5_u64), 1..4),

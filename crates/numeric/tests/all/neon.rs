@@ -1,5 +1,5 @@
-//! Checks that NEON has every method on aarch64, and exists nowhere else. The other tests only run the variants that
-//! exist.
+//! Checks that NEON has every method on aarch64, and exists nowhere else. The other tests run only the variants that
+//! exist, so they would not notice a missing one.
 
 use ascertain_numeric::polynomial;
 use ascertain_numeric::sum::Element;

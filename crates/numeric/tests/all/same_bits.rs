@@ -1,4 +1,5 @@
-//! `sum`, `dot`, `mean` and `variance` must return these bits on every machine, whatever instructions it has.
+//! `sum`, `dot`, `mean` and `variance` must return the bits in this file on every machine, whatever instructions it
+//! has.
 
 use ascertain_numeric::sum::{dot, mean, sum, variance};
 

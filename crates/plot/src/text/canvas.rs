@@ -202,8 +202,8 @@ impl Canvas {
     }
 }
 
-/// Returns whether a character belongs to a labelled line ([`Layer::Rule`](crate::Layer::Rule)), which marks may
-/// overwrite.
+/// Returns whether a character belongs to a labelled line ([`Layer::Rule`](crate::Layer::Rule)). Such a character may
+/// be overwritten by marks.
 fn is_rule(text: &str) -> bool {
     matches!(text, "┊" | "╌")
 }

@@ -1,7 +1,8 @@
 //! The Go benchmark format (golang.org/design/14313-benchmark-format), for benchstat. A file has configuration lines, a
-//! line for each unit (whether higher or lower values are better), and a line for each trial of each arm. From these
-//! lines, benchstat computes its own statistics. If there are more than 1,000 trials, only 1,000 evenly spaced ones are
-//! written. A time that was stopped at its limit is left out; a comment gives the number of such times.
+//! line for each unit, and a line for each trial of each arm. The line for a unit states whether higher or lower values
+//! are better. From the lines for trials, benchstat computes its own statistics. If there are more than 1,000 trials,
+//! only 1,000 evenly spaced ones are written. A time that was stopped at its limit is left out; a comment gives the
+//! number of such times.
 //!
 //! A name, such as `BenchmarkSum/kahan/elements=64-2`, consists of the experiment, the variant and the levels, followed
 //! by the number of processors as in Go. The program benchstat compares only results that have the same configuration,

@@ -121,7 +121,7 @@ fn noun(measure: &Measure) -> String {
     }
 }
 
-/// Returns the arm with a name for a table that has a column for each parameter. The levels are filled into the arm's
+/// Returns an arm as it is named in a table that has a column for each parameter. The levels are filled into the arm's
 /// command line. The arm keeps only those levels that neither the command line nor a column shows.
 pub(super) fn without_columns(arm: &Arm, parameters: &[(&str, Vec<&Level>)]) -> Arm {
     let is_beside =

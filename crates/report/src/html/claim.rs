@@ -62,8 +62,8 @@ pub(super) fn claims<'a>(run: &'a RecordedRun, prefix: &str, pack: &mut Pack) ->
 }
 
 /// Returns an anchor for each claim. The anchor is the claim's id if the id is unique, allowed in a URL, and contains a
-/// full stop. Other claims get a numbered anchor. No other anchor of the page contains a full stop, so no anchor can be
-/// equal to the id of another claim.
+/// full stop. Other claims get a numbered anchor. It has no full stop, like all other anchors of the page, so it cannot
+/// equal an anchor that is an id.
 pub(super) fn anchors(claims: &[ClaimResult], prefix: &str) -> Vec<String> {
     let is_address = |id: &str| {
         let is_plain = id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.[]=,+:".contains(c));

@@ -13,7 +13,7 @@ use crate::standing::{range_claimed, standing};
 use crate::text::grouped;
 
 /// The axis that all claims of a page share. It is logarithmic and shows the measured value divided by the claimed one.
-/// So the claimed value of each claim is in the middle.
+/// The claimed value of each claim is therefore at 1, in the middle.
 #[derive(Clone, Copy)]
 pub(super) struct SharedAxis {
     /// The number at the right end of the axis; the number at the left end is its inverse, and 1 is in the middle.

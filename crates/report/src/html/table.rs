@@ -171,8 +171,8 @@ fn has_same_name(one: &ClaimResult, other: &ClaimResult) -> bool {
     one.id == other.id && one.experiment == other.experiment
 }
 
-/// Returns a heading with the tested condition of a claim, its rate and its margin. They distinguish the claim from
-/// another one with the same name and statement.
+/// Returns a heading with the tested condition of a claim, its rate and its margin. These terms distinguish the claim
+/// from another one with the same name and statement.
 fn heading_with_terms(claim: &ClaimResult) -> Html {
     let margin = claim.asked.margin.map(exact_percent);
     let asks = match (claim.asked.judging, margin) {

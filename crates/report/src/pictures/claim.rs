@@ -155,12 +155,12 @@ fn rule(at: f64, label: String) -> Layer {
 const STRETCHES: u32 = 160;
 /// The probability in each of the two tails that are not drawn.
 const LEFT_OUT: f64 = 1e-6;
-/// The height of the interval in the picture of the density, relative to the peak of the density.
+/// The height at which the interval is drawn above the density, as a multiple of the peak of the density.
 const ABOVE: f64 = 1.12;
 
 /// Draws the density of a claim's rate: Beta(s+1, f+1), which is the posterior for a uniform prior after s successes
 /// and f failures. A vertical line is at the claimed rate, and the interval of the claim is above the density. `None`
-/// if no trial succeeded or failed.
+/// if no trial has a known outcome.
 pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     let rate = claim.rate?;
     let failures = failures(claim.judged());

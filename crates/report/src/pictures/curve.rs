@@ -22,7 +22,7 @@ const MOST_PLACES: usize = 100;
 /// The medians of one key over time; a key names a part of the metric, such as a server.
 struct Curve<'a> {
     key: &'a str,
-    /// For each time in nanoseconds, the median over all trials with its interval.
+    /// For each time in nanoseconds, the median of the trials and the interval of this median.
     at: Vec<(f64, Estimate)>,
     trials: usize,
 }
@@ -68,8 +68,8 @@ pub(super) fn by_arm<'a>(run: &'a RecordedRun, spec: &Spec, metric: &Metric) -> 
 }
 
 /// Returns the medians of a recorded series over time. If the metric is a share, a trial keeps its last value until its
-/// next observation, and also after its end. Otherwise trials with more observations, or longer trials, would dominate
-/// the median.
+/// next observation, and also after its end. Without this rule, trials with more observations, or longer trials, would
+/// dominate the median. For other metrics, the median at a time is that of the trials that were observed at that time.
 fn curve<'s>(series: &'s Series, metric: &Metric) -> Option<Curve<'s>> {
     let mut places: BTreeMap<u64, BTreeMap<u64, Vec<f64>>> = BTreeMap::new();
     let mut trials = series.trials.clone();

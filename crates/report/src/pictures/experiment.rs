@@ -73,8 +73,9 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
     parts.flat_map(|part| of_part(run, spec, &part, is_first, &with_levels(id, &part))).collect()
 }
 
-/// Divides the rows into groups that have axes of their own. Rows are not comparable if they differ in a factor that
-/// determines the size of a number in memory. For example, sums of floats and sums of doubles are not comparable.
+/// Divides the rows into groups, each with its own axes. Rows of different groups are not comparable, because they
+/// differ in a factor that determines the size of a number in memory. For example, a sum of floats is not comparable to
+/// a sum of doubles.
 pub(super) fn apart<'a>(spec: &Spec, measured: &MetricRows<'a>) -> Vec<MetricRows<'a>> {
     let footprints = spec.plots.iter().flat_map(|plot| match plot {
         Plot::Sweep { footprints, .. } => footprints.as_slice(),
@@ -135,8 +136,8 @@ fn by_level<'a>(spec: &Spec, measured: &MetricRows<'a>) -> Vec<MetricRows<'a>> {
     parted.unwrap_or_else(|| vec![measured.clone()])
 }
 
-/// Returns whether most arms differ from another arm only in a factor that the experiment sweeps. A plot of the sweep
-/// shows these arms better than a list of medians.
+/// Returns whether, for most arms, there is another arm that differs only in a factor that the experiment sweeps. A
+/// plot of the sweep shows these arms better than a list of medians.
 fn is_swept(spec: &Spec, measured: &MetricRows) -> bool {
     let on_a_line = |factor: &str| {
         let mut lines: BTreeMap<(&str, Point, &str), usize> = BTreeMap::new();
@@ -151,8 +152,8 @@ fn is_swept(spec: &Spec, measured: &MetricRows) -> bool {
     spec.plots.iter().any(|plot| matches!(plot, Plot::Sweep { factor, .. } if are_most(factor)))
 }
 
-/// Returns the metric that records the chosen levels of the factor `by`. Some arms choose their level of this factor by
-/// themselves. Plots of the metric `swept` show these levels. `None` if the experiment has no such metric.
+/// Returns the metric whose values are the levels of the factor `by` that some arms chose by themselves. Plots of the
+/// metric `swept` show these levels. `None` if the experiment has no such metric.
 fn chosen<'a>(spec: &'a Spec, swept: &str, by: &str) -> Option<&'a Metric> {
     let name = spec.plots.iter().find_map(|plot| match plot {
         Plot::Choice { metric, factor, chosen } if metric == swept && factor == by => Some(chosen),

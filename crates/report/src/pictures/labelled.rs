@@ -5,8 +5,8 @@ use ascertain_engine::unit::Unit;
 use crate::figure::Figure;
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 
-/// Adds a text with its numbers to each interval of a forest plot. Each end of the interval has enough digits to show
-/// its position relative to every vertical line ([`Layer::Rule`]), such as a claimed bound.
+/// Labels each interval of a forest plot with the numbers of the interval. Each end of the interval has enough digits
+/// to show its position relative to every vertical line ([`Layer::Rule`]), such as a claimed bound.
 pub(super) fn labelled(mut plot: Plot, unit: Unit) -> Plot {
     let rules = plot.layers.iter().filter_map(|layer| match layer {
         Layer::Rule { on: Which::X, at, .. } => Some(*at),

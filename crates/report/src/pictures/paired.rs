@@ -233,7 +233,8 @@ impl<'a> PairedEffect<'a> {
     }
 
     /// Returns lines across the plot ([`Layer::Rule`]) at the claimed bounds. A claim that only asks which arm is
-    /// better has no claimed bounds. Its line is at equality, or its lines are at the ends of the margin.
+    /// better has no claimed bounds. Such a claim has one line at equality or, if it has a margin, two lines at the
+    /// ends of the margin.
     pub fn rules(self, claim: &ClaimResult, on: Which) -> Vec<Layer> {
         let rule = |at: f64, label: String| Layer::Rule { on, at, label };
         let write = |number: f64| self.unit().exact(number);

@@ -25,7 +25,7 @@ use crate::text::{cut, escape_controls, escape_controls_in_lines};
 const BEAT_NS: u64 = 1_000_000_000;
 /// Time between two lines that are not overwritten, in nanoseconds.
 const PLAIN_BEAT_NS: u64 = 5_000_000_000;
-/// Time after which a log gets a line with the shortest possible duration of the run, in nanoseconds. The line is
+/// Time, in nanoseconds, after which a log gets a line with the shortest possible duration of the run. The line is
 /// written only if the first trial is still running.
 const EARLY_NS: u64 = 4_000_000_000;
 

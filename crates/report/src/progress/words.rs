@@ -109,8 +109,8 @@ fn time_left(progress: &Progress, now: Now, elapsed: Duration) -> String {
     }
 }
 
-/// Returns whether the duration of the run is still unknown. A run for a single answer may extend the default time,
-/// which is decided after its first trial.
+/// Returns whether the duration of the run is still unknown. A run for a single answer may extend the default time
+/// limit. It decides this after its first trial, so its duration is unknown until then.
 fn is_unknown(progress: &Progress) -> bool {
     let is_first = progress.trials == 0 && progress.trial_ns.is_none();
     is_only(progress) && is_first && progress.least.is_some()
@@ -154,8 +154,8 @@ fn share(progress: &Progress, elapsed: Duration) -> f64 {
 }
 
 /// Returns the activity, "preparing, 4 s" or "running 4 s", and the name of the running arm. In the first second of an
-/// activity, the text is empty or has no time. The name is `None` while preparing. If trials take less than a second,
-/// the name is also `None` during the first second of a measurement.
+/// activity, the text is empty or has no time. The name is `None` while preparing. It is also `None` in the first
+/// second of a measurement, unless earlier trials took at least a second.
 fn activity<'a>(progress: &Progress, now: Now<'a>) -> (String, Option<&'a str>) {
     let is_slow = progress.trial_ns.is_some_and(|trial_ns| trial_ns >= PATIENCE_NS as f64);
     match now {

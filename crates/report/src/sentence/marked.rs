@@ -224,7 +224,7 @@ fn so_far(claim: &ClaimResult) -> String {
 }
 
 /// Returns a sentence for a claim with too few trials. It begins with `early`, a text about the required number of
-/// trials. The results so far come next. They are not reliable yet.
+/// trials. The results so far follow, although they are not reliable yet.
 fn too_early(claim: &ClaimResult, early: &str) -> String {
     let (question, so_far) = match (claim.asked.judging, sides(claim)) {
         (Judging::Order, Some(sides)) => (format!(" {}", sides.question()), sides.so_far()),

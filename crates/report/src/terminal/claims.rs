@@ -91,7 +91,7 @@ fn no_such(verdicts: &[Verdict]) -> String {
 }
 
 /// Returns tables of the measurements for deferred claims, which have too few trials for a verdict. An arm is left out
-/// if it has more trials than the deferred claims about it, because another claim needed these trials.
+/// if it has more trials than every deferred claim about it, because it was then measured for another claim.
 fn deferred_table(outcome: &Outcome, style: &Style) -> String {
     let is_deferred = |claim: &&ClaimResult| claim.verdict == Verdict::Deferred && claim.trials > 0;
     let deferred: Vec<&ClaimResult> = outcome.claims.iter().filter(is_deferred).collect();

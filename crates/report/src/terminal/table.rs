@@ -73,8 +73,8 @@ impl Style {
     /// Returns the widths of the columns. Columns of prose share the width that other columns leave. Cells that are
     /// wider than their column are wrapped.
     fn widths(self, sheet: &Sheet) -> Vec<usize> {
-        /// The smallest number of terminal columns by which wrapped text must be narrower than its share of the width.
-        /// A column with such text is made as narrow as the text, which leaves more width to other columns.
+        /// The smallest width, in terminal columns, that is taken from a column whose wrapped text does not need its
+        /// whole share. Such a column is made as narrow as its text, which leaves more width to other columns.
         const LEAST_LEFT: usize = 3;
         let wrapped = |column: &SheetColumn, part: usize| {
             let lines: Vec<String> = column.lines.iter().flat_map(|cell| broken(cell, part)).collect();

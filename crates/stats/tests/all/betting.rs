@@ -1,6 +1,6 @@
-//! Tests of the sequential tests by betting. However often you look, false rejections are at most α; this is computed
-//! exactly, by dynamic programming over samples and exceedances. Exact p-values far from α are decided soon. The
-//! confidence sequence method stops after the number of samples that its article gives.
+//! Tests of the sequential tests by betting. However often you look, the chance of a false rejection is at most α. The
+//! tests compute this chance exactly, by dynamic programming over samples and exceedances. Exact p-values far from α
+//! are decided soon. The confidence sequence method stops after the number of samples that its article gives.
 
 use ascertain_stats::{
     BettingDecision, BettingTest, Error, Tally, Verdict, betting_log_wealth, csm_interval, csm_verdict, log_level,

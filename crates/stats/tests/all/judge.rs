@@ -76,7 +76,7 @@ proptest! {
         }
     }
 
-    /// For each verdict, the judge must agree with a judge to which every unknown outcome is passed as an outcome
+    /// For each verdict, the judge must agree with a second judge, which gets every unknown outcome as an outcome
     /// against that verdict.
     #[test]
     fn what_is_unknown_counts_against_both(rate in rates(), error_holds in errors(), error_refuted in errors(), seed: u64) {

@@ -244,8 +244,8 @@ fn pairs(error: f64, mut differences: impl FnMut(&OrderJudge) -> f64) -> u64 {
     (1..).find(decides).unwrap()
 }
 
-/// No sequence of wins may lead to a verdict sooner: neither equal differences, nor at each pair the difference that
-/// helps most.
+/// No sequence of wins may lead to a verdict sooner. The test tries sequences of equal differences, and the sequence in
+/// which each difference raises the evidence the most.
 #[test]
 fn the_soonest_verdict_is_what_a_judge_gives_who_sees_one_win_all() {
     for error in [0.3, 0.05, 0.025, 0.01, 0.0005, 1e-6, 1e-12] {

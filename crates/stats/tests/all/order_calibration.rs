@@ -63,7 +63,7 @@ fn false_verdicts_in_bursts() {
     check(machine, 32);
 }
 
-/// Each pair takes longer than the one before, so the sizes of log-ratios shrink or grow.
+/// The sizes of the log-ratios grow from pair to pair in some runs, and shrink in the others.
 #[test]
 fn false_verdicts_under_drift() {
     let machine = |random: &mut Random| -> Machine {
@@ -77,8 +77,8 @@ fn false_verdicts_under_drift() {
     check(machine, 32);
 }
 
-/// The second measurement of each pair takes longer by almost the same amount. All sizes are therefore alike, as with a
-/// real effect.
+/// In each pair, the second measurement takes longer than the first, always by almost the same amount. All sizes are
+/// therefore alike, as with a real effect.
 #[test]
 fn position_effects() {
     check(|_| Box::new(|_, random| 0.05 + 0.002 * normal(random)), 32);

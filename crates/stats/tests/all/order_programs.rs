@@ -22,8 +22,8 @@ const BLOCK: usize = 40;
 /// this number.
 const MOST_PAIRS: usize = 3000;
 
-/// Number of pairs after which no more streams of a program are drawn: the sum of the pairs that signs alone need in
-/// all streams. At least [`LEAST_STREAMS`] streams are drawn in any case.
+/// Total number of pairs after which no more streams of a program are drawn. The total is of the pairs that signs alone
+/// need, over all streams so far. At least [`LEAST_STREAMS`] streams are drawn in any case.
 const ENOUGH_PAIRS: usize = 6000;
 
 const LEAST_STREAMS: u64 = 8;

@@ -45,8 +45,8 @@ use crate::primitives::{Ordering, fence};
 /// The guarantee must hold for all threads of the process, because memory safety in [`hazard`](crate::hazard) and
 /// [`epoch`](crate::epoch) depends on it. It must also hold between any two clones of the barrier.
 pub unsafe trait Barrier: Clone + Send + Sync + 'static {
-    /// Executes the side that is used often. The compiler moves no memory access across the call. The processor still
-    /// may, unless the barrier is [`Fences`](super::Fences).
+    /// Executes the side that is used often. The compiler moves no memory access across the call. The processor may
+    /// still move one, unless the barrier is [`Fences`](super::Fences).
     fn light(&self);
 
     /// Executes the side that is used rarely: blocks until the guarantee holds for each light side that was executed

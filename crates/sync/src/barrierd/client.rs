@@ -140,14 +140,14 @@ impl Client {
     /// timestamp was taken. If so, from now on the caller sees everything that any thread on these CPUs did before the
     /// timestamp. Each thread on these CPUs also sees what the caller of `timestamp` wrote before the timestamp.
     ///
-    /// This method neither blocks nor requests interrupts: the timer interrupts a CPU that runs a program a few hundred
-    /// times a second. Call [`request_heartbeat`](Self::request_heartbeat) to get an interrupt sooner. Also call it if
-    /// the timestamp has not passed after about ten milliseconds: a CPU may have been taken offline, or may have no
-    /// timer.
+    /// This method neither blocks nor requests interrupts. It relies on the timer, which interrupts each busy CPU a few
+    /// hundred times a second. Call [`request_heartbeat`](Self::request_heartbeat) to get an interrupt sooner. Also
+    /// call it if the timestamp has not passed after about ten milliseconds: a CPU may have been taken offline, or may
+    /// have no timer.
     ///
     /// One result of `true` is enough. For the same timestamp the result may be `false` later: a CPU may have passed
-    /// only because it was idle, and may now run a program again. A CPU that this machine does not have never passes,
-    /// nor does a timestamp from the client of another daemon.
+    /// only because it was idle, and may now run a program again. The result is always `false` for a CPU that this
+    /// machine does not have, and for a timestamp from the client of another daemon.
     #[inline]
     #[must_use]
     pub fn has_passed(&self, timestamp: Timestamp, cpus: Option<&[u32]>) -> bool {

@@ -21,7 +21,7 @@
 //! | 64 | 4 | number of heartbeats, modulo 2³²; waiters sleep on this word |
 //! | 128 | 8 | `CLOCK_MONOTONIC` at the last heartbeat, in nanoseconds |
 //! | 136 | 8 | CPU time that the daemon has used, in nanoseconds |
-//! | 192 + 8 × cpu | 8 | the virtual time after which the CPU was last seen offline, or [`ABSENT`] |
+//! | 192 + 8 × cpu | 8 | a virtual time shortly before the CPU was last seen offline, or [`ABSENT`] |
 
 /// The first eight bytes of the page, which identify its format.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"barrierd");
@@ -80,7 +80,7 @@ pub mod page {
     pub const CPU_TIME_NS: usize = 136;
     const OFFLINE: usize = 192;
 
-    /// Returns the offset of this CPU's word in the page. The word is the virtual time after which the daemon last saw
+    /// Returns the offset of this CPU's word in the page. The word is a virtual time shortly before the daemon last saw
     /// the CPU offline.
     #[must_use]
     pub const fn offline(cpu: u32) -> usize {

@@ -119,8 +119,8 @@ const BATCHES_MAX: usize = 16;
 /// 3. It frees the objects of the batch that are in no slot. Each slot keeps at most one object, so most of a batch is
 ///    always freed.
 ///
-/// If the barrier is slow, at most 16 batches wait for the current ticket, and at most 16 more for the next one. Then
-/// the retirer blocks until the heavy side is complete.
+/// If the barrier is slow, at most 16 batches wait for the current ticket, and at most 16 more for the next one. When
+/// this many wait, the retirer blocks until the heavy side is complete.
 ///
 /// When a retirer is dropped, the objects that it has not freed go to the domain. They are freed by the next retirer
 /// that scans, or when the domain ends.

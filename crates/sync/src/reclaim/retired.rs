@@ -11,8 +11,8 @@ use ascertain_sys::fork::generation;
 use crate::drop_all::drop_all;
 use crate::primitives::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-/// An object that was taken out of the shared structure, or a closure. Dropping this value frees the object or calls
-/// the closure.
+/// Either a closure, or an object that was taken out of the shared structure. Dropping this value calls the closure or
+/// frees the object.
 pub struct Retired {
     /// One of three: the address of an object, the address of a boxed closure, or a closure of at most the size of an
     /// address.
@@ -117,8 +117,8 @@ pub(crate) struct Orphans<T> {
     head: AtomicPtr<Node<T>>,
     /// The number of objects in the stack. The number is too high for a moment while objects are being added.
     objects: AtomicUsize,
-    /// The number of objects at which a thread that adds further objects tries to free some. It is [`MANY`] plus one
-    /// and a half times the number of objects that the last attempt could not free.
+    /// The number of objects at which a thread that adds further objects tries to free some. If the last attempt could
+    /// not free n objects, this is [`MANY`] + 1.5 · n.
     look_at: AtomicUsize,
     freeing: AtomicU64,
 }

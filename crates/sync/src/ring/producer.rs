@@ -34,9 +34,9 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`], or [`PushError::Closed`] if the consumer is gone. The producer detects that only when the
-    /// room that it knows of is used up. Until then, up to [`capacity`](Producer::capacity) items are pushed that no
-    /// consumer will pop; they are dropped with the ring.
+    /// [`PushError::Full`], or [`PushError::Closed`] if the consumer is gone. The producer detects that the consumer is
+    /// gone only when the room that it knows of is used up. Until then, up to [`capacity`](Producer::capacity) items
+    /// are pushed that no consumer will pop; they are dropped with the ring.
     #[inline]
     pub fn try_push(&mut self, item: T) -> Result<(), PushError<T>> {
         if self.room() == 0

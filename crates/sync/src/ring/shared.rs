@@ -91,7 +91,8 @@ impl<T, P: EventCount, C: EventCount> Drop for Shared<T, P, C> {
     }
 }
 
-/// Creates a ring for at least `capacity` items, rounded up to a power of two: one thread pushes, another pops.
+/// Creates a ring in which one thread pushes items and another thread pops them. The ring has room for `capacity`
+/// items, rounded up to a power of two.
 ///
 /// The consumer waits on `P`, and the producer waits on `C` when the ring is full.
 /// [`SingleProducer`](crate::event_count::SingleProducer) suits both in most programs. A function cannot have default

@@ -61,7 +61,7 @@ fn without_a_heavy_side_nobody_is_interrupted() {
     });
 }
 
-/// A barrier that the kernel supports must be available, or the tests of this barrier would be left out.
+/// A barrier that the kernel supports must be available, because the tests of an unavailable barrier are left out.
 #[test]
 #[cfg_attr(miri, ignore = "no system calls")]
 fn what_the_kernel_has_can_be_had() {
@@ -135,7 +135,8 @@ fn interrupts_are_a_barrier_and_fall_back_when_the_daemon_dies() {
 }
 
 /// The litmus test above has no instructions on its light side, so it cannot test barriers that need a fence on both
-/// sides. This test runs the same fence in both threads: first that of the light side, then that of the heavy side.
+/// sides. So this test runs one fence in both threads: first the fence of the light side, and then, in another run, the
+/// fence of the heavy side.
 #[test]
 fn fences_are_a_barrier() {
     alone_on_the_machine(|| {
@@ -281,8 +282,9 @@ fn without_membarrier_pinning_has_fences() {
 }
 
 /// A filter now refuses a call that was supported before. `heavy` must panic, because continuing would free memory that
-/// is still read. The test also shows that `heavy`, waiting for a ticket and polling a ticket all make the call. No
-/// litmus test could show that, because the call may take milliseconds.
+/// is still read. The test also shows that `heavy`, waiting for a ticket and polling a ticket all make the call. A
+/// litmus test could not show that, because the call may take milliseconds. Within this time all store buffers become
+/// empty, even without a barrier.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(miri, ignore = "no system calls")]
@@ -313,8 +315,9 @@ fn what_a_filter_forbids_is_missed() {
     });
 }
 
-/// If a filter refuses one of the two kinds of membarrier, a heavy side uses the other kind. The filter still allows
-/// the registration for the refused kind, but a registration is not a barrier.
+/// If a filter refuses one of the two kinds of membarrier, a heavy side uses the other kind. If the refused kind is
+/// `Expedited`, creating another `Expedited` must fail. The filter still allows the registration for it, but a
+/// registration is not a barrier.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(miri, ignore = "no system calls")]

@@ -173,7 +173,7 @@ fn what_is_of_another_domain_is_refused() {
     }];
     for way in ways {
         let message = panic_message(way).unwrap_or_default();
-        assert!(message.contains("another domain or collector"), "{message:?}");
+        assert!(message.contains("different domains or collectors"), "{message:?}");
     }
 }
 

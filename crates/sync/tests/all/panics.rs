@@ -10,8 +10,8 @@ use ascertain_sync::{epoch, hazard};
 
 use crate::common::panics::panic_message;
 
-/// An item that panics if its number is odd. A second panic must not end the process, and the first one must not keep
-/// the other items from being dropped.
+/// An item that panics if its number is odd. After the first panic, the other items must still be dropped, and a second
+/// panic must not end the process.
 struct Item {
     number: u32,
     drops: Arc<AtomicU32>,

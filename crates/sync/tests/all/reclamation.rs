@@ -291,7 +291,7 @@ for_both!(an_object_may_be_absent);
 fn who_is_of_another_is_refused(mut participant: impl Participant) {
     fn assert_refused(action: impl FnOnce()) {
         let message = panic_message(action).unwrap_or_default();
-        assert!(message.contains("another domain or collector"), "{message:?}");
+        assert!(message.contains("different domains or collectors"), "{message:?}");
     }
     let published = participant.publish(1);
     let mut stranger = participant.stranger();

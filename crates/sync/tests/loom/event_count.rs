@@ -68,8 +68,8 @@ fn what_is_polled_is_seen() {
     hand_over::<Polled>(1, 2, 0);
 }
 
-/// Runs two waiters for any new version. Each element of `publications` is the number of versions that one call
-/// publishes.
+/// Runs two waiters, each of which waits for any new version. Each element of `publications` is the number of versions
+/// that one call publishes.
 fn wake_all<E: EventCount + 'static>(publications: &'static [u32]) {
     bounded(move || {
         let count = Arc::new(E::default());

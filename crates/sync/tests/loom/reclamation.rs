@@ -201,8 +201,8 @@ fn who_comes_late_is_waited_for() {
     });
 }
 
-/// One thread labels an object, another advances two epochs, and a third reads: if the third is pinned after that, it
-/// no longer finds the object.
+/// One thread takes out an object and labels it with the current epoch, another advances the epoch twice, and a third
+/// reads. If the third thread is pinned in an epoch after the label, it must not find the object.
 fn label_model<B: Barrier>(barrier: fn() -> B) {
     bounded(move || {
         let shared = Shared::new();
@@ -423,7 +423,8 @@ fn what_was_read_comes_before_the_next_in_its_place() {
     });
 }
 
-/// The guard releases the object, and its hazard pointer stays. The reads must happen before the object is freed.
+/// The guard is converted back into its hazard pointer, which no longer protects the object. The reads must happen
+/// before the object is freed.
 #[test]
 fn what_was_read_comes_before_the_end_of_an_owned_guard() {
     loom::model(|| {

@@ -1,8 +1,9 @@
 //! Tests of the protocols. They explore every order of the protocols' steps on x86 with store buffers:
 //! `RUSTFLAGS='--cfg model="tso"' cargo test --release -p ascertain-sync --lib`.
 //!
-//! These tests are part of the library's unit tests, not of its integration tests. Here the primitive types come from a
-//! dev-dependency, which only unit tests can use.
+//! These tests are part of the library's unit tests, not of its integration tests. In this model, the library itself
+//! takes its primitive types from a dev-dependency. A library can use a dev-dependency only when it is compiled for its
+//! unit tests.
 //!
 //! The largest programs take 20 seconds each, in a release build. They run only with `ASCERTAIN_MODEL_DEPTH=full`.
 

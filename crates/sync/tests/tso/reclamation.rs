@@ -378,7 +378,8 @@ fn two_writers() {
 }
 
 /// A writer makes its object unreachable by storing a null pointer. This store may still be in the writer's buffer when
-/// other threads have advanced the epoch twice. The label must not be older than the store.
+/// other threads have advanced the epoch twice. So the object must be labelled with the epoch that is current when the
+/// store leaves the buffer, or with a later one.
 #[test]
 fn a_label_comes_after_what_was_taken_out() {
     if !is_full_depth("a label that is set while others advance") {

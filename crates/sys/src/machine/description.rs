@@ -48,7 +48,8 @@ pub struct Machine {
     pub clock_step_ns: f64,
     /// The instruction sets that this program can use here. Only those that affect the speed of its code are listed.
     pub features: Vec<String>,
-    /// The number of processes that were running or ready to run, averaged over the last minute.
+    /// The load average of the last minute: the average number of tasks that were running or ready to run. On Linux,
+    /// tasks that wait for a disk count too.
     pub load_1m: f64,
 }
 

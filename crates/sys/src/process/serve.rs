@@ -59,8 +59,8 @@ fn exit(code: c_int) -> ! {
 }
 
 /// Sets the signals to the state that a command expects. Signals that were already ignored stay ignored, as with
-/// `nohup`, except SIGPIPE, which Rust ignores. SIGTTIN and SIGTTOU are ignored, because they would stop a command in
-/// the background of a terminal for ever.
+/// `nohup`. Only SIGPIPE gets its default action again, because it is Rust that ignores it in this process. SIGTTIN and
+/// SIGTTOU are ignored, because they would stop a command in the background of a terminal for ever.
 fn reset_signals() {
     // SAFETY: the set is plain data for which zeros are valid and mean the empty set; the pointer is to a local
     // variable. No signal gets a handler.

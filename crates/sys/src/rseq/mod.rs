@@ -34,7 +34,7 @@
 //! - A thread that was not created by a C library (a bare `clone`), or that gave up its registration, has no CPU
 //!   number: every sequence is refused. Sequences are also refused on a CPU for which the data has no element.
 //! - After `vfork` the child shares the parent's area, and the kernel does not handle the child's sequences: the child
-//!   may only call `exec`, as is always the case.
+//!   may only call `exec`, as after every `vfork`.
 //! - A debugger that executes single instructions never gets through a sequence, because each step aborts it. Set a
 //!   breakpoint after the sequence instead.
 //! - The area may point to a sequence long after the sequence has ended, so a shared object with sequences must not be

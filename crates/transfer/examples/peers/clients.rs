@@ -12,8 +12,8 @@ use crate::BUCKET;
 use crate::proxy::HAS_SEEN_CRT;
 use crate::rows::{Direction, Place, Row};
 
-/// Name of the bare loader, a client that only sends or receives bytes. It appears in the table, and is the first
-/// argument that starts the loader.
+/// Name of the bare loader, a client that only sends or receives bytes. The name appears in the table. With this name
+/// as its first argument, this program runs the loader.
 pub const LOADER: &str = "bare-loader";
 
 /// Names of all clients. The first client is ours, and the last one is the loader; the others are its peers.
@@ -54,7 +54,7 @@ pub struct Job<'a> {
 }
 
 /// Returns the available clients among `names`, and for each unavailable one its name and the reason. `folder` and
-/// `proxy` serve for a transfer that shows whether awscli's CRT engages.
+/// `proxy` are used for a test transfer, which shows whether awscli uses the CRT.
 pub fn all(names: &[&str], ours: &str, folder: &Path, proxy: SocketAddr) -> (Vec<Client>, Vec<String>) {
     let (mut clients, mut missing) = (Vec::new(), Vec::new());
     for name in NAMES.into_iter().filter(|name| names.contains(name)) {

@@ -205,7 +205,7 @@ impl Bench {
         Ok(MeasuredRow { title: row.title(&self.disk), arms })
     }
 
-    /// Tries each setting of a client once. The contents are compared after the first one.
+    /// Tries each setting of a client once, until one fails. The contents are compared after the first try.
     fn try_settings(&self, client: &Client, row: &Row, source: &Source) -> Arm {
         let mut arm = Arm { client: client.clone(), tried: Vec::new(), setting: 0, took: Vec::new(), failure: None };
         for setting in client.settings(row) {
@@ -344,7 +344,8 @@ fn run(command: &Command) -> Result<ascertain_sys::process::Usage, Box<dyn Error
     Ok(usage)
 }
 
-/// The unit of CPU times in `/proc` (`USER_HZ`), which is the same on every Linux machine.
+/// Number of ticks per second. Ticks are the unit of CPU times in `/proc` (`USER_HZ`), and have the same length on
+/// every Linux machine.
 const TICKS_A_SECOND: f64 = 100.0;
 
 /// Returns the CPU time in seconds that a process has used since its start.

@@ -43,7 +43,7 @@ pub struct Files {
 pub enum Place {
     /// The folder for temporary files, over loopback.
     Loopback,
-    /// The same, but the downloaded files go onto a disk with ext4.
+    /// As [`Loopback`](Self::Loopback), but the downloaded files go onto a disk with ext4.
     Ext4,
     /// The folder for temporary files, over a proxy that limits the bandwidth of each connection.
     Capped,
@@ -126,7 +126,7 @@ impl Files {
 
     /// Creates the files in `folder`. Returns the path of each file below `folder`, and its size.
     pub fn create(&self, folder: &Path, is_tiny: bool) -> Result<Vec<(String, u64)>, Box<dyn Error>> {
-        /// Number of files in each folder below `folder`, if their sizes differ.
+        /// Number of files in each subfolder of `folder`. There are subfolders only if the files differ in size.
         const IN_A_FOLDER: u64 = 100;
         let (count, bytes) = if is_tiny { self.tiny } else { (self.count, self.bytes) };
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);

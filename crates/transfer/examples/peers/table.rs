@@ -175,7 +175,7 @@ impl MeasuredRow {
 }
 
 impl Comparison {
-    /// Returns whether the goal is met, and by which of the two times.
+    /// Describes whether the goal is met, by the wall time or by the CPU time, and whether this is certain.
     fn goal(&self) -> String {
         let is_server_limit = self.both_share >= SERVER_IS_LIMIT;
         let is_met_by_cpu = is_server_limit && self.wall.value <= 1.0 && self.cpu.value <= CPU_GOAL;

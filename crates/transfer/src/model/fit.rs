@@ -14,7 +14,8 @@ pub(super) struct Observation {
     /// End of the answer, in seconds since the start of the transfer.
     pub ended_s: f64,
     /// Average number of parts in flight while this part was transferred, including this one. The probe (the first
-    /// parts, which measure the link) has small and large parts. For its large parts, only other large parts count.
+    /// parts, which measure the link) has small and large parts. For its large parts, this is only the number of
+    /// connections that carry large parts.
     pub in_flight: f64,
     /// `true` if the part was the first one of its connection, and therefore slow.
     pub is_fresh: bool,

@@ -20,8 +20,10 @@ pub struct Forecast {
     pub earlier: usize,
 }
 
-/// Smallest and largest number of the latest parts from which the pace is estimated.
+/// Minimum number of the latest parts from which the pace is estimated, if so many are complete. The usual number is
+/// twice the number of parts in flight.
 const LEAST_PARTS: usize = 12;
+/// Maximum number of the latest parts from which the pace is estimated.
 const MOST_PARTS: usize = 128;
 /// Number of groups of the latest parts whose average times are compared.
 const GROUPS: usize = 8;

@@ -92,16 +92,16 @@ const AS_GOOD: f64 = 1.04;
 /// Smallest size of a part in bytes. Smaller parts would need more requests, which would cost more time than the
 /// smaller parts save.
 const LEAST_BYTES: u64 = 64 << 10;
-/// Size in bytes up to which larger parts are preferred, if the latency is at most [`NEAR_S`]. Most of the cost of a
-/// request is then the time that the machines on both sides need for it.
+/// Size in bytes up to which larger parts are preferred, if the latency is at most [`NEAR_S`]. With such a low latency,
+/// most of the cost of a request is the time that the machines on both sides need for it.
 const ENOUGH_BYTES: u64 = 1 << 20;
 /// Largest latency in seconds of a low-latency store.
 pub(crate) const NEAR_S: f64 = 0.002;
 /// Largest latency of the first answer of a low-latency store, as a multiple of [`NEAR_S`]. This answer may be late
 /// because the store is cold or a machine is busy.
 const LATE: f64 = 10.0;
-/// The value of [`ENOUGH_BYTES`] if the connections together reach [`FAST_BYTES_PER_S`]. The machines on both sides then
-/// probably limit the rate, and each request and connection costs them time.
+/// The value of [`ENOUGH_BYTES`] if the connections together reach [`FAST_BYTES_PER_S`]. The machines on both sides
+/// then probably limit the rate, and each request and connection costs them time.
 const ENOUGH_FAST_BYTES: u64 = 8 << 20;
 const FAST_BYTES_PER_S: f64 = 100e6;
 /// Preferred maximum number of parts. If a file would have more parts, its parts are made larger, up to

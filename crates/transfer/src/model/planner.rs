@@ -27,7 +27,7 @@ const COMPARED: usize = 3;
 /// Largest share of all bytes that is requested a second time because the first request is late.
 const EXTRA: f64 = 0.05;
 /// Shortest remaining time in seconds for which more connections are tried if the machines on both sides seem to limit
-/// the rate. New connections cost both machines time and memory, which only a longer transfer regains.
+/// the rate. New connections cost both machines time and memory, so they pay off only in a longer transfer.
 const GROW_S: f64 = 0.5;
 /// Number of requests after which the first plan for the files of a folder is made.
 const FIRST_FILES: usize = 8;
@@ -47,7 +47,7 @@ const NEAR_BLOCKS: usize = 3;
 const LARGER_BYTES: u64 = 1 << 20;
 const LARGER_BLOCKS: usize = 3;
 /// Largest size in bytes of the [`FEW`] parts that follow the first part, if that part came at more than
-/// [`FAST_BYTES_PER_S`]. The time of each part is then mostly that of its bytes.
+/// [`FAST_BYTES_PER_S`]. The transfer of the bytes then takes most of each part's time.
 const FAST_PART_BYTES: u64 = 4 << 20;
 /// Limit in seconds on the median duration of the first [`NEAR_BLOCKS`] parts. If they take no longer, larger parts
 /// follow before the first plan.
@@ -192,7 +192,8 @@ impl Planner {
         }
     }
 
-    /// Sets the time in seconds to start and to commit the upload. Each of the two is assumed to take half of it.
+    /// Sets the time in seconds to start and to commit the upload. Each of these two steps is assumed to take half of
+    /// this time.
     pub fn set_fixed_s(&mut self, seconds: f64) {
         self.fixed_s = seconds;
     }
@@ -239,9 +240,9 @@ impl Planner {
         Some(self.hand_out(bytes, is_one_of_few, now_s))
     }
 
-    /// Doubles the number of connections if it began small and the first parts take longer than [`RAMP_S`], or than a
-    /// fast connection needs for a part. The first few connections may be slow, even if the latency of the store is
-    /// low. Returns whether another part may start now.
+    /// Doubles the number of connections if the transfer began with few of them and the first parts are slow. Parts are
+    /// slow if they take longer than [`RAMP_S`] and longer than a fast connection needs for such a part. Parts may be
+    /// slow even if the latency of the store is low. Returns whether another part may start now.
     fn ramp_up(&mut self, now_s: f64) -> bool {
         let began_small = self.is_near() || self.is_folder;
         let enough_s = RAMP_S.max(self.shape.part_bytes as f64 / FAST_BYTES_PER_S);
@@ -391,9 +392,9 @@ impl Planner {
         }
     }
 
-    /// Learns the latency from one of the first requests for the files of a folder. The lowest one counts, because an
-    /// answer may be late only because a machine is busy. For a store that is not low-latency, all connections are used
-    /// from now on: each of them has to be opened, and its first part is slow.
+    /// Learns the latency from one of the first requests for the files of a folder. The lowest measured latency counts,
+    /// because an answer may be late only because a machine is busy. If the store is not low-latency, all connections
+    /// are used from now on. They should start early, because opening them takes time and their first parts are slow.
     fn learn_latency(&mut self, seconds: f64, connecting_s: Option<f64>) {
         let latency_s =
             [Some(seconds), connecting_s, self.latency_s].into_iter().flatten().fold(f64::INFINITY, f64::min);
@@ -443,8 +444,8 @@ impl Planner {
         is_first && bytes as f64 <= self.bytes as f64 * PROBED && small_s.is_some_and(|seconds| seconds <= SHORT_S)
     }
 
-    /// Returns whether the first small part, which took `seconds`, came so fast that larger parts over a few connections
-    /// should follow.
+    /// Returns whether the first small part, which took `seconds`, came so fast that larger parts over a few
+    /// connections should follow.
     fn is_first_fast(&self, seconds: f64) -> bool {
         let is_first = self.is_near() && self.shape == Shape { part_bytes: NEAR_BYTES, concurrency: 1 };
         is_first && seconds <= self.latency_s.unwrap_or(0.0) + NEAR_BYTES as f64 / FAST_BYTES_PER_S
@@ -645,8 +646,8 @@ impl Planner {
 /// transferred before the first plan, if no probe measures the link first.
 ///
 /// For a store that is not low-latency, the first parts go over all connections. If the file is small, each connection
-/// then carries one part, so a single round is enough. With few connections until the first measurement, the other
-/// connections would be opened later. Opening them costs round trips, and their parts would be a second round.
+/// then carries one part, so a single round is enough. If only a few connections were used until the first measurement,
+/// the others would be opened later. That would cost more round trips, and a second round of parts.
 ///
 /// For a low-latency store, a few small parts go over one connection, and the plan is corrected a moment later. If the
 /// store does not accept small parts, a single slow connection would take too long. The first parts then go over a few

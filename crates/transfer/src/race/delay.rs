@@ -15,8 +15,9 @@ const STEP: f64 = 0.02;
 /// worst case, in which the first delay is as wrong as possible.
 const AT_FIRST: f64 = 2.0;
 /// Limit on the delay after a late request, as a multiple of the duration of that request. In a stall, all requests in
-/// flight are late together, and would otherwise lengthen the delay too much. A much lower limit would lengthen it too
-/// little if all durations are nearly equal, because the delay is then already close to the duration of each request.
+/// flight are late together, and would otherwise lengthen the delay too much. If all durations are nearly equal, the
+/// delay is already close to each of them. A much lower limit would then keep late requests from lengthening the delay
+/// enough.
 const FURTHEST: f64 = 3.0;
 const LEAST_S: f64 = 1e-6;
 /// Tolerance for rounding errors in comparisons of shares.
@@ -87,7 +88,7 @@ mod tests {
         })
     }
 
-    /// The share of late requests is correct, whether or not they are dropped at once.
+    /// The share of late requests is correct, whether or not each one is dropped as soon as it is late.
     #[test]
     fn the_delay_settles_where_the_given_share_is_late() {
         for quantile in [0.3, 0.5, 0.9, 0.95, 0.99] {

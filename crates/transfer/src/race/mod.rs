@@ -1,8 +1,8 @@
 //! Races a cache with its origin: if the cache is slow, the request also goes to the origin.
 //!
 //! A [`Racer`] applies one [`Policy`] to all its requests. [`Racer::race`] takes two futures. The future that reads the
-//! cache is polled at once. The future that fetches from the origin is polled only if the cache fails or is late. If it
-//! is late, the policy must permit the race. The first answer wins; the other future is dropped.
+//! cache is polled at once. The future that fetches from the origin is polled only if the cache fails or is late. If
+//! the cache is late, the policy must also permit the race. The first answer wins; the other future is dropped.
 //!
 //! This module starts no tasks, threads or runtimes. The code that awaits the race polls the futures. The time comes
 //! from a [`Clock`], for example [`TokioClock`]. [`replay`] computes, without waiting, the effect of a policy on

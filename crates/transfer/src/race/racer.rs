@@ -46,7 +46,7 @@ impl Clock for TokioClock {
 pub enum Side {
     /// The cache, which is read first.
     Cache,
-    /// The origin, which the cache is in front of.
+    /// The origin, which is behind the cache.
     Origin,
 }
 

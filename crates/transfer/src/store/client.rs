@@ -1,5 +1,5 @@
-//! A client for a bucket or container. Each request is signed and sent once. If the store refuses a request, the failure
-//! contains an explanation.
+//! A client for a bucket or container. Each request is signed and sent once. If the store refuses a request, the
+//! failure contains an explanation.
 
 use std::fmt;
 use std::ops::Range;
@@ -332,8 +332,8 @@ pub fn quoted(etag: String) -> String {
     if etag.ends_with('"') { etag } else { format!("\"{etag}\"") }
 }
 
-/// Converts the failure of a request after which the stored bytes differ from the sent ones. Usually, a repeated
-/// request replaces the stored bytes. If it must not replace an object, the failure is fatal.
+/// Converts the failure of a request whose stored bytes differ from the sent ones. Usually, the request is repeated and
+/// replaces the stored bytes. With `no_clobber`, it must not replace any object, so the failure becomes fatal.
 pub fn refused_again(failure: Failure, options: &PutOptions) -> Failure {
     if options.no_clobber { Failure { kind: Kind::Fatal, ..failure } } else { failure }
 }

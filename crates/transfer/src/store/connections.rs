@@ -67,8 +67,8 @@ pub struct Connections {
     environment: Environment,
     sockets: Option<Sockets>,
     idle: Mutex<HashMap<Endpoint, Vec<IdleConnection>>>,
-    /// Permits for connections that are in use or being opened. There are at least as many free permits as unused
-    /// connections, which limits the number of all connections.
+    /// Permits for connections that are in use or being opened. Unused connections are closed if they outnumber the
+    /// free permits. The permits thus limit the number of all connections.
     permits: Arc<Semaphore>,
     /// Time without progress after which a request fails.
     pub timeout: Duration,
@@ -115,7 +115,7 @@ impl Driver {
 struct IdleConnection {
     connection: Connection,
     since: Instant,
-    /// `true` if no request has been sent over this connection yet, so that its first one is slow.
+    /// `true` if no request has been sent over this connection yet. The first request will be slow.
     is_new: bool,
 }
 
@@ -163,8 +163,8 @@ impl Connections {
         }
     }
 
-    /// Returns what opens TLS connections. It trusts the certificates in the file or folder that the environment names,
-    /// or else the system's certificates.
+    /// Returns the connector that opens TLS connections. The connector trusts the certificates in the file or folder
+    /// that the environment names, or else the system's certificates.
     fn tls(&self) -> Result<TlsConnector> {
         let mut tls = self.tls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tls) = &*tls {
@@ -237,9 +237,9 @@ impl Connections {
         Ok((permit, connection))
     }
 
-    /// Closes unused connections until their number is at most the number of free permits. The caller is about to open a
-    /// connection, because it found no unused one to its server. The unused ones usually lead to other servers, such as
-    /// the one before a redirect.
+    /// Closes unused connections until their number is at most the number of free permits. The caller is about to open
+    /// a connection, because it found no unused one to its server. The unused ones usually lead to other servers, such
+    /// as the one before a redirect.
     fn make_room(&self) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let mut excess = count(&idle).saturating_sub(self.permits.available_permits());
@@ -354,8 +354,8 @@ fn count(idle: &HashMap<Endpoint, Vec<IdleConnection>>) -> usize {
     idle.values().map(Vec::len).sum()
 }
 
-/// Drops connections that are too old, or that have ended. A connection that the server closed while it was unused is
-/// noticed only when it is taken.
+/// Drops connections that are too old, or that have ended. If the server closed a connection while it was unused, this
+/// is noticed only when the connection is taken.
 fn drop_unusable(idle: &mut Vec<IdleConnection>) {
     idle.retain(|idle| idle.since.elapsed() < KEPT && !idle.connection.sender.is_closed());
 }

@@ -17,7 +17,7 @@ use crate::Failure;
 /// Maximum duration of the program. AWS's own tools use the same limit.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A command line that prints credentials. A shell runs it. Its error output goes to that of this process.
+/// A command line that prints credentials. A shell runs this command line. Its standard error is that of this process.
 pub struct CredentialProcess {
     pub command: String,
     /// Description of the configuration, for messages.

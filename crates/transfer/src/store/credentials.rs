@@ -1,6 +1,6 @@
-//! Finds credentials for Azure and Google, in the same order as other tools: explicit options, the environment, shared files, token
-//! services. A cloud's machines get tokens from a metadata address. This address is used only if the options permit it,
-//! because on other machines any host may answer there.
+//! Finds credentials for Azure and Google, in the same order as other tools: explicit options, the environment, shared
+//! files, token services. A cloud's machines get tokens from a metadata address. This address is used only if the
+//! options permit it, because on other machines any host may answer there.
 
 use std::sync::Arc;
 

@@ -68,8 +68,8 @@ fn supported(answer: Result<(super::transport::Response, String)>) -> Result<Opt
     match answer {
         Ok((_, text)) => Ok(Some(text)),
         Err(failure) if failure.concerns_whole_store && failure.kind != Kind::Denied => Err(failure),
-        // Some users may write objects but not read the settings of the bucket. Stores without the operation answer with
-        // various errors.
+        // Some users may write objects but not read the settings of the bucket. Stores without the operation answer
+        // with various errors.
         Err(failure) if matches!(failure.kind, Kind::Transient(_)) => Err(failure),
         Err(_) => Ok(None),
     }

@@ -144,7 +144,8 @@ mod tests {
 
     use super::*;
 
-    /// A clock that the test sets, and an issuer that counts. Each issue waits for a permit of the semaphore.
+    /// A clock that the test sets, and the state of an issuer that numbers its credentials. The issuer waits for a
+    /// permit of the semaphore before it issues any.
     struct World {
         now_s: Mutex<u64>,
         lifetime_s: Mutex<Option<u64>>,

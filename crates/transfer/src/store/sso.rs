@@ -62,7 +62,7 @@ struct NewToken {
     refresh_token: Option<String>,
 }
 
-/// Returns the name of the file in the cache for a session, or for the start URL of an old configuration.
+/// Returns the name of the cache file for a session, or for the start URL of an old configuration.
 pub fn cache_name(of: &str) -> String {
     let hash = digest(&SHA1_FOR_LEGACY_USE_ONLY, of.as_bytes());
     let hash: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();

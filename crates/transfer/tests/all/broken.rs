@@ -37,8 +37,8 @@ fn file(dialect: Dialect) -> (tempfile::TempDir, PathBuf, Vec<u8>) {
     (folder, path, content)
 }
 
-/// Returns a fault that affects a single request of the kind `on`. The first `after` requests of this kind have no
-/// fault. The fault itself is `what`.
+/// Returns the fault `what` for a single request of the kind `on`. The first `after` requests of this kind have no
+/// fault.
 fn once(on: RequestKind, after: u64, what: &Misdeed) -> Fault {
     Fault { on: Some(on), after, times: 1, what: what.clone() }
 }
@@ -257,7 +257,7 @@ fn changed_bytes_are_detected_by_the_side_that_the_readme_names() {
             let flipped = always(RequestKind::GetObject, Misdeed::FlippedDownload { byte: 7 });
             flipped.into_iter().for_each(|fault| running.add_fault(fault));
             let said = run(manager(settings()).get_file(&place(&running), &target)).unwrap_err().to_string();
-            assert!(is_said(&said) && said.contains("arrived twice with the same bytes") && !target.exists(), "{said}");
+            assert!(is_said(&said) && said.contains("arrived with the same bytes again") && !target.exists(), "{said}");
         }
         // Without a fault, the file arrives unchanged.
         let running = start(served);
@@ -394,7 +394,8 @@ fn read(folder: &Path, name: &str) -> String {
     fs::read_to_string(folder.join(name)).unwrap()
 }
 
-/// Some S3-compatible stores ignore the condition that the object must not exist, and would replace it.
+/// Some S3-compatible stores ignore the condition that the object must not exist, and would replace an existing one.
+/// The client must therefore check first.
 #[test]
 fn a_store_that_ignores_the_condition_replaces_nothing() {
     let (_folder, source, _) = file(Dialect::Azure);
@@ -410,7 +411,8 @@ fn a_store_that_ignores_the_condition_replaces_nothing() {
     }
 }
 
-/// GCS knows only the CRC-32C of an object. A file with another content, the same size and an older time has changed.
+/// GCS knows only the CRC-32C of an object. A file whose content differs from the object's must be transferred, even if
+/// its size is the same and its time is older.
 #[test]
 fn a_file_that_only_looks_unchanged_is_transferred() {
     let (folder, source, content) = file(Dialect::S3);
@@ -459,8 +461,8 @@ fn parts_that_kms_encrypts_are_not_sent_twice() {
     }
 }
 
-/// A request must not replace an object. Its answer has the checksum of other bytes, so the new object is damaged. A
-/// second request would be refused, because this object exists.
+/// The answer has the checksum of other bytes, so the new object is damaged. The request must not replace an object. A
+/// second request would be refused because the damaged object exists, so it must not be sent.
 #[test]
 fn a_damaged_new_object_is_not_reported_as_an_earlier_one() {
     let (_folder, source, _) = file(Dialect::Azure);
@@ -510,8 +512,8 @@ fn a_folder_is_listed_without_the_right_to_read() {
     assert_eq!(listed.iter().map(|object| &*object.meta.name).collect::<Vec<_>>(), ["dir/a"]);
 }
 
-/// The first answer of a redirect can't be read to its end, so its connection is not reused. The second request needs the
-/// only permit.
+/// The first answer of a redirect can't be read to its end, so its connection is not reused. The second request needs
+/// the only permit.
 #[test]
 fn a_redirect_whose_answer_breaks_off_is_followed() {
     let body = "<Error><Code>PermanentRedirect</Code></Error>";

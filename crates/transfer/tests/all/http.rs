@@ -71,7 +71,8 @@ fn without_ranges_one_answer_is_read_on_from_front_to_back() {
     });
 }
 
-/// Measuring the path would fetch the whole object each time, so a gentle transfer does not do so.
+/// Without ranges, each measurement of the path would fetch the whole object, so a gentle transfer does not measure the
+/// path.
 #[test]
 fn without_ranges_the_path_is_not_watched() {
     let content = bytes(300_000);

@@ -71,7 +71,7 @@ impl World {
         self.folder.path().join(name)
     }
 
-    /// Returns the objects that requests after the first `mark` ones have sent or fetched.
+    /// Returns the objects that were sent or fetched, without those of the first `mark` requests.
     fn transferred(&self, mark: usize) -> Vec<String> {
         let kind = if self.way == "put" { Kind::PutObject } else { Kind::GetObject };
         self.store.seen().into_iter().skip(mark).filter(|seen| seen.kind == kind).map(|seen| seen.key).collect()
@@ -88,8 +88,8 @@ impl World {
         lines.filter_map(|line| line["done"]["object"].as_str().map(String::from)).collect()
     }
 
-    /// Runs the command. Kills it as soon as requests after the first `mark` ones have transferred `kill_at` different
-    /// objects, and then `moment` has passed.
+    /// Runs the command. `kill_at` is a number of objects and a duration. Kills the command this long after it has
+    /// transferred that many different objects. The first `mark` requests do not count.
     fn run(&self, mark: usize, kill_at: Option<(usize, Duration)>) -> ExitStatus {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "killed_folder::child", "--nocapture"]).stdout(Stdio::null());

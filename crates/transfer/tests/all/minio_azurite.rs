@@ -56,7 +56,8 @@ async fn suite(found: &Location, checks_whole: bool) {
     assert_eq!(store.head("half", &mut seen).await.unwrap(), None);
 }
 
-/// Tests that the store keeps the metadata of objects that were stored in each way.
+/// Tests that the store accepts attributes and keeps the modification time: of an object that is stored with one
+/// request, and of one in parts.
 async fn keeps_metadata(found: &Location) {
     let (store, mut seen) = (&found.store, Attempt::default());
     let modified = UNIX_EPOCH + Duration::new(1_000_000_000, 123_456_789);

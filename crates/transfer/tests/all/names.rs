@@ -355,7 +355,8 @@ fn modification_times_and_metadata_go_there_and_back() {
     }
 }
 
-/// Each file of a folder gets its time, even an empty one. The next command compares the file with this time.
+/// Each downloaded file of a folder gets the time of its original, even if the file is empty. The next command expects
+/// this time when it checks whether a complete file has changed.
 #[test]
 fn modification_times_of_a_folder_are_kept_when_a_download_is_resumed() {
     let time = |index: u64| UNIX_EPOCH + Duration::new(1_000_000_000 + index, 123_456_789);

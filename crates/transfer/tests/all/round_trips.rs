@@ -105,8 +105,8 @@ fn a_limit_on_bandwidth_is_kept() {
     }
 }
 
-/// The rate starts at 250 kB/s, and grows by at most 25 % every 50 ms. So five megabytes take at least a second. The
-/// first request of an upload to S3, and the parts of a stream, must be sent in slices.
+/// The rate starts at 250 kB/s, and grows by at most 25 % every 50 ms. So five megabytes take at least a second. To
+/// keep this rate, the first request of an upload to S3 and the parts of a stream must be sent in slices.
 #[test]
 fn a_gentle_transfer_begins_slowly() {
     for (served, is_stream) in [(Served::s3(), false), (Served::azure(), true)] {

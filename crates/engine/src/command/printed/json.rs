@@ -61,8 +61,9 @@ impl JsonPath {
     }
 }
 
-/// Returns the last JSON object or list that begins at the start of a line. Skips all other text, including indented
-/// JSON. Indented JSON is part of a larger value that is invalid or incomplete; a valid value is read as a whole.
+/// Returns the last JSON object or list that begins at the start of a line. Skips all other text, including objects and
+/// lists that begin on an indented line. These belong to a larger value, which must be invalid or incomplete: otherwise
+/// it would have been read as a whole.
 pub(super) fn last_value(output: &str) -> Option<Value> {
     let (mut last, mut at) = (None, 0);
     while at < output.len() {

@@ -142,8 +142,8 @@ fn lanes_are_as_they_were() {
     assert_same(&ran.read().outcome, ran.outcome());
 }
 
-/// A claim on a metric that the machine could not observe belongs to a lane like any other. Otherwise the rows would
-/// not fit the lanes of the plan.
+/// A claim on a metric that the machine could not observe belongs to a lane, like any other claim. Otherwise the rows
+/// would not fit the lanes of the plan.
 #[test]
 fn what_could_not_be_shown_is_unavailable() {
     let mut experiment = Scripted { hidden: &[1], ..Scripted::new(&["slow", "fast"], uneven) };

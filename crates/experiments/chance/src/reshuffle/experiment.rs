@@ -148,8 +148,8 @@ impl Session for ReshuffleSession {
 mod tests {
     use super::*;
 
-    /// The means of the samples must agree with the publication that the README cites, and no reshuffle may produce
-    /// nearly as large a difference.
+    /// The means of the samples must agree with the publication that the README cites. The samples must depend only on
+    /// the seed.
     #[test]
     fn the_sources_difference_is_drawn_again() {
         let samples = fill_rates(400, 1);

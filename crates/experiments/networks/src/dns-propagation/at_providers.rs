@@ -266,8 +266,8 @@ fn what_others_have_put_there_stays() {
 }
 
 /// If the provider refuses a change because of its rate limit, the client must repeat the request, after longer and
-/// longer pauses. It must call `call` before each request, which records the time. The last recorded time is then that
-/// of the accepted request.
+/// longer pauses. Before each request, the client must run the function `call`, which records the time. The last
+/// recorded time is then the time of the accepted request.
 #[test]
 fn who_asks_too_often_waits() {
     for interface in BOTH {
@@ -320,7 +320,7 @@ fn a_change_whose_answer_is_lost_is_taken_away() {
 }
 
 /// The provider may answer that a record does not exist, and add the record later. As long as this is possible, the
-/// client must request the removal again.
+/// client must keep requesting the removal.
 #[test]
 fn a_change_that_is_made_late_is_taken_away() {
     for interface in BOTH {

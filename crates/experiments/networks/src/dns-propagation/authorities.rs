@@ -23,7 +23,7 @@ pub struct Authorities {
     pub zone: Name,
     /// Name and address of each server.
     pub servers: Vec<(String, SocketAddr)>,
-    /// Names of servers without an address that can be queried.
+    /// Names of the servers that cannot be queried, because no usable address is known for them.
     pub unreachable: Vec<String>,
 }
 

@@ -36,7 +36,7 @@ pub struct ProviderOptions {
     pub zone_id: Option<String>,
     pub project: Option<String>,
     pub endpoint: Option<String>,
-    /// Time limit until the provider must report a change as done.
+    /// Time limit for the provider to report a change as done.
     pub limit: Duration,
 }
 

@@ -68,7 +68,7 @@ pub struct Server {
     /// answers. Empty if the server did not answer.
     pub replicas: Vec<Replica>,
     /// The moment of each query in ns, and whether its answer was new. This list is empty unless new and old answers
-    /// alternated at the same port with the same identity. At least two replicas must have given such answers.
+    /// alternated at the same port with the same identity. Such answers come from at least two replicas.
     pub mixed: Vec<(u64, bool)>,
     /// Number of source ports that got an answer.
     pub ports: usize,
@@ -88,8 +88,8 @@ impl Server {
     }
 }
 
-/// Bounds of three moments: those at which the first answer, half of the answers, and all answers were new. An answer
-/// is new if the replica that gave it had the change.
+/// Bounds of three moments: when the first new answers appeared, when half of the answers were new, and when all
+/// answers were new. An answer is new if the replica that gave it had the change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Times {
     pub first: Moment,
@@ -255,8 +255,8 @@ fn with_common_moments(mut strands: Vec<Replica>) -> Vec<Replica> {
     replicas
 }
 
-/// Returns the moments at which the first answer, half of the answers, and all answers of the servers were new. All
-/// servers have the same weight. Returns `None` if a server does not answer.
+/// Returns three moments: when the servers' first new answers appeared, when half of their answers were new, and when
+/// all of them were new. All servers have the same weight. Returns `None` if a server does not answer.
 pub fn times<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Option<Times> {
     let mut moments = Vec::new();
     for server in servers {

@@ -57,7 +57,7 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     if is_simulated(arm) { links::is_available(&Link::default()) } else { Ok(()) }
 }
 
-/// Checks that the user gave no factor that the arm's variant does not accept.
+/// Checks that the arm's variant accepts every factor that the user gave.
 fn check_variant(arm: &Arm) -> Result<(), String> {
     for (factor, needing, taking) in RULES.iter().filter(|(factor, ..)| is_given(arm, factor)) {
         let variants = [*needing, *taking].concat();

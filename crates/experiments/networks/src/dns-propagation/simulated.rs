@@ -69,7 +69,8 @@ fn observe_from(flows: usize, plan: SimulationSpec, seed: u64, loss: f64) -> (Ve
     (prober.log.probes, zone.truth().to_vec())
 }
 
-/// Returns the true times at which a server's replicas received the change, in nanoseconds since the call, in order.
+/// Returns the true times at which a server's replicas received the change, in nanoseconds since the call, in
+/// ascending order.
 fn truth_of(truth: &[ReplicaUpdate], server: usize) -> Vec<u64> {
     let mut moments: Vec<u64> =
         truth.iter().filter(|had| had.server == server).map(|had| had.at_ns - CALL_NS).collect();
@@ -178,8 +179,8 @@ fn loss_moves_nothing_by_more_than_an_interval_and_makes_it_less_sure() {
     assert!(lossy_widths > widths, "{lossy_widths} {widths}");
 }
 
-/// If each packet takes its own path and replicas report no identities, at least two replicas must be found, and never
-/// more than exist.
+/// If each packet takes its own path and replicas report no identities, the analysis must find at least two replicas,
+/// but not more than exist.
 #[test]
 fn answers_that_go_back_and_forth_are_of_two_at_least() {
     for seed in 0..SEEDS {

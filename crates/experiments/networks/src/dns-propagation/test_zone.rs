@@ -41,7 +41,7 @@ pub struct TestZone {
     pub zone: Name,
     /// Name and address of each server.
     pub servers: Vec<(String, SocketAddr)>,
-    /// Names of servers without an address that can be queried.
+    /// Names of the servers that cannot be queried, because no usable address is known for them.
     unreachable: Vec<String>,
     pub changed_by: ChangedBy,
     /// The simulated zone, if there is one. Dropping it ends the simulation.
@@ -158,7 +158,8 @@ impl TestZone {
         self.servers.iter().position(|(_, at)| same(at) == same(&primary))
     }
 
-    /// Returns a remark about servers without an address that can be queried; `None` if there are none.
+    /// Returns a remark about the servers that cannot be queried, because no usable address is known for them. Returns
+    /// `None` if all servers can be queried.
     pub fn no_address(&self) -> Option<Remark> {
         let servers = self.unreachable.clone();
         (!servers.is_empty()).then_some(Remark::NoAddress { servers })

@@ -119,7 +119,7 @@ pub fn arm_with(variant: &str, levels: &[(&str, &str)]) -> Arm {
     Arm { point, ..arm }
 }
 
-/// Makes the session wait for each answer for up to [`PATIENCE`], and keeps the queries before the change short.
+/// Makes the session wait for each answer for up to [`PATIENCE`], and shortens the phase of queries before the change.
 pub fn patient(mut updates: Updates) -> Updates {
     for arm in &mut updates.arms {
         (arm.least_patience, arm.first_look) = (PATIENCE, Duration::ZERO);
@@ -251,7 +251,8 @@ fn served_by(silent: usize, measure: impl FnOnce(&mut Updates)) -> Vec<SocketAdd
     })
 }
 
-/// At first the session sends 20 queries per second for a second, but the server leaves the first 40 unanswered.
+/// Before it waits for the change, the session sends about 20 queries in a second. The server leaves the first 40
+/// queries unanswered, so the session must keep waiting for this server.
 #[test]
 fn a_server_that_does_not_answer_yet_is_waited_for() {
     served_by(40, |updates| {

@@ -147,9 +147,9 @@ impl Search {
         is_slow.then_some(Cliff { body_bytes, predicted_bytes: self.predicted_bytes, requests: self.requests })
     }
 
-    /// Returns the expected size of the largest body that fits into the window. Assumes that the answer has as many
-    /// segments without bytes of the body as the first answer. Also assumes that it has `grown` more bytes that share
-    /// segments with the body than the first answer.
+    /// Returns the expected size of the largest body that fits into the window. Compared with the first answer, assumes
+    /// the same number of segments without bytes of the body. Also assumes that the number of other bytes that share
+    /// segments with the body is higher by `grown`.
     fn expected_of(&self, first: Answer, grown: u64) -> u64 {
         let of_body = (first.body_bytes + first.shared_bytes).div_ceil(self.window.segment_bytes);
         let segments = (self.window.segments + of_body).saturating_sub(first.segments);

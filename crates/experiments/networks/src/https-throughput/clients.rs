@@ -46,7 +46,7 @@ pub struct Download {
 pub enum Client {
     Own(ClientOptions),
     Curl(Curl),
-    /// Downloads by the Go client's process. The text is the scheme of the URLs that the client requests.
+    /// The process of the Go client, with the scheme of the URLs that the client requests.
     Go(GoProcess, &'static str),
 }
 

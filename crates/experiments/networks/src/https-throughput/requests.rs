@@ -21,8 +21,8 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Minimum number of answers per second, as a share of the requested rate. With fewer answers, a trial counts as
 /// overloaded; [`BEHIND`] describes an exception.
 const KEPT_UP: f64 = 0.95;
-/// Maximum time from the end of the schedule to the last answer at which a trial with few answers still does not count
-/// as overloaded. It applies only if every request was answered.
+/// Grace period after the end of the schedule. If the last answer arrives within this period and every request was
+/// answered, the trial does not count as overloaded, however few answers per second it had.
 const BEHIND: Duration = Duration::from_millis(100);
 
 /// The schedule that decides when each small request is due.
@@ -36,10 +36,10 @@ pub struct Schedule {
 /// The times of all requests of a trial.
 #[derive(Debug, Default)]
 pub struct RequestTimes {
-    /// Time from when each request was due until its answer arrived, sorted. For a request without an answer, this is
+    /// Times from when a request was due until its answer arrived, sorted. For a request without an answer, this is
     /// the time until the client gave up.
     pub latencies_ns: Vec<u64>,
-    /// Time from when each request was due until it was sent, sorted. For a request that was never sent, this is the
+    /// Times from when a request was due until it was sent, sorted. For a request that was never sent, this is the
     /// time until the client gave up.
     pub late_ns: Vec<u64>,
     pub answered: u64,
@@ -178,8 +178,8 @@ impl Schedule {
 }
 
 impl Stream {
-    /// Returns the latencies that prompt sending would have caused, that is, sending each request as soon as it is due
-    /// and its connection is free.
+    /// Returns the latencies that would have resulted from prompt sending. Prompt sending means that each request is
+    /// sent as soon as it is due and its connection is free.
     fn prompt_ns(&self) -> impl Iterator<Item = u64> {
         let mut free_ns = 0;
         self.requests_ns.iter().chain(&self.given_up_ns).map(move |[due_ns, sent_ns, ended_ns]| {
@@ -295,7 +295,7 @@ mod tests {
     }
 
     /// A client that sleeps too long delays the requests that are due in the meantime. A stalling server delays them
-    /// too, but then the client is not slow.
+    /// too, but then the client does not count as slow.
     #[test]
     fn who_was_slow_is_told_apart() {
         let is_client_slow = |sleeps_ms: u64, stalls_ms: u64| {

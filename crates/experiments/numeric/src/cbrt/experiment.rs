@@ -75,8 +75,8 @@ impl Experiment for Cbrt {
 const NUMBERS: usize = 2_048;
 /// Number of roots that [`spread_ns`] times together, because a single root takes less time than the clock can resolve.
 const GROUP: usize = 64;
-/// Number of times that one timing computes the 64 roots of a group. Computing them once would be too short for the
-/// clock.
+/// Number of times that one timing computes the 64 roots of a group. A single pass over the group would be too short
+/// for the clock to resolve.
 const ROUNDS: usize = 16;
 
 struct CubeRootCall {

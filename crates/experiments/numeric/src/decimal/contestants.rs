@@ -160,7 +160,8 @@ const LONGEST_LINE: usize = 24;
 /// Texts that are made before the measurement. Some contestants only store these texts, without computing them. They
 /// show the speed limit of all methods that also compute the texts.
 struct Ready {
-    /// The texts, each followed by a delimiter. Padding at the end lets the last store read beyond its text.
+    /// The texts, each followed by a delimiter. Contestants copy a fixed number of bytes for each text, so padding
+    /// follows the last one.
     lines: String,
     /// Length of each text, including its delimiter.
     lengths: Vec<u8>,

@@ -36,13 +36,13 @@ pub type Sum<T> = Rc<dyn Fn(&[T]) -> f64>;
 pub enum Contestant<T: 'static> {
     /// Sums the numbers.
     Sum(Sum<T>),
-    /// Shows the speed limit of sums: loads the numbers without summing them. Some of these functions do as much other
-    /// work as a sum.
+    /// Shows the speed limit of sums: loads the numbers without summing them. Some of these functions also perform as
+    /// many operations as a method of summing, but independent ones.
     Limit(fn(&[T]) -> f64),
     /// Computes the dot product of two arrays.
     Dot(fn(&[T], &[T]) -> f64),
-    /// Shows the speed limit of dot products: loads two arrays and does as much other work, but computes no dot
-    /// product.
+    /// Shows the speed limit of dot products: loads two arrays, and performs the operations of a dot product without
+    /// their dependencies.
     LimitOfDot(fn(&[T], &[T]) -> f64),
 }
 

@@ -267,8 +267,8 @@ impl<T> Arrays<T> {
 
 impl<T: Element> Arrays<T> {
     /// Returns the array of this size, which is created if needed. Its numbers are positive and span 24 powers of two,
-    /// so that their sums lose low bits and never cancel. Numbers of similar size would not be suitable: a double holds
-    /// the sum of 100,000 such floats exactly.
+    /// so that their sums lose low bits and never cancel. With floats of similar size, many methods would make no
+    /// error: a double holds the sum of 100,000 such floats exactly.
     fn get(&mut self, size: &Size, seed: u64, from: fn(f64) -> T) -> Array<T> {
         let make = || {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);

@@ -115,16 +115,16 @@ fn load_of(arm: &Arm) -> Option<&'static str> {
     [IDLE, BUSY, SPACED].into_iter().find(|known| *known == level)
 }
 
-/// Longest random pause before a barrier. A trial measures only one barrier. Because of the pause, barriers begin at
-/// any time between two timer interrupts.
+/// Longest random pause before the first barrier of a trial. The pause lets this barrier begin at any time between two
+/// timer interrupts.
 const PAUSE_MAX_NS: u64 = 4_000_000;
 /// Time between the beginnings of two barriers at `load=spaced`.
 const SPACE_NS: u64 = 1_000_000;
 /// Minimum duration of a measurement at `load=spaced`. The measurement takes longer if the busy threads have not
 /// completed a round by then.
 const WINDOW_NS: u64 = 20_000_000;
-/// Time after which a measurement at `load=spaced` fails. If other programs keep the machine busy, the busy threads may
-/// get no CPU for a while.
+/// Time after which a measurement at `load=spaced` fails if the busy threads have not completed a round. It is long,
+/// because other programs may keep the machine busy.
 const WINDOW_MAX_NS: u64 = 1_000_000_000;
 
 struct BarrierUnderLoad {

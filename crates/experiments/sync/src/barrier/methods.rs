@@ -120,9 +120,9 @@ impl Method {
     }
 
     /// Returns the number of rounds of the store-buffering test. A quick method gets thousands of rounds, so that the
-    /// test detects a faulty barrier. Some slower methods get a few rounds, only to check that they return. A faulty
-    /// slow method cannot be detected, because a store leaves the buffer of its CPU before the method returns. Other
-    /// methods get no rounds.
+    /// test detects a faulty barrier. The test cannot detect a fault in a slower method, because every store leaves its
+    /// CPU's store buffer before such a method returns. Some slower methods therefore get only a few rounds, to check
+    /// that they return. Other methods get no rounds.
     pub fn litmus_rounds(&self) -> usize {
         match self {
             Self::Expedited => 3_000,

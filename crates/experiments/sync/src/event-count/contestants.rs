@@ -18,8 +18,8 @@ pub trait Signal: Send + Sync {
     /// Publishes the signal the given number of times.
     fn publish(&self, times: u64);
 
-    /// Waits for the signal. Calls `ready` as soon as no later publication can be missed, and returns after such a
-    /// publication.
+    /// Waits for the signal. Calls `ready` once every publication from then on will be noticed, and returns after such
+    /// a publication.
     fn wait(&self, ready: &mut dyn FnMut());
 
     /// Returns the number of publications so far, or `None` if the method does not count them.
@@ -43,8 +43,8 @@ pub struct Variant {
     pub name: &'static str,
     pub about: &'static str,
     pub signal: fn() -> Arc<dyn Signal>,
-    /// Creates a ring whose write index is the event count, the counter of publications. `None` if the method does not
-    /// count publications.
+    /// Creates a ring that uses the event count's number of publications as its write index. `None` if the method does
+    /// not count publications.
     pub ring: Option<fn() -> Box<dyn Ring>>,
     /// Creates tasks that wait for the signal; `None` if only threads can wait.
     pub tasks: Option<fn() -> Box<dyn Tasks>>,

@@ -20,7 +20,7 @@ pub const FALLING_ASLEEP: Duration = Duration::from_micros(600);
 
 /// The measured times of one wake-up of the sleeping thread.
 pub struct WakeUp {
-    /// Time from when the sleeper started to wait until the publication.
+    /// Time for which the sleeper had waited when the publication began.
     pub waited_ns: u64,
     /// Duration of the call that published the signal.
     pub publish_ns: u64,
@@ -78,8 +78,8 @@ const WAITING: u64 = 64;
 pub trait AsyncSignal: Default {
     fn publish(&self);
 
-    /// Waits for the signal. Calls `ready` as soon as no later publication can be missed, and completes after such a
-    /// publication.
+    /// Waits for the signal. Calls `ready` once every publication from then on will be noticed, and completes after
+    /// such a publication.
     fn wait(&self, ready: impl FnOnce()) -> impl Future<Output = ()>;
 }
 

@@ -1,6 +1,6 @@
 //! Measures how often the kernel aborts restartable sequences because it interrupts their thread. Also measures how
-//! many thread switches and interrupts a thread can detect, because they change the register GS if its selector is
-//! null.
+//! many thread switches and interrupts a thread can detect by the register GS. A switch or an interrupt changes this
+//! register if its selector is null.
 
 use std::fs;
 use std::io;
@@ -74,7 +74,7 @@ pub fn ticks_are_told() -> Result<(), Unavailable> {
     told.ok_or_else(|| Unavailable::other(format!("/proc/interrupts does not have the ticks (LOC) of CPU {cpu}")))
 }
 
-/// The thread switches and the interrupts that were detected by a change of the register GS.
+/// The shares of thread switches and interrupts that were detected by a change of the register GS.
 pub struct ShownShares {
     pub switches: f64,
     /// The number of interrupts that changed the selector, per timer tick; `None` if the kernel does not report the
@@ -95,8 +95,8 @@ pub fn seen_by_null_gs() -> Result<ShownShares, TargetError> {
 }
 
 /// Returns the number of interrupts that changed GS, divided by the number of timer ticks that hit the calling thread.
-/// The kernel counts only the ticks of a CPU. The thread's share of these ticks is assumed to equal its share of the
-/// CPU time. Interrupts that wake a thread or change memory mappings are not counted as ticks.
+/// The kernel counts ticks per CPU, not per thread. The thread's share of its CPU's ticks is therefore assumed to equal
+/// its share of the CPU time. Interrupts that wake a thread or change memory mappings are not counted as ticks.
 fn share_of_interrupts(cpu: usize) -> io::Result<Option<f64>> {
     let Some(before) = ticks(cpu) else { return Ok(None) };
     let (start_ns, start_cpu_ns) = (clock::now_ns(), clock::thread_cpu_ns());

@@ -1,6 +1,6 @@
 //! The methods of other crates. With `crossbeam-epoch` and `seize`, only `unsafe` code can read an object through its
-//! pointer. For these two crates, the objects are in an array, and the pointer's address determines the index in the
-//! array.
+//! pointer. For these two crates, the objects are therefore in an array, and the address in the pointer gives the
+//! object's index.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};

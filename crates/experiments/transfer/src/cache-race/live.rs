@@ -144,8 +144,8 @@ impl Live {
         Ok(Duration::from_nanos(now_ns() - start_ns))
     }
 
-    /// Measures a trial, and adds its metrics to `out`. Returns the durations of its requests for the arm's file of
-    /// recorded durations; none if the arm has no such file.
+    /// Measures a trial, and adds its metrics to `out`. Returns the durations of its requests, which belong in the
+    /// arm's file of recorded durations. The list is empty if the arm has no such file.
     pub async fn measure(self: &Rc<Self>, out: &mut Samples) -> Result<Vec<RequestTimes>, TargetError> {
         let (before, disk) = (self.racer.counts(), &self.target.disk);
         let (mut times, mut recorded, mut resident) = (Vec::with_capacity(self.requests), Vec::new(), 0.0);
@@ -207,8 +207,8 @@ impl Live {
         Ok(times)
     }
 
-    /// Ends a trial: appends its durations `recorded` to the arm's file of durations, if it has one. Appends nothing if
-    /// the samples in `out` show that the link was emulated too inaccurately.
+    /// Ends a trial: appends its durations `recorded` to the arm's file of durations, if the arm has one. Appends
+    /// nothing if the samples in `out` show that the link was emulated too inaccurately.
     pub fn end(&self, recorded: &[RequestTimes], out: &Samples) -> Result<(), TargetError> {
         let is_unfaithful = out.iter().any(|sample| sample.metric == LATE + 1 && sample.value > 0.0);
         let Some(path) = self.record.as_ref().filter(|_| !is_unfaithful) else { return Ok(()) };

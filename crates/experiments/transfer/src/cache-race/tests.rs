@@ -40,8 +40,8 @@ fn the_made_up_requests_have_the_sources_counts() {
     assert_eq!(counts.raced, 951);
 }
 
-/// All policies are replayed on the same requests. So the time of `percentile` must be between those of `never` and
-/// `always`.
+/// All policies are replayed on the same requests, so their times can be compared. The time of `percentile` must be
+/// between those of `never` and `always`.
 #[test]
 fn replays_of_a_trial_have_the_same_requests() {
     let seen = |variant, trace, seed| {

@@ -175,8 +175,8 @@ impl Experiment for Transfer {
         is_available(arm)
     }
 
-    /// Returns the memory in bytes for three copies of the largest file: the copy that is sent, the copy in our store,
-    /// and a copy that is compared with the stored one.
+    /// Returns the memory in bytes for three copies of the largest file. One is sent, one is in our store, and one is
+    /// compared with the stored one.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
         let sizes = arms.iter().filter_map(|arm| scaled(arm, "size").ok());
         sizes.max().unwrap_or(0).saturating_mul(3)

@@ -97,8 +97,8 @@ fn ways_have_their_metrics() {
     }
 }
 
-/// Before each transfer, the session waits until the token bucket is full. So only the bytes in the bucket can exceed
-/// the rate.
+/// Before each transfer, the session waits until the token bucket is full. During a transfer, only the bytes that fit
+/// into the bucket are sent faster than the rate.
 #[test]
 fn a_bucket_is_full_when_a_transfer_begins() {
     let levels = [("size", Level::from(40_000_000)), ("sum_mbit_s", 40.into()), ("burst", 20_000_000.into())];

@@ -32,7 +32,7 @@ pub enum Exponents {
 
 impl Exponents {
     /// Computes the range of the exponents of `f32`. `greatest` and `least` are the bits of the greatest and the least
-    /// magnitude, each less one.
+    /// magnitude, each minus one.
     #[inline]
     pub fn from_f32(greatest: i32, least: u32) -> Exponents {
         let field = |less_one: u32| less_one.wrapping_add(1) >> (f32::MANTISSA_DIGITS - 1);

@@ -88,8 +88,8 @@ fn sums_of_subnormals_are_exact() {
 }
 
 /// Tests subnormals, the smallest and the largest numbers, and both signs at each position of a block of `f32`.
-/// Variants with `-bits` widen half of the positions by integer operations, so they need all positions. Other variants
-/// widen all positions with the same instruction, so a few positions are enough for them.
+/// Variants with `-bits` widen half of the positions by integer operations, so every position is tested. Other variants
+/// widen all positions with the same instruction, so a few positions are enough.
 #[test]
 fn singles_of_every_kind_are_widened_alike_in_every_place_of_a_block() {
     let kinds =

@@ -59,8 +59,8 @@ proptest! {
         check_bounds(&singles)?;
     }
 
-    /// With these numbers of accumulators, registers of any width make the same eight chains of additions. Vector code
-    /// and scalar code must therefore return the same bits.
+    /// In each list, the number of accumulators times the number of lanes is eight. All variants of the list therefore
+    /// make the same eight chains of additions, so vector code and scalar code must return the same bits.
     #[test]
     fn lanes_and_accumulators_are_interchangeable(xs in crate::common::slice(crate::common::number(), 0..200)) {
         let singles: Vec<f32> = xs.iter().map(|&x| x as f32).collect();
@@ -76,7 +76,8 @@ proptest! {
                 bits_equal(&singles, &chains)?;
             }
         }
-        // Adding the −0.0 of an unused lane in Kahan's method may move a part of its compensation to the sum.
+        // In Kahan's method, adding −0.0 in an unused lane may move a part of the lane's compensation to the lane's
+        // sum.
         let mut aligned = vec![0.0; singles.len() + 16];
         let start = aligned.as_ptr().align_offset(64);
         let whole = &mut aligned[start..][..singles.len() / 8 * 8];

@@ -21,8 +21,8 @@ use serde_json::Value;
 
 use crate::common::{self, arm, at_least_8, compare_with_golden, order, outcome};
 
-/// Returns seven values for each point, whose median is that of the point. Seven values are enough for the statistics
-/// of other tools.
+/// Returns seven values for each point. Their median is the median of the point. Seven values are enough for the
+/// statistics of other tools.
 fn values(outcome: &Outcome) -> Vec<Vec<f64>> {
     let of = |point: &PointSummary| {
         let factors = [0.98, 1.01, 0.99, 1.4, 1.0, 1.02, 0.985];

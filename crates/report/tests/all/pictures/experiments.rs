@@ -356,8 +356,8 @@ fn what_is_told_by_key_has_a_row_for_each() {
     }
 }
 
-/// Each trial counts in the median until the last trial ends. Otherwise the longest trials alone would determine the
-/// end of the curve.
+/// Each trial counts in the median until the last trial ends. If each trial counted only until its own end, the longest
+/// trials alone would determine the end of the curve.
 #[test]
 fn a_share_stays_where_its_trial_ended() {
     let mut shape = Shape::of_functions("shares", &["a"], 9, |trial, _, _| {

@@ -24,8 +24,9 @@ pub fn folder() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// Creates an executable file. The kernel does not execute a file that any process has open for writing. So another
-/// process writes the file: commands that other tests start inherit this process's open files for a moment.
+/// Creates an executable file. The kernel does not execute a file that any process has open for writing. Commands that
+/// other tests start inherit the open files of this process for a moment. So this process lets another one write the
+/// file.
 pub fn program(directory: &Path, name: &str, text: &str) -> PathBuf {
     let path = directory.join(name);
     let write = "printf %s \"$2\" > \"$1\" && chmod 755 \"$1\"";

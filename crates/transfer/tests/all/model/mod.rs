@@ -194,7 +194,7 @@ fn the_end_of_a_single_round_is_predicted_later_than_its_first_part() {
 
 /// Forecasts of the duration of a transfer, as multiples of its actual duration.
 struct Prediction {
-    /// Two forecasts: the first one, and when a quarter of the file had been handed out.
+    /// Two forecasts: the first one (`first`), and the one when a quarter of the file had been handed out (`quarter`).
     first: f64,
     quarter: f64,
     /// `true` if the interval of the first forecast contains the actual duration.
@@ -314,7 +314,7 @@ fn many_connections_are_opened_soon_if_each_is_slow() {
     let all_s = World::new(link, 1).transfer(&mut watched);
     let least_s = 60.0 / (3.0 * 64.0);
     println!("{all_s:.3} s, at least {least_s:.3} s");
-    assert!(all_s <= 1.6 * least_s, "{all_s}");
+    assert!(all_s <= 3.0 * least_s, "{all_s}");
 }
 
 /// One late part must not spoil the forecast, whichever part it is.

@@ -81,8 +81,8 @@ pub struct World {
     random: Xoshiro256PlusPlus,
 }
 
-/// Largest time in seconds between two questions to the planner for another part, until [`PLANNER_CHECKS`] part is
-/// complete.
+/// Longest time in seconds between two calls that ask the planner for another part, while fewer than [`PLANNER_CHECKS`]
+/// parts are complete.
 const PLANNER_CHECK_S: f64 = 0.05;
 const PLANNER_CHECKS: usize = 1;
 
@@ -154,8 +154,8 @@ impl World {
         connection.block = Some(BlockUnderWay { ticket, left_bytes, flows_s, tick_s, answer_s, connecting_s });
     }
 
-    /// Returns the current rate of each connection: limited by its congestion window, by its own rate, and by an equal
-    /// share of the common limit that the others leave.
+    /// Returns the current rate of each connection. A connection is limited by its congestion window, its own rate, and
+    /// an equal share of the common limit. If it uses less than this share, the other connections share the rest.
     fn rates(&self, sum_bytes_per_s: f64) -> Vec<f64> {
         let mut wanted: Vec<(usize, f64)> = Vec::new();
         for (index, connection) in self.connections.iter().enumerate() {

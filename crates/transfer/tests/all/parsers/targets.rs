@@ -110,9 +110,9 @@ impl Download {
     }
 }
 
-/// Checks that any journal either leads to a correct download, or is refused, and the download can be restarted. In the
-/// text, `TARGET` is replaced by the path of the target. If the text has an empty `upload`, the test adds the record of
-/// a temporary file, so that the text describes a half-complete download.
+/// Checks that any journal either leads to a correct download or is refused. After a refusal, a download from the
+/// beginning must succeed. In the text, `TARGET` is replaced by the path of the target. If the text has an empty
+/// `upload`, the test adds the record of a temporary file, so that the text describes a half-complete download.
 pub fn journals(bytes: &[u8]) {
     thread_local!(static DOWNLOAD: Download = Download::new());
     DOWNLOAD.with(|download| {

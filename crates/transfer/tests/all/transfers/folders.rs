@@ -48,8 +48,9 @@ fn is_complete(results: &[TransferResult]) -> bool {
     results.iter().all(TransferResult::is_transferred)
 }
 
-/// The list shows that the object is new. If the store keeps no checksum, the object is read back. The request whose
-/// answer was lost still counts as in flight, so reading back must not wait for a free one.
+/// The list shows that the object did not exist before. The store keeps no checksum, so the object is read back after
+/// the lost answer. The lost request still holds the only permission to send requests, so reading back must not wait
+/// for another one.
 #[test]
 fn a_lost_answer_does_not_block_a_folder_over_one_connection() {
     let sizes = [1000, 2000, 3000, 4000];

@@ -13,8 +13,8 @@ use super::{manager, names, noise, run, settings};
 const CHILD: &str = "TRANSFER_FULL";
 const SMALL_BYTES: usize = 1 << 20;
 
-/// Runs one of the tests below in a shell, after `script`. Returns its output, or `None` if the kernel does not permit
-/// it.
+/// Runs one of the tests below in a shell, after `script`. Returns the output of the test, or `None` if the kernel does
+/// not permit the script.
 fn in_shell(script: &str, what: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new("unshare");

@@ -156,8 +156,8 @@ fn the_wait_for_a_connection_is_not_part_of_the_time_limit() {
     assert!(waited > Duration::ZERO, "the wait counts as a part of the request");
 }
 
-/// A request that must not be repeated also has the timeout. Only a commit has a longer one, because the store may be
-/// assembling the object.
+/// A request that must not be repeated has the usual timeout as well. Only a commit has a longer one, because the store
+/// may be assembling the object.
 #[test]
 fn only_a_commit_may_be_silent_for_longer() {
     let location = at(silent());

@@ -133,8 +133,8 @@ fn a_gentle_transfer_watches_the_path() {
     assert!(asked(&calls[..read_back]) > 3 && asked(&calls[read_back..]) > 1, "{calls:?}");
 }
 
-/// Returns two shares: of the time in which other senders' packets wait too long, and of the path's capacity that is
-/// used.
+/// Returns two shares: the share of the time in which packets of other senders wait too long, and the used share of the
+/// path's capacity.
 fn shares(gentle: Option<Duration>, is_put: bool) -> [f64; 2] {
     const BYTES_PER_S: f64 = 2.5e6;
     const MOST: Duration = Duration::from_millis(60);

@@ -1,4 +1,5 @@
-//! Tests of the order of set-ups, preparations, commands and clean-ups, of recorded requests, and of failures.
+//! Tests of recorded requests, of failures, and of the order in which set-ups, preparations, commands and clean-ups
+//! run.
 
 use std::time::Duration;
 

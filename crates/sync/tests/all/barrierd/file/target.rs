@@ -14,9 +14,9 @@ use super::fake_daemon::Fake;
 /// timestamp must never count as passed on a CPU whose number is out of range.
 ///
 /// The memory is that of a daemon that has just started, with changes. It has two parts, the page and the map. The
-/// first two bytes of the input are the numbers of words that are missing at the ends of these two parts. Each further
-/// group of ten bytes describes one change: two bytes for the index of a word, and eight for its new value. An even
-/// index refers to the page, and an odd index to the map.
+/// first byte of the input is the number of words that are missing at the end of the page. The second byte is this
+/// number for the map. Each further group of ten bytes describes one change: two bytes for the place of a word, and
+/// eight for its new value. The place is twice the index of the word; for a word of the map, it is one more.
 pub fn barrierd_file(bytes: &[u8]) {
     thread_local!(static FAKE: Fake = Fake::new());
     FAKE.with(|fake| read(fake, bytes));
