@@ -126,7 +126,7 @@ impl StorageSession {
         if let Some(index) = self.stores.iter().position(is_same) {
             return Ok(index);
         }
-        let store = Arc::new(TargetStore::open(name, operation(arm), point.1, environment)?);
+        let store = Arc::new(TargetStore::open(name, operation(arm), (point.1, self.setup.seed), environment)?);
         let objects = Objects::new(store, journals).map_err(|error| {
             TargetError::Failed(format!("could not create a journal of objects in {}: {error}", journals.display()))
         })?;
@@ -243,6 +243,16 @@ impl StorageSession {
                     out.push_sample(Sample { metric: NOTICED, key, offset_ns: 0, value, status: Status::Ok });
                 }
                 Ok(())
+            }
+        }
+    }
+
+    /// Sets the time after which requests of a variant with a single store count as timed out.
+    #[cfg(test)]
+    pub fn set_limit(&mut self, limit: Duration) {
+        for arm in &mut self.arms {
+            if let What::Requests { workload, .. } = &mut arm.what {
+                workload.shape.limit = limit;
             }
         }
     }

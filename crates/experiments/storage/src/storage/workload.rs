@@ -19,6 +19,9 @@ use super::objects::{Content, Objects};
 
 /// Interval at which a stop is noticed.
 const STOP_CHECK: Duration = Duration::from_millis(20);
+/// Longest wait after a stop for the answers of the writes in flight. A write that is abandoned could be stored after
+/// its object was deleted.
+const DRAIN: Duration = Duration::from_secs(10);
 /// The runtime's timers are late by up to this time. So the last part of a wait for a due time is spent spinning.
 const SPIN: Duration = Duration::from_micros(1_500);
 
@@ -179,7 +182,7 @@ impl Workload {
             let (options, mut attempt) = (PutOptions::default(), Attempt::default());
             let whole = ascertain_transfer::PartBody { bytes: self.content.whole(), crc64: self.content.crc64 };
             let writing = store.put(key, whole, &options, &mut attempt);
-            if let Err(failure) = self.or_stopped(writing).await? {
+            if let Err(failure) = self.or_drained(writing).await? {
                 // Neither this object nor the later ones were written.
                 let unsent =
                     keys.iter().skip_while(|unsent| *unsent != key).skip(usize::from(!is_refused(failure.kind)));
@@ -187,6 +190,9 @@ impl Workload {
                 return Err(fatal(failure));
             }
             self.objects.written(key, attempt.version).map_err(journal)?;
+            if self.stop.is_requested() {
+                return Err(TargetError::Interrupted);
+            }
         }
         Ok(keys)
     }
@@ -202,6 +208,15 @@ impl Workload {
             biased;
             done = work => Ok(done),
             () = stopped => Err(TargetError::Interrupted),
+        }
+    }
+
+    /// Runs `work`, which writes objects, until it ends. After a stop, waits for [`DRAIN`] at most.
+    async fn or_drained<T>(&self, work: impl Future<Output = T>) -> Result<T, TargetError> {
+        let mut work = std::pin::pin!(work);
+        match self.or_stopped(&mut work).await {
+            Err(_) => tokio::time::timeout(DRAIN, work).await.map_err(|_| TargetError::Interrupted),
+            done => done,
         }
     }
 
@@ -226,9 +241,14 @@ impl Workload {
         let requests: Arc<[Request]> = keys.iter().map(|key| self.request(key)).collect();
         let gap = self.warm_up(&keys[0]).await?;
         let buffers = std::mem::take(&mut self.buffers);
-        let sending = send_all(self.store(), requests, self.shape.clone(), buffers);
-        let (mut load, buffers) = self.or_stopped(sending).await?;
+        let sending = send_all(self.store(), requests, self.shape.clone(), buffers, self.stop.clone());
+        let (mut load, buffers) =
+            if writes { self.or_drained(sending).await? } else { self.or_stopped(sending).await? };
         self.buffers = buffers;
+        if self.stop.is_requested() {
+            // The session deletes all objects that may exist.
+            return Err(TargetError::Interrupted);
+        }
         load.gap = gap.map(|since| load.answers.first().map_or(Duration::ZERO, |(first, _)| first.began - since));
         let fatal_outcome = load.answers.iter().find_map(|(answer, _)| match &answer.outcome {
             Outcome::Fatal { why, .. } => Some(why.clone()),
@@ -341,16 +361,20 @@ async fn send_all(
     requests: Arc<[Request]>,
     shape: Shape,
     buffers: Vec<Vec<u8>>,
+    stop: Stop,
 ) -> (Load, Vec<Vec<u8>>) {
     let next = Arc::new(AtomicUsize::new(0));
     let (start, cpu_before_ns) = (Instant::now(), thread_cpu_ns());
     let stream = |mut buffer: Vec<u8>| {
-        let (store, requests, next, shape) = (store.clone(), requests.clone(), next.clone(), shape.clone());
+        let (store, requests, next) = (store.clone(), requests.clone(), next.clone());
+        let (shape, stop) = (shape.clone(), stop.clone());
         async move {
             let mut answers = Vec::with_capacity(requests.len().div_ceil(shape.concurrency) + 1);
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(request) = requests.get(number) else { break (answers, buffer) };
+                let Some(request) = requests.get(number).filter(|_| !stop.is_requested()) else {
+                    break (answers, buffer);
+                };
                 let late = match shape.rate_per_s {
                     Some(rate) => until(start + Duration::from_secs_f64(number as f64 / rate as f64)).await,
                     None => Duration::ZERO,
