@@ -49,7 +49,7 @@ fn the_size_of_parts_and_the_least_number_of_connections_can_be_chosen() {
         let mut command = command(state.path(), arguments);
         command.env("AWS_ENDPOINT_URL", store.url()).env("AWS_ACCESS_KEY_ID", &store.store().account);
         command.env("AWS_SECRET_ACCESS_KEY", &store.store().secret);
-        ran(command)
+        ran(command.output().unwrap())
     };
     assert_eq!(with_store(&["put", "file", "s3://bucket/file"]).code, Some(0));
     let get = ["get", "s3://bucket/file", "back", "--format", "json", "--block-size", "1MB", "--min-connections", "3"];

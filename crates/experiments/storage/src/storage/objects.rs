@@ -106,6 +106,23 @@ impl Objects {
         Ok(keys)
     }
 
+    /// Returns a new key, and the key that differs from it by the lowest bit of the last byte. Both are in the journal
+    /// now, and no other object has either of them.
+    pub fn flippable(&self) -> io::Result<[String; 2]> {
+        {
+            let state = &mut *self.state.borrow_mut();
+            // A key ends with a digit. The flipped digit of an even number is that of the next number.
+            state.count = state.count.next_multiple_of(2);
+        }
+        let mut keys = self.keys(2, false)?.into_iter();
+        let key = keys.next().unwrap_or_default();
+        let flipped = flipped(&key);
+        match keys.next() {
+            Some(next) if next == flipped => Ok([key, flipped]),
+            _ => Err(io::Error::other(format!("the key {flipped} is not in the journal"))),
+        }
+    }
+
     /// Records the version of an object that was written.
     pub fn written(&self, key: &str, version: Option<String>) -> io::Result<()> {
         let Some(version) = version else { return Ok(()) };
@@ -119,21 +136,26 @@ impl Objects {
 
     /// Records that a write was refused, so that the object does not exist.
     pub fn not_written(&self, key: &str) {
-        let state = &mut *self.state.borrow_mut();
-        state.existing.remove(key);
-        let _ = state.journal.as_mut().map(|journal| journal.gone(key));
+        self.removed(key);
     }
 
     /// Deletes an object that this session has written. If `is_whole`, its write was answered, so nothing but the object
-    /// can exist.
+    /// can exist. Otherwise the store may still carry out the write, so the key stays in the journal, and
+    /// [`Self::remove_all`] deletes it once more.
     pub async fn remove(&self, key: &str, is_whole: bool) -> Result<(), Failure> {
         let Some(version) = self.state.borrow().existing.get(key).cloned() else { return Ok(()) };
         remove(&*self.store.store, key, version.as_deref(), is_whole).await?;
+        if is_whole {
+            self.removed(key);
+        }
+        Ok(())
+    }
+
+    fn removed(&self, key: &str) {
         let state = &mut *self.state.borrow_mut();
         state.existing.remove(key);
         // If this line is lost, the next clean-up deletes the key once more, which does no harm.
         let _ = state.journal.as_mut().map(|journal| journal.gone(key));
-        Ok(())
     }
 
     /// Deletes all objects that may exist, and then the journal. Returns a message for each object that could not be
@@ -142,9 +164,10 @@ impl Objects {
         let keys: Vec<String> = self.state.borrow().existing.keys().cloned().collect();
         let mut failures = Vec::new();
         for key in keys {
-            if let Err(failure) = self.remove(&key, false).await {
-                failures
-                    .push(format!("{key} in {} was not deleted: {failure}; run `ascertain clean`", self.store.name));
+            match self.remove(&key, false).await {
+                Ok(()) => self.removed(&key),
+                Err(failure) => failures
+                    .push(format!("{key} in {} was not deleted: {failure}; run `ascertain clean`", self.store.name)),
             }
         }
         if failures.is_empty() {
@@ -154,6 +177,15 @@ impl Objects {
         }
         failures
     }
+}
+
+/// Returns the key whose last byte differs by its lowest bit. The last byte must be ASCII.
+pub fn flipped(key: &str) -> String {
+    let mut flipped = key.to_string();
+    if let Some(last) = flipped.pop() {
+        flipped.extend(u8::try_from(last).map(|last| char::from(last ^ 1)));
+    }
+    flipped
 }
 
 /// Deletes an object by its key: its version, or everything with exactly this key.

@@ -345,7 +345,9 @@ fn push(load: &Load, shape: &Shape, out: &mut Samples) {
         let status = if is_complete { Status::Ok } else { Status::Censored };
         let time = answer.time + *late;
         out.push_with(TIME, ns(time), status);
-        match answer.phases.until_first_byte() {
+        // The body of a refusal has a first byte, too, but it is not a byte of the object.
+        let has_head = matches!(answer.outcome, Outcome::Complete | Outcome::Short);
+        match answer.phases.until_first_byte().filter(|_| has_head) {
             Some(first_byte) if is_read => out.push(FIRST_BYTE, ns(first_byte + *late)),
             None if is_read && !is_complete => out.push_with(FIRST_BYTE, ns(time), Status::Censored),
             _ => {}
@@ -359,7 +361,9 @@ fn push(load: &Load, shape: &Shape, out: &mut Samples) {
         complete += u64::from(is_complete);
         encoded += u64::from(answer.is_encoded);
         reopened += u64::from(answer.is_fresh);
-        push_phases(answer, out);
+        if has_head {
+            push_phases(answer, out);
+        }
     }
     let (count, took_s) = (load.answers.len().max(1) as f64, load.took.as_secs_f64().max(1e-9));
     out.push(INCOMPLETE, 1.0 - complete as f64 / count);

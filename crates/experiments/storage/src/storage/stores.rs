@@ -13,13 +13,12 @@ use super::{Operation, emulated};
 /// The bucket of an emulated store.
 const BUCKET: &str = "bucket";
 /// The beginnings of the addresses of stores. With an endpoint, the address has its host and port.
-pub const SCHEMES: [&str; 12] = [
+pub const SCHEMES: [&str; 11] = [
     "s3://",
     "az://",
     "gs://",
     "http://",
     "https://",
-    "file://",
     "s3+http://",
     "s3+https://",
     "az+http://",

@@ -59,6 +59,11 @@ fn refusals_are_not_times_of_answers() {
     assert!(answered.len() == 6 && answered.iter().all(|ns| *ns >= 50e6), "{answered:?}");
     let censored = out.iter().filter(|sample| sample.metric == TIME && sample.status != Status::Ok).count();
     assert_eq!(censored, 14);
+    let first_bytes: Vec<_> = out.iter().filter(|sample| sample.metric == FIRST_BYTE).collect();
+    let good: Vec<_> = first_bytes.iter().filter(|sample| sample.status == Status::Ok).collect();
+    assert_eq!((first_bytes.len(), good.len()), (20, 6), "the body of a refusal is not the object");
+    assert!(good.iter().all(|sample| sample.value >= 50e6));
+    assert_eq!(out.iter().filter(|sample| sample.metric == PHASE && &*sample.key == "5 header").count(), 6);
     assert_eq!(values(&out, INCOMPLETE).iter().sum::<f64>(), 14.0);
     let is_incomplete = |remark: &Remark| matches!(remark, Remark::Incomplete { .. });
     let Some(Remark::Incomplete { requests, refused, .. }) = opened.remark(is_incomplete) else { panic!() };
@@ -148,4 +153,24 @@ fn short_answers_and_timeouts_are_censored() {
     let is_incomplete = |remark: &Remark| matches!(remark, Remark::Incomplete { .. });
     let Some(Remark::Incomplete { timed_out, short, .. }) = opened.remark(is_incomplete) else { panic!() };
     assert_eq!((timed_out, short), (1, 1));
+}
+
+/// A size whose objects could not be written is prepared again when the arm is measured again.
+#[test]
+fn a_size_that_could_not_be_prepared_is_measured_later() {
+    let is_down = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let of_stub = is_down.clone();
+    let stub = Stub::store(move |request, answer| {
+        // The probe whether both addresses are one store has an empty body.
+        match request.method == "PUT" && !request.body.is_empty() && of_stub.load(Ordering::Relaxed) {
+            true => Answer::new(403, "<Error><Code>AccessDenied</Code></Error>"),
+            false => answer,
+        }
+    });
+    let pair = format!("{0},{0}/other", stub.url());
+    let levels = [("pair", (&*pair).into()), ("smallest", Level::from(100)), ("largest", 100.into())];
+    let mut opened = open(&arm(CROSSOVER, &levels)).unwrap();
+    assert!(opened.measure(1).is_err());
+    is_down.store(false, Ordering::Relaxed);
+    assert!(!values(&opened.measure(2).unwrap(), FIRST_TIME).is_empty());
 }
