@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::runtime::Builder;
 
-use super::journal::{self, Journal, Remaining};
+use super::journal::{self, Journal, JournalStore, LeftJournal, Remaining};
 use super::stores::TargetStore;
 
 /// The number of attempts to delete an object.
@@ -79,7 +79,8 @@ impl Objects {
         let journal = if store.is_emulated() || !store.is_writable() {
             None
         } else {
-            Some(Journal::create(folder, &run, &store.name)?)
+            let of = JournalStore { address: store.name.clone(), base: store.base() };
+            Some(Journal::create(folder, &run, &of)?)
         };
         let state = RefCell::new(State { journal, count: 0, existing: Remaining::new() });
         Ok(Self { store, run, state })
@@ -200,8 +201,6 @@ async fn remove(store: &dyn Store, key: &str, version: Option<&str>, is_whole: b
         };
         match removed {
             Err(failure) if matches!(failure.kind, Kind::Transient(_) | Kind::Unanswered) => failed = Some(failure),
-            // Without the bucket, the object does not exist.
-            Err(failure) if failure.kind == Kind::Missing => return Ok(()),
             removed => return removed,
         }
     }
@@ -223,11 +222,12 @@ pub fn clean(folder: &Path, environment: &Environment) -> Result<Vec<Result<Stri
     for path in journals {
         let about = |why: String| format!("{}: {why}", path.display());
         match journal::reopen(&path) {
-            Ok(None) => {
+            Ok(LeftJournal::Empty) => {}
+            Ok(LeftJournal::InUse) => {
                 messages.push(Ok(about("not removed, because a run still uses its objects".into())));
             }
-            Ok(Some((journal, address, remaining))) => {
-                messages.extend(runtime.block_on(clean_one(journal, &address, remaining, environment)));
+            Ok(LeftJournal::Ended(journal, store, remaining)) => {
+                messages.extend(runtime.block_on(clean_one(journal, &store, remaining, environment)));
             }
             Err(error) => messages.push(Err(about(error.to_string()))),
         }
@@ -237,7 +237,7 @@ pub fn clean(folder: &Path, environment: &Environment) -> Result<Vec<Result<Stri
 
 async fn clean_one(
     mut journal: Journal,
-    address: &str,
+    JournalStore { address, base }: &JournalStore,
     remaining: Remaining,
     environment: &Environment,
 ) -> Vec<Result<String, String>> {
@@ -248,6 +248,13 @@ async fn clean_one(
             Ok(store) => store,
             Err(why) => return vec![Err(format!("objects in {address}: {why}"))],
         };
+        if store.base() != *base {
+            return vec![Err(format!(
+                "objects in {address}: the run wrote them to {base}, but the environment leads to {}; set the endpoint \
+                 and the account as for the run",
+                store.base()
+            ))];
+        }
         for (key, version) in &remaining {
             match remove(&*store.store, key, version.as_deref(), false).await {
                 Ok(()) => _ = journal.gone(key),

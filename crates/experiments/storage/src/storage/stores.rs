@@ -126,6 +126,11 @@ impl TargetStore {
         Ok((Self::at_address(&format!("{scheme}+http://{proxy}/{path}"), &variables)?, started))
     }
 
+    /// Returns the URL of the bucket or container, with the endpoint and the account, and without secrets.
+    pub fn base(&self) -> String {
+        self.store.base_url().unwrap_or_default()
+    }
+
     pub fn is_emulated(&self) -> bool {
         self.serving.is_some()
     }

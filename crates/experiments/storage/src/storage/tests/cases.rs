@@ -174,3 +174,30 @@ fn a_size_that_could_not_be_prepared_is_measured_later() {
     is_down.store(false, Ordering::Relaxed);
     assert!(!values(&opened.measure(2).unwrap(), FIRST_TIME).is_empty());
 }
+
+/// A store that refuses single requests for now does not end an arm: requests that are not timed are repeated. An arm is
+/// prepared once.
+#[test]
+fn requests_before_the_trials_are_repeated() {
+    for (object, operation) in [("warm", DOWNLOAD), ("cold", DOWNLOAD), ("warm", UPLOAD)] {
+        let (reads, puts) = (AtomicU64::new(0), AtomicU64::new(0));
+        let stub = Stub::store(move |request, answer| {
+            let count = match &*request.method {
+                "GET" if !request.path.contains('?') => &reads,
+                "PUT" => &puts,
+                _ => return answer,
+            };
+            match count.fetch_add(1, Ordering::Relaxed) {
+                0 => Answer::new(503, "<Error><Code>SlowDown</Code></Error>"),
+                _ => answer,
+            }
+        });
+        let levels = [("size", 1_000.into()), ("object", object.into()), ("operation", operation.into())];
+        let mut opened = open(&at(&stub, &levels)).unwrap();
+        opened.session.verify(0).unwrap();
+        let requests = stub.seen().len();
+        opened.session.verify(0).unwrap();
+        assert_eq!(stub.seen().len(), requests, "{object} {operation}");
+        assert_eq!(values(&opened.measure(1).unwrap(), INCOMPLETE), [0.0], "{object} {operation}");
+    }
+}

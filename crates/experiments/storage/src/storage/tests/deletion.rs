@@ -90,6 +90,11 @@ fn an_unanswered_write_is_purged_by_its_key() {
     assert!(deleted.iter().all(|path| !path.contains("theirs")), "{deleted:?}");
 }
 
+/// Returns the text of a journal for objects in a stub.
+fn journal(stub: &Stub, lines: &str) -> String {
+    format!("ascertain-storage-2 {}\thttp://{}/bucket\n{lines}", stub.url(), stub.address)
+}
+
 /// `clean` deletes the keys in the journal of a killed run. Keys that the store refuses to delete stay in the journal
 /// for the next time.
 #[test]
@@ -100,8 +105,7 @@ fn clean_deletes_the_keys_of_a_journal() {
     });
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ascertain-1-1");
-    fs::write(&path, format!("ascertain-storage-1 {}\nput mine/a\nput mine/b\nput mine/c\ngone mine/c\n", stub.url()))
-        .unwrap();
+    fs::write(&path, journal(&stub, "put mine/a\nput mine/b\nput mine/c\ngone mine/c\nput mine/d cut")).unwrap();
     let clean = |folder: &Path| objects::clean(folder, &credentials()).unwrap();
     let messages = clean(folder.path());
     let failed: Vec<&String> = messages.iter().filter_map(|message| message.as_ref().err()).collect();
@@ -194,5 +198,53 @@ fn the_flipped_key_of_a_fault_check_is_in_the_journal() {
         let text = fs::read_to_string(path).unwrap();
         assert!(text.contains(&format!("put {key}\nput {flipped}\n")), "{text}");
         objects.keys(1, false).unwrap();
+    }
+}
+
+/// The endpoint may come from the environment. `clean` in another environment must not look for the objects in another
+/// store, and then discard the journal.
+#[test]
+fn clean_uses_only_the_store_of_the_run() {
+    let stubs = [Stub::store(|_, answer| answer), Stub::store(|_, answer| answer)];
+    let environment = |stub: &Stub| -> Environment {
+        let endpoint = format!("http://{}", stub.address);
+        let keys = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "hidden"), ("AWS_ENDPOINT_URL", &*endpoint)];
+        keys.into_iter().collect()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let open = |stub: &Stub| {
+        std::sync::Arc::new(stores::TargetStore::at_address("s3://bucket/mine", &environment(stub)).unwrap())
+    };
+    let objects = objects::Objects::new(open(&stubs[0]), folder.path()).unwrap();
+    let key = objects.keys(1, false).unwrap().remove(0);
+    drop(objects);
+    let messages = objects::clean(folder.path(), &environment(&stubs[1])).unwrap();
+    let [Err(why)] = &messages[..] else { panic!("{messages:?}") };
+    assert!(why.contains(&stubs[0].address.to_string()) && why.contains("endpoint"), "{why}");
+    assert!(stubs[1].seen().is_empty() && !why.contains("hidden"), "{why}");
+    let messages = objects::clean(folder.path(), &environment(&stubs[0])).unwrap();
+    assert!(messages.iter().all(Result::is_ok), "{messages:?}");
+    assert_eq!(of(&stubs[0], "DELETE"), [format!("/bucket/{key}")]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// If the bucket is missing, or a list is denied, `clean` reports it and keeps the journal.
+#[test]
+fn clean_keeps_what_it_could_not_check() {
+    for (status, code, words) in
+        [(404, "NoSuchBucket", "no such bucket"), (403, "AccessDenied", "s3:ListBucketMultipartUploads")]
+    {
+        let stub = Stub::store(move |request, answer| match &*request.method {
+            "DELETE" if status == 403 => answer,
+            _ => Answer::new(status, format!("<Error><Code>{code}</Code></Error>")),
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ascertain-1-1");
+        fs::write(&path, journal(&stub, "put mine/a\n")).unwrap();
+        for _ in 0..2 {
+            let messages = objects::clean(folder.path(), &credentials()).unwrap();
+            assert!(matches!(&messages[..], [Err(why)] if why.contains(words)), "{messages:?}");
+            assert!(path.exists());
+        }
     }
 }
