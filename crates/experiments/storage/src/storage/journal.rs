@@ -85,7 +85,7 @@ impl Journal {
     pub fn put(&mut self, keys: &[String]) -> io::Result<()> {
         let lines: String = keys.iter().map(|key| format!("put {key}\n")).collect();
         self.write(&lines)?;
-        // Without this, a crash of the machine could lose lines, and also of the keys before.
+        // Without this, a crash of the machine could lose the names of objects that were sent.
         self.file.sync_data().inspect_err(|_| self.is_broken = true)
     }
 
