@@ -222,6 +222,17 @@ mod tests {
         }
     }
 
+    /// A failed write may leave a part of a line, which the next record must not continue.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn after_a_failed_write_nothing_more_is_recorded() {
+        let file = |path: &str| File::options().write(true).open(path).unwrap();
+        let mut journal = Journal { path: "/dev/full".into(), file: file("/dev/full"), is_broken: false };
+        assert!(journal.put(&["a".into()]).is_err());
+        journal.file = file("/dev/null");
+        assert!(journal.put(&["b".into()]).unwrap_err().to_string().contains("earlier write"));
+    }
+
     #[test]
     fn a_version_of_an_unknown_key_is_ignored() {
         let text = format!("{FORMAT}s3://b\thttp://h/b\nput a\ndone ab v\ndone a v\n");
