@@ -62,6 +62,11 @@ pub trait Store: fmt::Debug + Send + Sync {
         StoreLocation::default()
     }
 
+    /// Returns the URL of the bucket or container, without user, password and query. `None` if the store has no URL.
+    fn base_url(&self) -> Option<String> {
+        None
+    }
+
     /// Returns whether this store applies the rate limit of the [`Attempt`] to each slice of a body that it sends. If
     /// it returns `false`, the caller delays whole parts.
     fn keeps_pace(&self) -> bool {

@@ -81,6 +81,9 @@ pub struct Store {
     pub latency: Duration,
     /// The times for reading and writing objects, as those of a real store. `None` answers at once.
     pub service: Option<ServiceTimes>,
+    /// Seed of the random draws from [`Self::service`]. Give two stores different seeds, so that their times are
+    /// unrelated.
+    pub seed: u64,
     /// The faults that the store injects from the start on.
     pub faults: Vec<Fault>,
 }
@@ -100,6 +103,7 @@ impl Store {
             bytes_per_s: None,
             latency: Duration::ZERO,
             service: None,
+            seed: 0,
             faults: Vec::new(),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -35,7 +36,25 @@ pub struct RunningStore {
 struct State {
     store: Store,
     service: Option<Service>,
+    /// The number of open connections.
+    connections: AtomicUsize,
     shared: Mutex<Shared>,
+}
+
+/// Counts a connection as long as this value exists.
+struct OpenConnection(Arc<State>);
+
+impl OpenConnection {
+    fn new(state: Arc<State>) -> Self {
+        state.connections.fetch_add(1, Ordering::SeqCst);
+        Self(state)
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 #[derive(Default)]
@@ -60,12 +79,16 @@ impl Store {
         for fault in &self.faults {
             shared.faults.add(fault.clone());
         }
-        let service = self.service.clone().map(Service::new).transpose().map_err(Error::Server)?;
-        let state = Arc::new(State { store: self, service, shared: Mutex::new(shared) });
+        let service =
+            self.service.clone().map(|times| Service::new(times, self.seed)).transpose().map_err(Error::Server)?;
+        let state =
+            Arc::new(State { store: self, service, connections: AtomicUsize::new(0), shared: Mutex::new(shared) });
         let of_server = state.clone();
         let server = Server::run(listener, move |stream, _| {
             let (state, acceptor) = (of_server.clone(), acceptor.clone());
+            let open = OpenConnection::new(state.clone());
             async move {
+                let _open = open;
                 held_back(&state.store).await;
                 let stream = PacedStream::new(stream, state.store.bytes_per_s);
                 serve_requests(Box::new(stream), acceptor, move |request| respond(request, state.clone())).await
@@ -97,6 +120,12 @@ impl RunningStore {
     /// Returns records of the requests so far. They are in the order in which the heads of the requests arrived.
     pub fn seen(&self) -> Vec<RequestRecord> {
         lock(&self.state.shared).seen.clone()
+    }
+
+    /// Returns the number of open connections. Every request is in one of them until the store has answered it, or has
+    /// noticed that the client has closed the connection.
+    pub fn connections(&self) -> usize {
+        self.state.connections.load(Ordering::SeqCst)
     }
 
     /// Adds a fault that the store injects from now on.

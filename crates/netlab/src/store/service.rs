@@ -44,15 +44,18 @@ pub(super) struct AnswerTimes {
 }
 
 impl Service {
-    pub fn new(times: ServiceTimes) -> io::Result<Self> {
-        Ok(Self { times, drawn: AtomicU64::new(0), timer: Arc::new(Timer::new()?) })
+    /// Stores with different seeds draw unrelated times.
+    pub fn new(times: ServiceTimes, seed: u64) -> io::Result<Self> {
+        // The draws of two stores overlap only if their hashed seeds are closer than the number of draws.
+        let start = mixed(seed);
+        Ok(Self { times, drawn: AtomicU64::new(start), timer: Arc::new(Timer::new()?) })
     }
 
-    /// Draws the times of the next answer. The values depend only on the number of earlier answers.
+    /// Draws the times of the next answer. The values depend only on the seed and the number of earlier answers.
     pub fn draw(&self) -> AnswerTimes {
         let number = self.drawn.fetch_add(2, Ordering::Relaxed);
         let first_byte_ns = at(&self.times.first_byte_ns, uniform(number)).unwrap_or(0.0);
-        let bytes_per_s = at(&self.times.bytes_per_s, uniform(number + 1)).unwrap_or(f64::INFINITY);
+        let bytes_per_s = at(&self.times.bytes_per_s, uniform(number.wrapping_add(1))).unwrap_or(f64::INFINITY);
         AnswerTimes { first_byte: Duration::from_nanos(first_byte_ns as u64), bytes_per_s }
     }
 }
@@ -77,10 +80,15 @@ fn at(table: &[(f64, f64)], p: f64) -> Option<f64> {
 
 /// Returns a number from 0 to 1 that looks random: the output of SplitMix64 with this index.
 fn uniform(index: u64) -> f64 {
+    (mixed(index) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// Returns the output of SplitMix64 with this index.
+fn mixed(index: u64) -> u64 {
     let mut bits = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((bits ^ bits >> 31) >> 11) as f64 / (1_u64 << 53) as f64
+    bits ^ bits >> 31
 }
 
 /// A thread that wakes tasks at precise times.
@@ -169,11 +177,24 @@ mod tests {
     #[test]
     fn drawn_times_have_the_quantiles_of_the_table() {
         let first_byte_ns = vec![(0.0, 8e6), (0.5, 1e7), (0.9, 2e7), (1.0, 9e7)];
-        let service = Service::new(ServiceTimes { first_byte_ns, bytes_per_s: vec![(0.5, 1e6)] }).unwrap();
+        let service = Service::new(ServiceTimes { first_byte_ns, bytes_per_s: vec![(0.5, 1e6)] }, 0).unwrap();
         let mut drawn: Vec<_> = (0..10_000).map(|_| service.draw().first_byte.as_nanos()).collect();
         drawn.sort_unstable();
         let share = |below: u128| drawn.partition_point(|ns| *ns < below) as f64 / 1e4;
         assert!((share(10_000_000) - 0.5).abs() < 0.02 && (share(20_000_000) - 0.9).abs() < 0.02);
         assert_eq!(service.draw().of_bytes(500_000), Duration::from_millis(500));
+    }
+
+    /// The draws of two stores are unrelated: each is the quicker one in about half of the pairs.
+    #[test]
+    fn stores_with_different_seeds_draw_unrelated_times() {
+        let times = ServiceTimes { first_byte_ns: vec![(0.0, 1e6), (1.0, 2e6)], bytes_per_s: Vec::new() };
+        let [first, second, again] = [1, 2, 1].map(|seed| {
+            let service = Service::new(times.clone(), seed).unwrap();
+            (0..1_000).map(|_| service.draw().first_byte).collect::<Vec<_>>()
+        });
+        assert_eq!(first, again);
+        let wins = first.iter().zip(&second).filter(|(first, second)| first < second).count();
+        assert!((400..600).contains(&wins), "{wins}");
     }
 }

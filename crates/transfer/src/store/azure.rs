@@ -179,6 +179,10 @@ impl Store for Container {
         self.client.read_into(name, range, most, into, attempt).await
     }
 
+    fn base_url(&self) -> Option<String> {
+        Some(self.client.configured_base().into())
+    }
+
     async fn retention(&self, attempt: &mut Attempt) -> Result<Option<String>> {
         let (response, _) =
             self.client.send_for_text(Call { query: &[("restype", "container")], ..Call::default() }, attempt).await?;

@@ -84,6 +84,11 @@ impl Client {
         Self { region: Some(region), ..self }
     }
 
+    /// Returns the address of the bucket in the configured region. It contains no user and no query.
+    pub fn configured_base(&self) -> &str {
+        &self.base
+    }
+
     /// Returns the address of the bucket.
     fn base(&self) -> &str {
         self.moved.get().map_or(&self.base, |moved| &moved.base)
@@ -231,7 +236,8 @@ impl Client {
     pub async fn delete(&self, name: &str, query: &[(&str, &str)], attempt: &mut Attempt) -> Result<()> {
         let call = Call { method: Method::DELETE, name, query, ..Call::default() };
         match self.send_for_text(call, attempt).await {
-            Err(failure) if failure.kind != Kind::Missing => Err(failure),
+            // In a missing bucket, nothing can be removed. Its name, the endpoint or the account may be wrong.
+            Err(failure) if failure.kind != Kind::Missing || failure.concerns_whole_store => Err(failure),
             _ => Ok(()),
         }
     }

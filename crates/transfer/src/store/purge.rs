@@ -29,9 +29,8 @@ pub async fn purge(client: &Client, dialect: Dialect, name: &str, attempt: &mut 
 /// Returns the ids of the unfinished uploads of an object.
 async fn uploads(client: &Client, name: &str, attempt: &mut Attempt) -> Result<Vec<String>> {
     let query = &[("uploads", ""), ("prefix", name)];
-    let Some(text) = supported(client.send_for_text(Call { query, ..Call::default() }, attempt).await)? else {
-        return Ok(Vec::new());
-    };
+    let permission = "s3:ListBucketMultipartUploads (GCS: storage.multipartUploads.list)";
+    let Some(text) = listed(client, name, (query, permission), attempt).await? else { return Ok(Vec::new()) };
     let list: Uploads = client.parse(name, &text)?;
     Ok(list.uploads.into_iter().filter(|upload| upload.key == name).map(|upload| upload.upload_id).collect())
 }
@@ -39,9 +38,8 @@ async fn uploads(client: &Client, name: &str, attempt: &mut Attempt) -> Result<V
 /// Returns the versions and the delete markers of an object.
 async fn versions(client: &Client, name: &str, attempt: &mut Attempt) -> Result<Vec<String>> {
     let query = &[("versions", ""), ("prefix", name)];
-    let Some(text) = supported(client.send_for_text(Call { query, ..Call::default() }, attempt).await)? else {
-        return Ok(Vec::new());
-    };
+    let permission = "s3:ListBucketVersions (GCS: storage.objects.list)";
+    let Some(text) = listed(client, name, (query, permission), attempt).await? else { return Ok(Vec::new()) };
     let list: Versions = client.parse(name, &text)?;
     let entries = list.entries.into_iter().filter_map(|entry| match entry {
         Entry::Version(version) | Entry::DeleteMarker(version) => Some(version),
@@ -61,6 +59,27 @@ pub async fn retention(client: &Client, dialect: Dialect, attempt: &mut Attempt)
     let Some(text) = supported(client.send_for_text(call, attempt).await)? else { return Ok(None) };
     let has_rule = text.contains("<Rule>") && text.contains("<DefaultRetention>");
     Ok(has_rule.then(|| "a default retention (Object Lock)".into()))
+}
+
+/// Requests a list, and returns the text of the answer. `None` if the store does not support the operation. If the list
+/// is denied, the failure names the `permission` that it needs.
+async fn listed(
+    client: &Client,
+    name: &str,
+    (query, permission): (&[(&str, &str)], &str),
+    attempt: &mut Attempt,
+) -> Result<Option<String>> {
+    match client.send_for_text(Call { query, ..Call::default() }, attempt).await {
+        Ok((_, text)) => Ok(Some(text)),
+        Err(failure) if matches!(attempt.status, Some(405 | 501)) || failure.message.contains("NotImplemented") => {
+            Ok(None)
+        }
+        Err(failure) if failure.kind == Kind::Denied && !failure.concerns_whole_store => {
+            let message = format!("its versions and uploads could not be listed, which needs {permission}: ");
+            Err(client.failure(name, Kind::Denied, &(message + &failure.message)))
+        }
+        Err(failure) => Err(failure),
+    }
 }
 
 /// Returns the text of an answer. `None` if the store does not know the operation, or has no such setting.

@@ -174,6 +174,10 @@ impl Store for Bucket {
         self.client.delete(name, &[(purge::version_key(self.dialect), version)], attempt).await
     }
 
+    fn base_url(&self) -> Option<String> {
+        Some(self.client.configured_base().into())
+    }
+
     async fn retention(&self, attempt: &mut Attempt) -> Result<Option<String>> {
         purge::retention(&self.client, self.dialect, attempt).await
     }
@@ -288,7 +292,11 @@ impl Store for Bucket {
     }
 
     async fn abort(&self, upload: &Upload, attempt: &mut Attempt) -> Result<()> {
-        self.client.delete(&upload.name, &[("uploadId", &*upload.id)], attempt).await
+        match self.client.delete(&upload.name, &[("uploadId", &*upload.id)], attempt).await {
+            // Without the bucket, there is no upload.
+            Err(failure) if failure.kind != Kind::Missing => Err(failure),
+            _ => Ok(()),
+        }
     }
 
     async fn remove(&self, name: &str, attempt: &mut Attempt) -> Result<()> {

@@ -120,7 +120,7 @@ pub async fn send(
 ) -> Answer {
     let mut attempt = Attempt::default();
     attempt.is_fresh = is_fresh;
-    let mut first = None;
+    let (mut first, mut is_begun) = (None, false);
     let start = Instant::now();
     buffer.clear();
     let sent = async {
@@ -136,7 +136,7 @@ pub async fn send(
             Request::Write { key, parts, crc64 } => {
                 let options = PutOptions::default();
                 let upload = store.start_upload(key, &options, &mut attempt).await?;
-                first = attempt.began;
+                (first, is_begun) = (attempt.began, true);
                 let mut tokens = Vec::with_capacity(parts.len());
                 for (index, part) in parts.iter().enumerate() {
                     tokens.push(store.put_part(&upload, index, part.clone(), &mut attempt).await?);
@@ -156,7 +156,7 @@ pub async fn send(
         Err(_) => Outcome::TimedOut,
         Ok(Ok(())) if bytes < expected => Outcome::Short,
         Ok(Ok(())) => Outcome::Complete,
-        Ok(Err(failure)) => Outcome::of_failure(failure, &attempt),
+        Ok(Err(failure)) => Outcome::of_failure(failure, &attempt, is_begun),
     };
     let began = first.or(attempt.began).unwrap_or(start);
     let end = if outcome == Outcome::Complete { attempt.last_byte.unwrap_or(ended) } else { ended };
@@ -179,13 +179,14 @@ pub fn is_refused(kind: Kind) -> bool {
 }
 
 impl Outcome {
-    fn of_failure(failure: Failure, attempt: &Attempt) -> Self {
+    /// If `is_begun`, the store keeps an upload in parts, whatever it has answered since.
+    fn of_failure(failure: Failure, attempt: &Attempt, is_begun: bool) -> Self {
         match (failure.kind, attempt.status) {
             (Kind::Transient(_) | Kind::Unanswered, Some(status)) if status >= 400 => Self::Refused(status),
             // The head of the answer had arrived.
             (Kind::Transient(_) | Kind::Unanswered, Some(_)) => Self::Short,
             (Kind::Transient(_) | Kind::Unanswered, None) => Self::Broken(failure.message),
-            (kind, _) => Self::Fatal { is_refused: is_refused(kind), why: failure.message },
+            (kind, _) => Self::Fatal { is_refused: !is_begun && is_refused(kind), why: failure.message },
         }
     }
 }

@@ -89,10 +89,12 @@ impl Crossover {
             }
             let Some(bytes) = self.queue.pop() else { break };
             if let Entry::Vacant(free) = self.workloads.entry(bytes) {
-                let pair = free.insert([make(0, bytes)?, make(1, bytes)?]);
-                for workload in pair {
+                let mut pair = [make(0, bytes)?, make(1, bytes)?];
+                for workload in &mut pair {
                     runtime.block_on(workload.prepare())?;
                 }
+                // Only a pair whose objects exist can be measured.
+                free.insert(pair);
             }
             self.measure_pair(runtime, bytes, random.random(), out)?;
         }

@@ -106,7 +106,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
 fn factors() -> Vec<Factor> {
     let url = Accepts::Address {
         none: OURS.into(),
-        schemes: ["s3", "az", "gs", "http", "file"].map(String::from).into(),
+        schemes: ["s3", "az", "gs", "http"].map(String::from).into(),
         from_variable: false,
     };
     vec![

@@ -37,6 +37,13 @@ struct Fault {
     part: Part,
 }
 
+impl Part {
+    /// Returns the time after which a request with a flipped bit in this part counts as noticed by the client.
+    fn limit(self) -> Duration {
+        if self == Self::Header("content-length") { WRONG_LENGTH_LIMIT } else { LIMIT }
+    }
+}
+
 /// The places in an upload, each with its name.
 const UPLOAD: [(&str, bool, Part); 6] = [
     ("upload: key", false, Part::Key),
@@ -54,9 +61,10 @@ const DOWNLOAD: [(&str, bool, Part); 4] = [
     ("download: body", true, Part::Body),
 ];
 
-/// Time after which a request counts as noticed by the client. With a wrong length, one side waits for bytes that never
-/// come.
-const LIMIT: Duration = Duration::from_secs(3);
+/// Time after which a request counts as noticed by the client.
+const LIMIT: Duration = Duration::from_secs(20);
+/// The same for a request with a wrong length, for which one side waits for bytes that never come.
+const WRONG_LENGTH_LIMIT: Duration = Duration::from_secs(3);
 /// Size of the objects in bytes.
 pub const CONTENT_BYTES: u64 = 10_000;
 
@@ -191,11 +199,11 @@ pub async fn check(
     let mut places = Vec::new();
     for (place, is_answer, part) in UPLOAD {
         // A flipped bit at the end of the first key makes the second one, so both are in the journal.
-        let keys = objects.keys(2, false).map_err(failed)?;
+        let keys = objects.flippable().map_err(failed)?;
         let body = content.whole();
         proxy.arm(Fault { is_answer, part });
         let mut attempt = Attempt::default();
-        let put = timeout(LIMIT, through.put_with_checksum(&keys[0], body, checksum, &mut attempt)).await;
+        let put = timeout(part.limit(), through.put_with_checksum(&keys[0], body, checksum, &mut attempt)).await;
         let noticed = match put {
             Ok(Err(_)) if attempt.status.is_some_and(|status| status >= 400) => FaultNoticed::ByStore,
             Ok(Err(_)) | Err(_) => FaultNoticed::ByClient,
@@ -215,7 +223,7 @@ pub async fn check(
     for (place, is_answer, part) in DOWNLOAD {
         proxy.arm(Fault { is_answer, part });
         let of = ObjectMeta { name: key.clone(), bytes: content.bytes(), ..ObjectMeta::default() };
-        let noticed = match timeout(LIMIT, through.get_checked(&of, &mut Attempt::default())).await {
+        let noticed = match timeout(part.limit(), through.get_checked(&of, &mut Attempt::default())).await {
             Ok(Ok(sum)) if sum == content.crc64 => FaultNoticed::Harmless,
             Ok(Ok(_)) => FaultNoticed::Unnoticed,
             Ok(Err(_)) | Err(_) => FaultNoticed::ByClient,

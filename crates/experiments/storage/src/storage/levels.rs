@@ -168,6 +168,9 @@ fn check_store(name: &str) -> Result<(), String> {
     if name.contains(['@', '?', '#']) {
         return Err("an address must not contain a user, a query or a fragment, because it is recorded".into());
     }
+    if name.starts_with("file:") {
+        return Err(format!("`{name}` is a folder, which `storage` cannot measure; name an object store"));
+    }
     if !stores::SCHEMES.iter().any(|scheme| name.starts_with(scheme)) {
         return Err(format!("`{name}` must begin with {}", stores::SCHEMES.join(" or ")));
     }

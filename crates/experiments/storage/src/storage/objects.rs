@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::runtime::Builder;
 
-use super::journal::{self, Journal, Remaining};
+use super::journal::{self, Journal, JournalStore, LeftJournal, Remaining};
 use super::stores::TargetStore;
 
 /// The number of attempts to delete an object.
@@ -79,7 +79,8 @@ impl Objects {
         let journal = if store.is_emulated() || !store.is_writable() {
             None
         } else {
-            Some(Journal::create(folder, &run, &store.name)?)
+            let of = JournalStore { address: store.name.clone(), base: store.base() };
+            Some(Journal::create(folder, &run, &of)?)
         };
         let state = RefCell::new(State { journal, count: 0, existing: Remaining::new() });
         Ok(Self { store, run, state })
@@ -106,6 +107,23 @@ impl Objects {
         Ok(keys)
     }
 
+    /// Returns a new key, and the key that differs from it by the lowest bit of the last byte. Both are in the journal
+    /// now, and no other object has either of them.
+    pub fn flippable(&self) -> io::Result<[String; 2]> {
+        {
+            let state = &mut *self.state.borrow_mut();
+            // A key ends with a digit. The flipped digit of an even number is that of the next number.
+            state.count = state.count.next_multiple_of(2);
+        }
+        let mut keys = self.keys(2, false)?.into_iter();
+        let key = keys.next().unwrap_or_default();
+        let flipped = flipped(&key);
+        match keys.next() {
+            Some(next) if next == flipped => Ok([key, flipped]),
+            _ => Err(io::Error::other(format!("the key {flipped} is not in the journal"))),
+        }
+    }
+
     /// Records the version of an object that was written.
     pub fn written(&self, key: &str, version: Option<String>) -> io::Result<()> {
         let Some(version) = version else { return Ok(()) };
@@ -119,21 +137,26 @@ impl Objects {
 
     /// Records that a write was refused, so that the object does not exist.
     pub fn not_written(&self, key: &str) {
-        let state = &mut *self.state.borrow_mut();
-        state.existing.remove(key);
-        let _ = state.journal.as_mut().map(|journal| journal.gone(key));
+        self.removed(key);
     }
 
     /// Deletes an object that this session has written. If `is_whole`, its write was answered, so nothing but the object
-    /// can exist.
+    /// can exist. Otherwise the store may still carry out the write, so the key stays in the journal, and
+    /// [`Self::remove_all`] deletes it once more.
     pub async fn remove(&self, key: &str, is_whole: bool) -> Result<(), Failure> {
         let Some(version) = self.state.borrow().existing.get(key).cloned() else { return Ok(()) };
         remove(&*self.store.store, key, version.as_deref(), is_whole).await?;
+        if is_whole {
+            self.removed(key);
+        }
+        Ok(())
+    }
+
+    fn removed(&self, key: &str) {
         let state = &mut *self.state.borrow_mut();
         state.existing.remove(key);
         // If this line is lost, the next clean-up deletes the key once more, which does no harm.
         let _ = state.journal.as_mut().map(|journal| journal.gone(key));
-        Ok(())
     }
 
     /// Deletes all objects that may exist, and then the journal. Returns a message for each object that could not be
@@ -142,9 +165,10 @@ impl Objects {
         let keys: Vec<String> = self.state.borrow().existing.keys().cloned().collect();
         let mut failures = Vec::new();
         for key in keys {
-            if let Err(failure) = self.remove(&key, false).await {
-                failures
-                    .push(format!("{key} in {} was not deleted: {failure}; run `ascertain clean`", self.store.name));
+            match self.remove(&key, false).await {
+                Ok(()) => self.removed(&key),
+                Err(failure) => failures
+                    .push(format!("{key} in {} was not deleted: {failure}; run `ascertain clean`", self.store.name)),
             }
         }
         if failures.is_empty() {
@@ -154,6 +178,15 @@ impl Objects {
         }
         failures
     }
+}
+
+/// Returns the key whose last byte differs by its lowest bit. The last byte must be ASCII.
+pub fn flipped(key: &str) -> String {
+    let mut flipped = key.to_string();
+    if let Some(last) = flipped.pop() {
+        flipped.extend(u8::try_from(last).map(|last| char::from(last ^ 1)));
+    }
+    flipped
 }
 
 /// Deletes an object by its key: its version, or everything with exactly this key.
@@ -168,8 +201,6 @@ async fn remove(store: &dyn Store, key: &str, version: Option<&str>, is_whole: b
         };
         match removed {
             Err(failure) if matches!(failure.kind, Kind::Transient(_) | Kind::Unanswered) => failed = Some(failure),
-            // Without the bucket, the object does not exist.
-            Err(failure) if failure.kind == Kind::Missing => return Ok(()),
             removed => return removed,
         }
     }
@@ -191,11 +222,12 @@ pub fn clean(folder: &Path, environment: &Environment) -> Result<Vec<Result<Stri
     for path in journals {
         let about = |why: String| format!("{}: {why}", path.display());
         match journal::reopen(&path) {
-            Ok(None) => {
+            Ok(LeftJournal::Empty) => {}
+            Ok(LeftJournal::InUse) => {
                 messages.push(Ok(about("not removed, because a run still uses its objects".into())));
             }
-            Ok(Some((journal, address, remaining))) => {
-                messages.extend(runtime.block_on(clean_one(journal, &address, remaining, environment)));
+            Ok(LeftJournal::Ended(journal, store, remaining)) => {
+                messages.extend(runtime.block_on(clean_one(journal, &store, remaining, environment)));
             }
             Err(error) => messages.push(Err(about(error.to_string()))),
         }
@@ -205,7 +237,7 @@ pub fn clean(folder: &Path, environment: &Environment) -> Result<Vec<Result<Stri
 
 async fn clean_one(
     mut journal: Journal,
-    address: &str,
+    JournalStore { address, base }: &JournalStore,
     remaining: Remaining,
     environment: &Environment,
 ) -> Vec<Result<String, String>> {
@@ -216,6 +248,13 @@ async fn clean_one(
             Ok(store) => store,
             Err(why) => return vec![Err(format!("objects in {address}: {why}"))],
         };
+        if store.base() != *base {
+            return vec![Err(format!(
+                "objects in {address}: the run wrote them to {base}, but the environment leads to {}; set the endpoint \
+                 and the account as for the run",
+                store.base()
+            ))];
+        }
         for (key, version) in &remaining {
             match remove(&*store.store, key, version.as_deref(), false).await {
                 Ok(()) => _ = journal.gone(key),

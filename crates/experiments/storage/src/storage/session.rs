@@ -126,7 +126,7 @@ impl StorageSession {
         if let Some(index) = self.stores.iter().position(is_same) {
             return Ok(index);
         }
-        let store = Arc::new(TargetStore::open(name, operation(arm), point.1, environment)?);
+        let store = Arc::new(TargetStore::open(name, operation(arm), (point.1, self.setup.seed), environment)?);
         let objects = Objects::new(store, journals).map_err(|error| {
             TargetError::Failed(format!("could not create a journal of objects in {}: {error}", journals.display()))
         })?;
@@ -247,6 +247,16 @@ impl StorageSession {
         }
     }
 
+    /// Sets the time after which requests of a variant with a single store count as timed out.
+    #[cfg(test)]
+    pub fn set_limit(&mut self, limit: Duration) {
+        for arm in &mut self.arms {
+            if let What::Requests { workload, .. } = &mut arm.what {
+                workload.shape.limit = limit;
+            }
+        }
+    }
+
     /// Returns the findings about an arm so far.
     pub fn remarks(&self, arm: ArmId) -> Vec<Remark> {
         let ArmState { arm, what, .. } = &self.arms[arm];
@@ -335,7 +345,9 @@ fn push(load: &Load, shape: &Shape, out: &mut Samples) {
         let status = if is_complete { Status::Ok } else { Status::Censored };
         let time = answer.time + *late;
         out.push_with(TIME, ns(time), status);
-        match answer.phases.until_first_byte() {
+        // The body of a refusal has a first byte, too, but it is not a byte of the object.
+        let has_head = matches!(answer.outcome, Outcome::Complete | Outcome::Short);
+        match answer.phases.until_first_byte().filter(|_| has_head) {
             Some(first_byte) if is_read => out.push(FIRST_BYTE, ns(first_byte + *late)),
             None if is_read && !is_complete => out.push_with(FIRST_BYTE, ns(time), Status::Censored),
             _ => {}
@@ -349,7 +361,9 @@ fn push(load: &Load, shape: &Shape, out: &mut Samples) {
         complete += u64::from(is_complete);
         encoded += u64::from(answer.is_encoded);
         reopened += u64::from(answer.is_fresh);
-        push_phases(answer, out);
+        if has_head {
+            push_phases(answer, out);
+        }
     }
     let (count, took_s) = (load.answers.len().max(1) as f64, load.took.as_secs_f64().max(1e-9));
     out.push(INCOMPLETE, 1.0 - complete as f64 / count);

@@ -6,20 +6,19 @@ use std::sync::Arc;
 use ascertain_engine::experiment::TargetError;
 use ascertain_experiments_networks::links::failed;
 use ascertain_netlab::store::{RunningStore, Store as Serving};
-use ascertain_transfer::{Environment, Options, Store};
+use ascertain_transfer::{Environment, Options, Store, crc64};
 
 use super::{Operation, emulated};
 
 /// The bucket of an emulated store.
 const BUCKET: &str = "bucket";
 /// The beginnings of the addresses of stores. With an endpoint, the address has its host and port.
-pub const SCHEMES: [&str; 12] = [
+pub const SCHEMES: [&str; 11] = [
     "s3://",
     "az://",
     "gs://",
     "http://",
     "https://",
-    "file://",
     "s3+http://",
     "s3+https://",
     "az+http://",
@@ -49,12 +48,19 @@ impl std::fmt::Debug for Running {
 }
 
 impl TargetStore {
-    /// Opens the store with this name or address.
-    pub fn open(name: &str, operation: Operation, scale: u64, environment: &Environment) -> Result<Self, TargetError> {
+    /// Opens the store with this name or address. With the same `seed`, stores with different names draw unrelated
+    /// times.
+    pub fn open(
+        name: &str,
+        operation: Operation,
+        (scale, seed): (u64, u64),
+        environment: &Environment,
+    ) -> Result<Self, TargetError> {
         match emulated::figures(name, operation) {
             Some(figures) => {
                 let service = Some(figures.service(scale));
-                let serving = Serving { service, buckets: vec![BUCKET.into()], ..Serving::s3() };
+                let seed = seed ^ crc64(name.as_bytes());
+                let serving = Serving { service, seed, buckets: vec![BUCKET.into()], ..Serving::s3() };
                 let listener = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
                 Self::emulated(name, serving.start(listener, None).map_err(failed)?)
             }
@@ -120,6 +126,11 @@ impl TargetStore {
         Ok((Self::at_address(&format!("{scheme}+http://{proxy}/{path}"), &variables)?, started))
     }
 
+    /// Returns the URL of the bucket or container, with the endpoint and the account, and without secrets.
+    pub fn base(&self) -> String {
+        self.store.base_url().unwrap_or_default()
+    }
+
     pub fn is_emulated(&self) -> bool {
         self.serving.is_some()
     }
@@ -181,7 +192,7 @@ mod tests {
     #[test]
     fn every_store_of_the_source_opens() {
         for (name, ..) in &emulated::STORES {
-            let store = TargetStore::open(name, Operation::Download, 10, &Environment::default()).unwrap();
+            let store = TargetStore::open(name, Operation::Download, (10, 1), &Environment::default()).unwrap();
             assert!(store.is_emulated() && store.is_writable());
             assert_eq!(store.object("none"), None);
         }

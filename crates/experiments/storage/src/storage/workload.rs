@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ascertain_engine::experiment::TargetError;
 use ascertain_sys::clock::thread_cpu_ns;
 use ascertain_sys::interrupt::Stop;
-use ascertain_transfer::{Attempt, Failure, PutOptions, Store, crc64};
+use ascertain_transfer::{Attempt, Failure, Kind, PutOptions, Store, crc64};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::sleep;
 
@@ -17,8 +17,15 @@ use super::attempt::{Answer, Outcome, Request, is_refused, send};
 use super::budget::{Budget, Usage};
 use super::objects::{Content, Objects};
 
+/// Number of attempts of a request that is not timed.
+const ATTEMPTS: u32 = 4;
+/// Pause before the first repetition of a request that is not timed. Each further pause is twice as long.
+const PAUSE: Duration = Duration::from_millis(250);
 /// Interval at which a stop is noticed.
 const STOP_CHECK: Duration = Duration::from_millis(20);
+/// Longest wait after a stop for the answers of the writes in flight. A write that is abandoned could be stored after
+/// its object was deleted.
+const DRAIN: Duration = Duration::from_secs(10);
 /// The runtime's timers are late by up to this time. So the last part of a wait for a due time is spent spinning.
 const SPIN: Duration = Duration::from_micros(1_500);
 
@@ -55,6 +62,8 @@ pub struct Workload {
     /// The objects to read, which exist already.
     readable: Vec<String>,
     buffers: Vec<Vec<u8>>,
+    /// `true` after the first successful [`Self::prepare`].
+    is_prepared: bool,
     stop: Stop,
 }
 
@@ -80,7 +89,7 @@ impl Workload {
         stop: Stop,
     ) -> Self {
         let buffers = (0..shape.concurrency).map(|_| Vec::new()).collect();
-        Self { objects, shape, content, budget, readable: Vec::new(), buffers, stop }
+        Self { objects, shape, content, budget, readable: Vec::new(), buffers, is_prepared: false, stop }
     }
 
     /// Returns the size of the objects for these requests. A ranged read is from the middle of an object twice as large.
@@ -114,29 +123,58 @@ impl Workload {
     }
 
     /// Writes the objects that every trial reads, and reads one of them with a full check. Returns an error that
-    /// explains wrong credentials, a missing bucket and the like.
+    /// explains wrong credentials, a missing bucket and the like. Later calls do nothing, because every trial checks the
+    /// content that it has read.
     pub async fn prepare(&mut self) -> Result<(), TargetError> {
+        if self.is_prepared {
+            return Ok(());
+        }
         if self.shape.key.is_some() {
-            return self.measure_key().await;
-        }
-        if self.shape.operation == Operation::Upload || self.shape.is_cold {
-            return self.run().await.and_then(|load| load.complete().map(drop));
-        }
-        if self.readable.is_empty() {
-            self.readable = self.write(self.shape.concurrency as u64).await?;
+            self.measure_key().await?;
+        } else {
+            let is_written_before = self.shape.operation != Operation::Upload && !self.shape.is_cold;
+            if is_written_before && self.readable.is_empty() {
+                self.readable = self.write(self.shape.concurrency as u64).await?;
+            }
             // The first read makes the object a warm one.
-            self.run().await.and_then(|load| load.complete().map(drop))?;
+            self.run_completely().await?;
         }
+        self.is_prepared = true;
         Ok(())
+    }
+
+    /// Sends the requests of one trial, whose times are not needed, until all of them are answered completely. Repeats
+    /// them a few times.
+    async fn run_completely(&mut self) -> Result<(), TargetError> {
+        let mut number = 1;
+        loop {
+            match self.run().await?.complete() {
+                Err(_) if number < ATTEMPTS => self.pause(number).await?,
+                done => return done.map(drop),
+            }
+            number += 1;
+        }
+    }
+
+    /// Waits before a request is repeated. `number` is the number of attempts so far.
+    async fn pause(&self, number: u32) -> Result<(), TargetError> {
+        self.or_stopped(sleep(PAUSE * (1 << (number - 1)))).await
     }
 
     /// Finds out the size and the content of the only object to read.
     async fn measure_key(&mut self) -> Result<(), TargetError> {
         let Some(key) = self.shape.key.clone().filter(|_| self.readable.is_empty()) else { return Ok(()) };
         let store = self.store();
-        self.spend(Usage { reads: 1, ..Usage::default() })?;
         let missing = || TargetError::Failed(format!("{}: there is no object {key}", self.objects.store.name));
-        let described = store.head(&key, &mut Attempt::default()).await.map_err(fatal)?.ok_or_else(missing)?;
+        let mut number = 1;
+        let described = loop {
+            self.spend(Usage { reads: 1, ..Usage::default() })?;
+            match store.head(&key, &mut Attempt::default()).await {
+                Err(failure) if is_transient(failure.kind) && number < ATTEMPTS => self.pause(number).await?,
+                described => break described.map_err(fatal)?.ok_or_else(missing)?,
+            }
+            number += 1;
+        };
         let key_or_address = if key.is_empty() { self.objects.store.name.clone() } else { key.clone() };
         if self.shape.operation == Operation::Ranged && described.bytes < self.shape.bytes {
             return Err(TargetError::Failed(format!(
@@ -147,11 +185,19 @@ impl Workload {
         if self.shape.operation == Operation::Download {
             self.shape.bytes = described.bytes;
         }
-        self.spend(Usage { reads: 1, bytes_read: self.shape.bytes, ..Usage::default() })?;
         let request = Request::Read { key: key.clone(), range: self.range(), bytes: self.shape.bytes };
-        let mut buffer = Vec::new();
-        let answer = send(&*store, &request, false, self.shape.limit, &mut buffer).await;
-        answer.complete()?;
+        let (mut buffer, mut number) = (Vec::new(), 1);
+        loop {
+            self.spend(Usage { reads: 1, bytes_read: self.shape.bytes, ..Usage::default() })?;
+            let answer = send(&*store, &request, false, self.shape.limit, &mut buffer).await;
+            match answer.complete() {
+                Err(_) if number < ATTEMPTS && !matches!(answer.outcome, Outcome::Fatal { .. }) => {
+                    self.pause(number).await?;
+                }
+                done => break done?,
+            }
+            number += 1;
+        }
         let bytes = bytes::Bytes::from(buffer);
         let part = ascertain_transfer::PartBody { crc64: crc64(&bytes), bytes };
         self.content = Rc::new(Content { crc64: part.crc64, parts: vec![part] });
@@ -169,26 +215,42 @@ impl Workload {
         (self.shape.operation == Operation::Ranged).then(|| start..start + self.shape.bytes)
     }
 
-    /// Writes objects that will be read, and returns their keys. These requests are not timed.
+    /// Writes objects that will be read, and returns their keys. These requests are not timed. If a write fails for now,
+    /// it is repeated a few times, each time with another key, because the first write may still be carried out.
     async fn write(&self, count: u64) -> Result<Vec<String>, TargetError> {
-        let bytes_written = count * self.content.bytes();
-        self.spend(Usage { writes: count, deletes: count, bytes_written, ..Usage::default() })?;
-        let keys = self.objects.keys(count, self.shape.is_spread).map_err(journal)?;
-        let store = self.store();
-        for key in &keys {
-            let (options, mut attempt) = (PutOptions::default(), Attempt::default());
-            let whole = ascertain_transfer::PartBody { bytes: self.content.whole(), crc64: self.content.crc64 };
-            let writing = store.put(key, whole, &options, &mut attempt);
-            if let Err(failure) = self.or_stopped(writing).await? {
-                // Neither this object nor the later ones were written.
-                let unsent =
-                    keys.iter().skip_while(|unsent| *unsent != key).skip(usize::from(!is_refused(failure.kind)));
-                unsent.for_each(|key| self.objects.not_written(key));
-                return Err(fatal(failure));
+        let mut written = Vec::new();
+        for _ in 0..count {
+            let mut number = 1;
+            loop {
+                if self.stop.is_requested() {
+                    return Err(TargetError::Interrupted);
+                }
+                match self.write_one().await? {
+                    Ok(key) => break written.push(key),
+                    Err(failure) if is_transient(failure.kind) && number < ATTEMPTS => self.pause(number).await?,
+                    Err(failure) => return Err(fatal(failure)),
+                }
+                number += 1;
             }
-            self.objects.written(key, attempt.version).map_err(journal)?;
         }
-        Ok(keys)
+        Ok(written)
+    }
+
+    /// Writes an object, and returns its key.
+    async fn write_one(&self) -> Result<Result<String, Failure>, TargetError> {
+        let bytes_written = self.content.bytes();
+        self.spend(Usage { writes: 1, deletes: 1, bytes_written, ..Usage::default() })?;
+        let key = self.objects.keys(1, self.shape.is_spread).map_err(journal)?.remove(0);
+        let (store, options, mut attempt) = (self.store(), PutOptions::default(), Attempt::default());
+        let whole = ascertain_transfer::PartBody { bytes: self.content.whole(), crc64: self.content.crc64 };
+        if let Err(failure) = self.or_drained(store.put(&key, whole, &options, &mut attempt)).await? {
+            if is_refused(failure.kind) {
+                self.objects.not_written(&key);
+            }
+            return Ok(Err(failure));
+        }
+        self.objects.written(&key, attempt.version).map_err(journal)?;
+        Ok(Ok(key))
     }
 
     /// Runs `work` until it ends or a stop is requested.
@@ -202,6 +264,15 @@ impl Workload {
             biased;
             done = work => Ok(done),
             () = stopped => Err(TargetError::Interrupted),
+        }
+    }
+
+    /// Runs `work`, which writes objects, until it ends. After a stop, waits for [`DRAIN`] at most.
+    async fn or_drained<T>(&self, work: impl Future<Output = T>) -> Result<T, TargetError> {
+        let mut work = std::pin::pin!(work);
+        match self.or_stopped(&mut work).await {
+            Err(_) => tokio::time::timeout(DRAIN, work).await.map_err(|_| TargetError::Interrupted),
+            done => done,
         }
     }
 
@@ -226,9 +297,14 @@ impl Workload {
         let requests: Arc<[Request]> = keys.iter().map(|key| self.request(key)).collect();
         let gap = self.warm_up(&keys[0]).await?;
         let buffers = std::mem::take(&mut self.buffers);
-        let sending = send_all(self.store(), requests, self.shape.clone(), buffers);
-        let (mut load, buffers) = self.or_stopped(sending).await?;
+        let sending = send_all(self.store(), requests, self.shape.clone(), buffers, self.stop.clone());
+        let (mut load, buffers) =
+            if writes { self.or_drained(sending).await? } else { self.or_stopped(sending).await? };
         self.buffers = buffers;
+        if self.stop.is_requested() {
+            // The session deletes all objects that may exist.
+            return Err(TargetError::Interrupted);
+        }
         load.gap = gap.map(|since| load.answers.first().map_or(Duration::ZERO, |(first, _)| first.began - since));
         let fatal_outcome = load.answers.iter().find_map(|(answer, _)| match &answer.outcome {
             Outcome::Fatal { why, .. } => Some(why.clone()),
@@ -341,16 +417,20 @@ async fn send_all(
     requests: Arc<[Request]>,
     shape: Shape,
     buffers: Vec<Vec<u8>>,
+    stop: Stop,
 ) -> (Load, Vec<Vec<u8>>) {
     let next = Arc::new(AtomicUsize::new(0));
     let (start, cpu_before_ns) = (Instant::now(), thread_cpu_ns());
     let stream = |mut buffer: Vec<u8>| {
-        let (store, requests, next, shape) = (store.clone(), requests.clone(), next.clone(), shape.clone());
+        let (store, requests, next) = (store.clone(), requests.clone(), next.clone());
+        let (shape, stop) = (shape.clone(), stop.clone());
         async move {
             let mut answers = Vec::with_capacity(requests.len().div_ceil(shape.concurrency) + 1);
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(request) = requests.get(number) else { break (answers, buffer) };
+                let Some(request) = requests.get(number).filter(|_| !stop.is_requested()) else {
+                    break (answers, buffer);
+                };
                 let late = match shape.rate_per_s {
                     Some(rate) => until(start + Duration::from_secs_f64(number as f64 / rate as f64)).await,
                     None => Duration::ZERO,
@@ -393,6 +473,11 @@ async fn until(due: Instant) -> Duration {
         yield_now().await;
     }
     due.elapsed()
+}
+
+/// Returns whether a request that failed like this may succeed later.
+fn is_transient(kind: Kind) -> bool {
+    matches!(kind, Kind::Transient(_) | Kind::Unanswered)
 }
 
 fn fatal(failure: Failure) -> TargetError {

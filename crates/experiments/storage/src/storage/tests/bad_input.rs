@@ -139,6 +139,7 @@ fn levels_that_do_not_fit_are_explained() {
         (URL, vec![("url", url.clone()), ("prices", "/none".into())], "/none"),
         (URL, vec![("url", url.clone()), ("key", "k".into()), ("operation", UPLOAD.into())], "nothing is written"),
         (URL, vec![("url", url), ("operation", UPLOAD.into()), ("part", 5.into())], "at least 5 MiB"),
+        (URL, vec![("url", "file:///tmp/x".into())], "name an object store"),
         (URL, vec![("url", "s3+http://host".into())], "expected s3+http://HOST/BUCKET/PREFIX"),
     ] {
         let error = levels::check(&arm(variant, &levels)).unwrap_err();

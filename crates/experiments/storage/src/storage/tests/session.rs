@@ -1,5 +1,7 @@
 //! Tests of the emulated stores, and of the choice of arms.
 
+use ascertain_sys::testing::wait_until;
+
 use super::super::levels::{bills, check, chosen};
 use super::super::*;
 use super::*;
@@ -28,11 +30,13 @@ fn a_download_has_its_phases() {
         let arm = quick(S3, &[("size", 100_000.into()), ("connection", connection.into())]);
         let mut opened = open(&arm).unwrap();
         let out = opened.measure(3).unwrap();
-        assert_eq!(phases(&out), expected, "{connection}");
+        // A machine that stalls for seconds lets the store close an idle connection, which the client then reopens.
+        let was_reopened = values(&out, REOPENED).iter().any(|share| *share > 0.0);
+        assert!(expected.iter().all(|phase| phases(&out).iter().any(|found| found == phase)), "{connection}");
+        assert!(phases(&out).len() == expected.len() || was_reopened, "{connection} {:?}", phases(&out));
         assert_eq!(values(&out, TIME).len(), 3);
         assert_eq!(values(&out, INCOMPLETE), [0.0; 3]);
         assert_eq!(values(&out, REOPENED).len(), if connection == "kept" { 3 } else { 0 });
-        assert!(values(&out, REOPENED).iter().all(|share| *share == 0.0));
         assert_eq!(values(&out, GAP).len(), values(&out, REOPENED).len());
         // The emulated store answers no request before its quickest time to the first byte.
         let least_ns = 0.8 * 10.6e6 / 100.0;
@@ -74,10 +78,16 @@ fn several_streams_share_the_requests() {
 fn a_crossover_measures_both_stores_at_every_size() {
     let levels = [("pair", "google,azure".into()), ("smallest", Level::from(16_000)), ("largest", 256_000.into())];
     let mut opened = open(&quick(CROSSOVER, &levels)).unwrap();
-    let out = opened.measure(2).unwrap();
-    let (first, second) = (values(&out, FIRST_TIME).len(), values(&out, SECOND_TIME).len());
-    assert!(first == second && first >= 3, "{first} {second}");
+    let [mut first, mut second] = [0; 2];
+    // Two sizes are needed for a fit. The number of pairs of a trial depends on how busy the machine is.
+    wait_until("both stores have a fit", || {
+        let out = opened.measure(1).unwrap();
+        first += values(&out, FIRST_TIME).len();
+        second += values(&out, SECOND_TIME).len();
+        matches!(opened.remark(|_| true), Some(Remark::Crossover { fits, .. }) if fits.len() == 2)
+    });
     let Some(Remark::Crossover { stores, ranges, pairs, fits, fill, .. }) = opened.remark(|_| true) else { panic!() };
+    assert_eq!(first, second);
     assert_eq!((stores, pairs), (vec!["google".to_string(), "azure".into()], first as u64));
     assert_eq!((ranges[0].from_bytes, ranges.last().unwrap().to_bytes), (16_000, 256_000));
     assert_eq!((fits.len(), fill.len()), (2, 2));

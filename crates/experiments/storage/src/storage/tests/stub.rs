@@ -73,6 +73,7 @@ impl Stub {
                     objects.insert(name, request.body.clone());
                     Answer::new(200, "")
                 }
+                "GET" if request.path.contains('?') => Answer::new(501, "<Error><Code>NotImplemented</Code></Error>"),
                 "GET" | "HEAD" => match objects.get(&name) {
                     Some(body) => Answer::new(200, body.clone()),
                     None => Answer::new(404, "<Error><Code>NoSuchKey</Code></Error>"),
