@@ -25,8 +25,8 @@ impl Dyadic {
         Dyadic { digits: number.into(), exponent: 0 }
     }
 
-    /// Converts a finite sum without rounding. Adds the nearest double, then the double nearest to the remainder, and
-    /// so on until nothing is left.
+    /// Converts a finite sum without rounding. The result is built from the double nearest to the sum, the double
+    /// nearest to the remainder, and so on until nothing is left.
     pub fn from_sum(mut sum: Exact) -> Dyadic {
         let mut all = Dyadic::whole(0);
         loop {

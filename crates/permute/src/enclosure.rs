@@ -3,7 +3,7 @@
 use crate::pool;
 
 /// The range of a number that is not known exactly: from `low` to `high`, both included. Operations round both bounds
-/// outward. A difference or multiple that is exact is not rounded, so an exact number stays a single number.
+/// outward. A difference or multiple that is exact is not rounded, so both bounds of an exact number stay equal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Enclosure {
     pub low: f64,

@@ -11,8 +11,8 @@ use rand::{Rng, RngExt};
 pub(crate) struct RandomSubset {
     count: usize,
     chosen: usize,
-    /// Numerator of the chance with which each bit of the mask is first set, `numerator / 2^bits`. After that, the
-    /// number of set bits is corrected.
+    /// Numerator of the chance `numerator / 2^bits`, with which each bit of the mask is set in the first step. In the
+    /// second step, the number of set bits is corrected.
     numerator: u32,
     bits: u32,
     words: Vec<u64>,

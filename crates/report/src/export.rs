@@ -76,8 +76,8 @@ impl Export {
         }
     }
 
-    /// Returns whether two exports write to the same file, or both to standard output. Two exports to any other device
-    /// never count as the same file, because a device can take the text of both.
+    /// Returns whether two exports write to the same file, or both write to standard output. Exports to another device
+    /// never count as the same, because such a device can take the text of both.
     pub fn is_same(&self, other: &Export) -> bool {
         let is_shared = self.device.is_some() && self.target != Path::new(STDOUT);
         !is_shared && self.target == other.target

@@ -133,7 +133,7 @@ impl State {
         now_ns().saturating_sub(since_ns) >= self.provider.done_after.as_nanos() as u64
     }
 
-    /// Returns whether to refuse a request because there were too many of them. The reason is the rate limit, or a
+    /// Returns whether to refuse a request because there were too many requests. The reason is the rate limit, or a
     /// simulated refusal according to [`Provider::throttled_changes`]. A request that the rate limit refuses counts
     /// towards the limit as well.
     pub fn is_too_often(&self, request: &ProviderRequest) -> bool {

@@ -310,7 +310,7 @@ mod tests {
         }
     }
 
-    /// Verifies the body of the examples: 65 KiB of the letter a, in three chunks of 64 KiB, 1 KiB and 0 bytes.
+    /// Verifies the body of the examples: 65 KiB of the letter a, in chunks of 64 KiB, 1 KiB and 0 bytes.
     fn signed_in_chunks(signer: &mut ChunkSigner, signatures: [&str; 3]) {
         for (kib, signature) in [64, 1, 0].into_iter().zip(signatures) {
             let chunk = [vec![b'a'; kib << 10].into()];

@@ -58,8 +58,8 @@ fn is_nearest(rounded: f64, sum: &Wide) -> bool {
     })
 }
 
-/// Adds the numbers one by one, and compares this sum with the wide integer. Then compares all variants of the exact
-/// sum with it.
+/// Adds the numbers one by one, and compares the result with the wide integer. Then compares every variant of the exact
+/// sum with the same result.
 fn each_way<T: Element>(xs: &[T]) -> Result<(), TestCaseError> {
     let mut one_by_one = Exact::new();
     xs.iter().for_each(|&x| one_by_one.add(x.into()));

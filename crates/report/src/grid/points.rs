@@ -56,7 +56,7 @@ fn headed(heading: &str, shared: &Point) -> String {
 }
 
 /// Returns the summaries to show in tables, one for each metric of an arm. A summary without trials is included only if
-/// its arm has no trials of any metric because the run ended early. An arm that was left out for another reason is not
+/// the run ended before any metric of the arm was measured. An arm that was left out for another reason is not
 /// included, because a sentence next to the table names it.
 pub(crate) fn in_tables(outcome: &Outcome) -> impl Iterator<Item = &PointSummary> {
     let measured = outcome.points.iter().filter(|point| point.n > 0).map(|point| (&point.experiment, &point.arm));

@@ -35,8 +35,8 @@ struct Page<'a> {
     /// A table of the claims with a column for each run; `None` for a single run.
     aligned: Option<RunsTable<'a>>,
     runs: Vec<RunView<'a>>,
-    /// A note that a ratio is biased, because the run ended as soon as the claim about this ratio had a verdict. `None`
-    /// if there is no such ratio.
+    /// A note about biased ratios. A ratio is biased if the run ended as soon as the claim about this ratio had a
+    /// verdict. `None` if there is no such ratio.
     overshoot: Option<&'static str>,
     /// The compressed pictures of the sections that are closed when the page loads.
     packed: String,

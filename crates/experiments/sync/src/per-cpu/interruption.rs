@@ -1,5 +1,5 @@
 //! Measures how often the kernel aborts restartable sequences because it interrupts their thread. Also measures how
-//! many thread switches and interrupts a thread can detect by the register GS. A switch or an interrupt changes this
+//! many thread switches and interrupts a thread can detect by the register GS. A switch or an interrupt can change this
 //! register if its selector is null.
 
 use std::fs;
