@@ -165,8 +165,8 @@ const ABORT_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum duration of a part in seconds under a bandwidth limit. It does not apply to a store that accepts only larger
 /// parts.
 const LIMITED_PART_S: f64 = 0.25;
-/// Maximum number of parts in flight under a bandwidth limit. If the command has at least two connections, one of them
-/// is left free for requests without a part, because a limited part may occupy its connection for a long time.
+/// Maximum number of parts in flight under a bandwidth limit. A limited part may occupy its connection for a long time.
+/// So if the command has at least two connections, one of them is left free for requests without a part.
 const LIMITED_CONCURRENCY: usize = 4;
 /// Interval between two checks whether a stop was requested.
 const STOP_CHECK: Duration = Duration::from_millis(20);
