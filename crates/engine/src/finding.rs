@@ -656,8 +656,8 @@ pub struct Dissent {
     pub server: String,
     /// The server's answer; `None` if the server does not answer.
     pub says: Option<String>,
-    /// Time in nanoseconds for which the server has given this answer, or none. It does not include the time before the
-    /// session began to wait.
+    /// Time in nanoseconds for which the server has given this answer, or has given no answer. It does not include the
+    /// time before the session began to wait.
     pub for_ns: u64,
 }
 

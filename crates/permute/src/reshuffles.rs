@@ -51,8 +51,8 @@ pub struct Reshuffles {
     pub(crate) deal: Deal,
     contrast: Contrast,
     /// Input of the exact arithmetic, which is used if the bounds of the rounding errors do not decide. It consists of
-    /// the question without the shift and scale of its null hypothesis, and the unrounded statistics of the data. `None`
-    /// if exact arithmetic cannot decide either.
+    /// the question without the shift and scale of its null hypothesis, and the unrounded statistics of the data.
+    /// `None` if exact arithmetic cannot decide either.
     exactly: Option<(Question, exactly::Statistics)>,
     observed: Observation,
     /// Lower and upper bound of the distance between the data's comparison and the value that the null hypothesis
@@ -86,7 +86,8 @@ impl Reshuffles {
         Reshuffles::with_technique(samples, question, seed, technique)
     }
 
-    /// Creates reshuffles with the given technique. More than two samples are always shuffled.
+    /// Creates reshuffles with the given technique. If there are more than two samples, they are always
+    /// shuffled, whatever the technique is.
     ///
     /// # Errors
     /// Fails in the cases of [`Reshuffles::new`].

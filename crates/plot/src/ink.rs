@@ -29,7 +29,7 @@ pub const GROUND: [(&str, &str, &str); 4] = [
 /// Number of colours of series. After the last colour, the next series has the first colour again. The number has no
 /// common divisor with [`SHAPES`], so the first 56 series all have different combinations of colour and shape.
 pub const COLORS: usize = 8;
-/// Number of different shapes, and of different dashes, of series.
+/// Number of shapes, and also of dash patterns, that distinguish the series.
 pub const SHAPES: usize = 7;
 
 /// The dashes of lines, as lengths of strokes and gaps in pixels; the first one is a solid line.

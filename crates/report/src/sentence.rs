@@ -64,8 +64,8 @@ const COIN: &str = "The order within each pair was drawn at random. If neither w
                     a chance of one half, whatever else the machine does. So the chance of a wrong answer is exact, \
                     however often the results are checked. “Faster” means: wins more pairs than it loses.";
 const MAGNITUDES: &str = "The sizes of the differences count too. A pair counts more if one of the two won most of \
-                          the earlier pairs with a similar difference. The bound on the chance of a wrong answer \
-                          still holds exactly if the two do not differ. The answer names the one that won most pairs.";
+                          the earlier pairs with a similar difference. If the two do not differ, the chance of a \
+                          wrong answer still stays within its bound. The answer names the one that won most pairs.";
 const INTERVAL: &str = "With a margin, the answer is read from the interval of the ratio, which assumes that trials \
                         are alike. An answer without --margin does not need this assumption: the random order alone \
                         makes it exact.";

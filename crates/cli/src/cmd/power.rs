@@ -61,7 +61,9 @@ pub struct Args {
 fn true_rate(text: &str) -> Result<f64, String> {
     share(text).map_err(|error| match ascertain_engine::unit::parse_quantity(text, ascertain_engine::unit::Unit::One) {
         Ok(end) if end == 0.0 || end == 1.0 => {
-            format!("`{text}` is not strictly between 0 and 1; give a rate close to that, such as 0.01% or 99.99%")
+            format!(
+                "`{text}` is not strictly between 0 and 1; give a rate above 0 and below 1, such as 0.01% or 99.99%"
+            )
         }
         _ => error,
     })

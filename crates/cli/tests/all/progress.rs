@@ -172,7 +172,7 @@ fn a_pipe_gets_the_required_time_and_no_progress() {
     stderr.read_to_string(&mut said).unwrap();
     let stdout = ran(child.wait_with_output().unwrap()).stdout;
     // If other load delays the first pair, the output has one more line before this note.
-    let lines = said.lines().filter(|line| !line.ends_with(", judging by the first one so far"));
+    let lines = said.lines().filter(|line| !line.ends_with(", if all take as long as the first one"));
     assert_eq!(lines.count(), 1, "{said}");
     assert!(!said.contains(['\r', '\x1b']) && !said.contains(" left"), "{said}");
     assert!(stdout.contains("sleep 0.55  ") && stdout.replace('\n', " ").contains(" against `sleep 0.5`"), "{stdout}");
@@ -190,7 +190,7 @@ fn a_pipe_gets_the_required_time_before_the_first_pair_has_ended() {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
     // The estimate is based on the observation that is still running, or on the one before.
-    let [begins, ends] = ["at least 14 pairs are needed: ", ", judging by the first one so far"];
+    let [begins, ends] = ["at least 14 pairs are needed: ", ", if all take as long as the first one"];
     assert!(first.starts_with(begins) && first.ends_with(ends), "{first}");
     assert_eq!(child.try_wait().unwrap(), None);
     let_go(state.path());

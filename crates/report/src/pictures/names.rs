@@ -62,7 +62,8 @@ pub(super) fn of_rows(rows: &[(&Arm, &str)]) -> Vec<String> {
 }
 
 /// Returns the names of the factors whose levels differ, and for each row its levels of these factors: `4, skewed`.
-/// `None` if rows have keys or different factors, or if all rows have the same variant or the same levels.
+/// `None` if a row has a key, or if the rows differ in the names of their factors. Also `None` if all rows have the
+/// same variant, or the same levels.
 pub(super) fn levels(rows: &[(&Arm, &str)]) -> Option<(String, Vec<String>)> {
     let ((first, _), _) = rows.split_first()?;
     let is_one = rows.iter().all(|(arm, _)| arm.variant == first.variant);

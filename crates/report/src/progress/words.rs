@@ -127,13 +127,17 @@ fn noun(progress: &Progress) -> &'static str {
 }
 
 /// Returns a sentence about the shortest time to an answer, estimated during the first trial. For example: "at least 13
-/// pairs are needed: over 52 s, judging by the first one so far". `None` if the first trial has ended, or if the limit
-/// on trials is too low for an answer. Also `None` for several claims, because their arms may be measured in turn.
+/// pairs are needed: over 52 s, if all take as long as the first one". `None` if the first trial has ended, or if the
+/// limit on trials is too low for an answer. Also `None` for several claims, because their arms may be measured in
+/// turn.
 pub(super) fn expected(progress: &Progress, now: Now) -> Option<String> {
     let least = progress.least.filter(|least| progress.most_trials.is_none_or(|most| most >= *least))?;
     let time = least_time(progress, now).filter(|_| progress.claims == 1 && is_unknown(progress))?;
     let are = if least == 1 { "is" } else { "are" };
-    Some(format!("at least {} {are} needed: {time}, judging by the first one so far", counted(least, noun(progress))))
+    Some(format!(
+        "at least {} {are} needed: {time}, if all take as long as the first one",
+        counted(least, noun(progress))
+    ))
 }
 
 /// Writes a time, rounded down to whole seconds: "0 s", "84 s".
@@ -436,8 +440,11 @@ mod tests {
             expected(&first, Some((doing, 0))).unwrap_or_default()
         };
         assert_eq!(once(0.9, None), "");
-        assert_eq!(once(4.2, None), "at least 13 pairs are needed: over 52 s, judging by the first one so far");
-        assert_eq!(once(4.2, Some(6.2)), "at least 13 pairs are needed: about 80 s, judging by the first one so far");
+        assert_eq!(once(4.2, None), "at least 13 pairs are needed: over 52 s, if all take as long as the first one");
+        assert_eq!(
+            once(4.2, Some(6.2)),
+            "at least 13 pairs are needed: about 80 s, if all take as long as the first one"
+        );
         let doing = Activity::Measuring { arm: long, trial_ns: 4_000_000_000, whole_ns: None };
         let of_five = Progress { most_trials: Some(5), ..first.clone() };
         assert_eq!(expected(&of_five, Some((doing, 0))), None, "the run is limited to five pairs");

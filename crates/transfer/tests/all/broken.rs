@@ -512,8 +512,8 @@ fn a_folder_is_listed_without_the_right_to_read() {
     assert_eq!(listed.iter().map(|object| &*object.meta.name).collect::<Vec<_>>(), ["dir/a"]);
 }
 
-/// The first answer of a redirect can't be read to its end, so its connection is not reused. The second request needs
-/// the only permit.
+/// The answer that redirects can't be read to its end, so its connection is not reused. The second request can only be
+/// sent if the first one has released the only permit.
 #[test]
 fn a_redirect_whose_answer_breaks_off_is_followed() {
     let body = "<Error><Code>PermanentRedirect</Code></Error>";

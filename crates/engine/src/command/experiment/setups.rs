@@ -30,7 +30,7 @@ pub(super) struct Setups {
 #[derive(Default)]
 struct ActiveSetup {
     users: usize,
-    /// The files that the commands of the set-up's arms read, each with the name of a command that reads the file.
+    /// The input files of the set-up's commands, each with the name of a command that reads it.
     files: HashMap<PathBuf, String>,
 }
 

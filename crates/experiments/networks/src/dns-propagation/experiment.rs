@@ -62,8 +62,8 @@ indices! {
 /// Default number of ports from which simulated servers are queried. If eight replicas share a server's queries evenly,
 /// 64 ports find all of them with a probability of 99.8 %.
 const SIMULATED_PORTS: u64 = 64;
-/// Default number of ports from which other servers are queried. This number is lower than for simulated servers, to
-/// put less load on these servers.
+/// Default number of ports from which servers of other operators are queried. It is lower than for simulated servers,
+/// to put less load on the operators' servers.
 const OTHERS_PORTS: u64 = 16;
 /// Default interval between two queries from one port to a simulated server, in ms.
 const SIMULATED_INTERVAL_MS: u64 = 80;

@@ -197,7 +197,12 @@ fn metrics() -> Vec<Metric> {
         Metric::time("first_time", "time of the pair's first store, by size").by_key(),
         Metric::time("second_time", "time of the pair's second store, by size").by_key(),
         Metric::share("reopened", "share of requests that had to reopen a kept connection", Better::Lower),
-        Metric::share("noticed", "1 if a flipped bit was noticed or had no effect, by place", Better::Higher).by_key(),
+        Metric::share(
+            "noticed",
+            "for each place of a flipped bit: 1 if it was noticed or had no effect",
+            Better::Higher,
+        )
+        .by_key(),
     ]
 }
 
@@ -265,8 +270,8 @@ impl Experiment for Storage {
         arms
     }
 
-    /// Keeps the stores at an address, if there are any, and adds a crossover for each pair of them. Otherwise keeps the
-    /// emulated stores.
+    /// Keeps the stores at an address, if there are any, and adds a crossover for each pair of them. Otherwise keeps
+    /// the emulated stores.
     fn chosen(&self, arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
         levels::chosen(arms, are_named)
     }

@@ -83,7 +83,8 @@ impl Experiment for EventCount {
 }
 
 /// Upper limit of the random time for which a sleeper continues to sleep before it is woken. The seed of the trial
-/// determines this time. Because the time varies, a waiter that polls is woken at different steps of its loop.
+/// determines this time. Because the time varies, the event reaches a waiter that polls
+/// at different steps of its loop.
 const ASLEEP_MAX_NS: u64 = 4_000_000;
 
 struct Publisher {

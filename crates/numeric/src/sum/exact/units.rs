@@ -7,8 +7,8 @@ use crate::standard;
 /// multiple of it. This unit fits numbers from 2^−25 to 2^15.
 pub const FIRST_UNIT: i32 = -48;
 
-/// Exponent of the smallest unit, the power of two whose multiples are counted. The factor that converts numbers to
-/// this unit, 2^127, is still a finite `f32`.
+/// Exponent of the smallest unit, the power of two whose multiples are counted. To convert numbers
+/// to this unit, they are multiplied by 2^127, which is still a finite `f32`.
 const LEAST_UNIT: i32 = -127;
 
 /// Largest number of bits of a number that is counted in units: a signed 64-bit integer has 63 bits besides its sign.

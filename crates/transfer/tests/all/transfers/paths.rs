@@ -117,7 +117,8 @@ fn a_limit_on_bandwidth_keeps_parts_small_and_few() {
     }
 }
 
-/// A gentle transfer measures the path during uploads and while it reads back. The bandwidth limit applies too.
+/// A gentle transfer measures the network path during an upload, and while the stored object is read back. The
+/// bandwidth limit applies too.
 #[test]
 fn a_gentle_transfer_watches_the_path() {
     let (_folder, path, content) = file(1_500_000);
