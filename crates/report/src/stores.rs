@@ -43,7 +43,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
             }));
             sentences.extend(is_same_store.then(|| "Both addresses lead to the same bucket".to_string()));
             sentences.extend(model(fits, *fit_crossover_bytes));
-            sentences.extend(fill.iter().map(filled));
+            sentences.extend(fill.iter().map(line_fill_sentence));
             let few = |(store, count, all): &(String, u64, u64)| {
                 format!("{store} did not answer {count} of {} completely", counted(*all, "request"))
             };
@@ -167,7 +167,9 @@ fn model(fits: &[LatencyFit], crossover_bytes: Option<f64>) -> Option<String> {
     Some(format!("For comparison, the model L + size/B has {}{crossover}", stores.join(" and ")))
 }
 
-fn filled(LineFill { store, line_bytes_per_s, requests, most_requests, cheapest_range_bytes }: &LineFill) -> String {
+fn line_fill_sentence(
+    LineFill { store, line_bytes_per_s, requests, most_requests, cheapest_range_bytes }: &LineFill,
+) -> String {
     let of_size = |(bytes, count): &(f64, f64)| format!("{} of {}", grouped(*count as u64), size(*bytes as u64));
     let requests: Vec<String> = requests.iter().map(of_size).collect();
     let range = cheapest_range_bytes.map_or(

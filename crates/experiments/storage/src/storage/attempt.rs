@@ -38,13 +38,14 @@ pub enum Outcome {
     Complete,
     /// The answer ended early.
     Short,
-    /// The store refused the request for now, with this HTTP status: 429, 503 and others that may go away.
+    /// The store refused the request temporarily, with this HTTP status: 429, 503, or another one that a repeated
+    /// request may not get.
     Refused(u16),
     /// The request timed out.
     TimedOut,
     /// The connection failed.
     Broken(String),
-    /// The request failed in a way that will not go away, such as wrong credentials. It ends the measurement.
+    /// The request failed permanently, for example because of wrong credentials. It ends the measurement.
     /// `is_refused` is `true` if the store has certainly written nothing.
     Fatal {
         why: String,

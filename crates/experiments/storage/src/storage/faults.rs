@@ -21,7 +21,7 @@ use super::objects::{Content, Objects};
 
 /// A part of a message in which a bit is flipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum MessagePart {
     /// The last character of the path of a request, which is the end of the key.
     Key,
     /// The last digit of the status of an answer.
@@ -34,37 +34,37 @@ enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fault {
     is_answer: bool,
-    part: Part,
+    part: MessagePart,
 }
 
-impl Part {
+impl MessagePart {
     /// Returns the time after which a request with a flipped bit in this part counts as noticed by the client.
     fn limit(self) -> Duration {
-        if self == Self::Header("content-length") { WRONG_LENGTH_LIMIT } else { LIMIT }
+        if self == Self::Header("content-length") { WRONG_LENGTH_TIMEOUT } else { REQUEST_TIMEOUT }
     }
 }
 
 /// The places in an upload, each with its name.
-const UPLOAD: [(&str, bool, Part); 6] = [
-    ("upload: key", false, Part::Key),
-    ("upload: length", false, Part::Header("content-length")),
-    ("upload: signature", false, Part::Header("authorization")),
-    ("upload: body", false, Part::Body),
-    ("upload: status of the answer", true, Part::Status),
-    ("upload: ETag of the answer", true, Part::Header("etag")),
+const UPLOAD: [(&str, bool, MessagePart); 6] = [
+    ("upload: key", false, MessagePart::Key),
+    ("upload: length", false, MessagePart::Header("content-length")),
+    ("upload: signature", false, MessagePart::Header("authorization")),
+    ("upload: body", false, MessagePart::Body),
+    ("upload: status of the answer", true, MessagePart::Status),
+    ("upload: ETag of the answer", true, MessagePart::Header("etag")),
 ];
 /// The places in a download. Its answer has the checksum that the store keeps, if there is one.
-const DOWNLOAD: [(&str, bool, Part); 4] = [
-    ("download: status", true, Part::Status),
-    ("download: length", true, Part::Header("content-length")),
-    ("download: ETag", true, Part::Header("etag")),
-    ("download: body", true, Part::Body),
+const DOWNLOAD: [(&str, bool, MessagePart); 4] = [
+    ("download: status", true, MessagePart::Status),
+    ("download: length", true, MessagePart::Header("content-length")),
+    ("download: ETag", true, MessagePart::Header("etag")),
+    ("download: body", true, MessagePart::Body),
 ];
 
 /// Time after which a request counts as noticed by the client.
-const LIMIT: Duration = Duration::from_secs(20);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 /// The same for a request with a wrong length, for which one side waits for bytes that never come.
-const WRONG_LENGTH_LIMIT: Duration = Duration::from_secs(3);
+const WRONG_LENGTH_TIMEOUT: Duration = Duration::from_secs(3);
 /// Size of the objects in bytes.
 pub const CONTENT_BYTES: u64 = 10_000;
 
@@ -158,17 +158,17 @@ impl Message {
         let Some(Fault { part, .. }) = armed.filter(|fault| fault.is_answer == is_answer) else { return };
         let line_end = self.head.iter().position(|byte| *byte == b'\r').unwrap_or(0);
         let place = match part {
-            Part::Key => self.head[..line_end].iter().rposition(|byte| *byte == b' ').map(|space| space - 1),
-            Part::Status => (line_end > 11).then_some(11),
-            Part::Header(name) => header(&self.head, name).map(|range| {
+            MessagePart::Key => self.head[..line_end].iter().rposition(|byte| *byte == b' ').map(|space| space - 1),
+            MessagePart::Status => (line_end > 11).then_some(11),
+            MessagePart::Header(name) => header(&self.head, name).map(|range| {
                 // The last character of an ETag is a quotation mark.
                 range.end - if self.head[range.end - 1] == b'"' { 2 } else { 1 }
             }),
-            Part::Body => None,
+            MessagePart::Body => None,
         };
         match place {
             Some(place) => self.head[place] ^= 1,
-            None if part == Part::Body && !self.body.is_empty() => {
+            None if part == MessagePart::Body && !self.body.is_empty() => {
                 let middle = self.body.len() / 2;
                 self.body[middle] ^= 1;
             }

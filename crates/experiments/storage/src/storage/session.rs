@@ -53,10 +53,10 @@ struct ArmState {
     /// Indices of the arm's stores in [`StorageSession::stores`].
     stores: Vec<usize>,
     budgets: Vec<Option<Rc<Budget>>>,
-    what: What,
+    kind: ArmKind,
 }
 
-enum What {
+enum ArmKind {
     Requests {
         workload: Box<Workload>,
         incomplete: Incomplete,
@@ -97,9 +97,9 @@ impl StorageSession {
                 names.iter().map(|name| session.store(name, arm, surroundings)).collect::<Result<Vec<_>, _>>()?;
             let budgets = names.iter().map(|name| Ok(budget(arm, name)?.map(|(budget, _)| Rc::new(budget))));
             let budgets = budgets.collect::<Result<Vec<_>, String>>().map_err(invalid)?;
-            let what = match &*arm.variant {
-                CROSSOVER => What::Crossover(None),
-                FAULTS => What::Faults(Vec::new()),
+            let kind = match &*arm.variant {
+                CROSSOVER => ArmKind::Crossover(None),
+                FAULTS => ArmKind::Faults(Vec::new()),
                 _ => {
                     let shape = shape(arm, levels::size(arm));
                     let content = session.contents.get(&shape);
@@ -107,10 +107,10 @@ impl StorageSession {
                     let workload =
                         Workload::new(objects, shape, content, budgets[0].clone(), session.setup.stop.clone());
                     let (workload, history) = (Box::new(workload), LoadHistory::default());
-                    What::Requests { workload, incomplete: Incomplete::default(), history }
+                    ArmKind::Requests { workload, incomplete: Incomplete::default(), history }
                 }
             };
-            session.arms.push(ArmState { arm: arm.clone(), stores, budgets, what });
+            session.arms.push(ArmState { arm: arm.clone(), stores, budgets, kind });
         }
         Ok(session)
     }
@@ -207,9 +207,9 @@ impl StorageSession {
 
     fn measure_arm(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let Self { arms, stores, contents, totals, runtime, setup, environment } = self;
-        let ArmState { arm, stores: used, budgets, what } = &mut arms[arm];
-        match what {
-            What::Requests { workload, incomplete, history } => {
+        let ArmState { arm, stores: used, budgets, kind } = &mut arms[arm];
+        match kind {
+            ArmKind::Requests { workload, incomplete, history } => {
                 let load = runtime.block_on(workload.run())?;
                 push(&load, &workload.shape, out);
                 incomplete.add(&load);
@@ -218,8 +218,8 @@ impl StorageSession {
                 totals.entry(alike(arm)).or_default().extend(total);
                 Ok(())
             }
-            What::Crossover(None) => Err(TargetError::Failed("the stores were not opened".into())),
-            What::Crossover(Some(crossover)) => {
+            ArmKind::Crossover(None) => Err(TargetError::Failed("the stores were not opened".into())),
+            ArmKind::Crossover(Some(crossover)) => {
                 let make = |store: usize, bytes: u64| {
                     let shape = Shape { concurrency: 1, requests: 1, rate_per_s: None, ..shape(arm, bytes) };
                     let (objects, content) = (stores[used[store]].objects.clone(), contents.get(&shape));
@@ -227,7 +227,7 @@ impl StorageSession {
                 };
                 crossover.measure(runtime, trial.seed, make, out)
             }
-            What::Faults(places) => {
+            ArmKind::Faults(places) => {
                 let objects = &stores[used[0]].objects;
                 if let Some(budget) = &budgets[0] {
                     budget.spend(&objects.store.name, FaultProxy::usage()).map_err(TargetError::Failed)?;
@@ -251,7 +251,7 @@ impl StorageSession {
     #[cfg(test)]
     pub fn set_limit(&mut self, limit: Duration) {
         for arm in &mut self.arms {
-            if let What::Requests { workload, .. } = &mut arm.what {
+            if let ArmKind::Requests { workload, .. } = &mut arm.kind {
                 workload.shape.limit = limit;
             }
         }
@@ -259,9 +259,9 @@ impl StorageSession {
 
     /// Returns the findings about an arm so far.
     pub fn remarks(&self, arm: ArmId) -> Vec<Remark> {
-        let ArmState { arm, what, .. } = &self.arms[arm];
-        match what {
-            What::Requests { incomplete, history, .. } => {
+        let ArmState { arm, kind, .. } = &self.arms[arm];
+        match kind {
+            ArmKind::Requests { incomplete, history, .. } => {
                 let limits = history.remark(levels::line_bytes_per_s(arm));
                 // One of the arms that differ only by the number of streams has the finding about all of them.
                 let streams = |arm: &Arm| arm.integer("concurrency").unwrap_or(1);
@@ -270,9 +270,9 @@ impl StorageSession {
                 let scaling = self.totals.get(&alike(arm)).filter(|_| has_most).and_then(scaling);
                 [incomplete.remark(), limits, scaling].into_iter().flatten().collect()
             }
-            What::Crossover(crossover) => crossover.iter().map(|crossover| crossover.remark()).collect(),
-            What::Faults(places) if places.is_empty() => Vec::new(),
-            What::Faults(places) => {
+            ArmKind::Crossover(crossover) => crossover.iter().map(|crossover| crossover.remark()).collect(),
+            ArmKind::Faults(places) if places.is_empty() => Vec::new(),
+            ArmKind::Faults(places) => {
                 vec![Remark::Faults { checksum: levels::text(arm, "checksum"), places: places.clone() }]
             }
         }
@@ -282,33 +282,33 @@ impl StorageSession {
 impl Session for StorageSession {
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         let is_read_only =
-            matches!(&self.arms[arm].what, What::Requests { workload, .. } if workload.shape.key.is_some());
+            matches!(&self.arms[arm].kind, ArmKind::Requests { workload, .. } if workload.shape.key.is_some());
         for index in self.arms[arm].stores.clone() {
             self.check_store(index, is_read_only)?;
         }
-        if matches!(self.arms[arm].what, What::Crossover(None)) {
+        if matches!(self.arms[arm].kind, ArmKind::Crossover(None)) {
             let crossover = self.crossover(arm)?;
-            self.arms[arm].what = What::Crossover(Some(Box::new(crossover)));
+            self.arms[arm].kind = ArmKind::Crossover(Some(Box::new(crossover)));
         }
-        match &mut self.arms[arm].what {
-            What::Requests { workload, .. } => self.runtime.block_on(workload.prepare()),
-            What::Crossover(_) | What::Faults(_) => Ok(()),
+        match &mut self.arms[arm].kind {
+            ArmKind::Requests { workload, .. } => self.runtime.block_on(workload.prepare()),
+            ArmKind::Crossover(_) | ArmKind::Faults(_) => Ok(()),
         }
     }
 
     fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
-        let ArmState { arm, what, .. } = &self.arms[arm];
+        let ArmState { arm, kind, .. } = &self.arms[arm];
         let closed = || Point::default().with("loop", "closed: a request waits for the one before on its stream");
-        Ok(match what {
-            What::Requests { workload, .. } => {
+        Ok(match kind {
+            ArmKind::Requests { workload, .. } => {
                 let point = match workload.shape.rate_per_s {
                     Some(_) => Point::default().with("loop", "open: times count from when a request was due"),
                     None => closed(),
                 };
                 if scale(arm) > 1 { point.with("sent_bytes", workload.shape.bytes) } else { point }
             }
-            What::Crossover(_) => closed(),
-            What::Faults(_) => Point::default(),
+            ArmKind::Crossover(_) => closed(),
+            ArmKind::Faults(_) => Point::default(),
         })
     }
 

@@ -215,8 +215,9 @@ impl Workload {
         (self.shape.operation == Operation::Ranged).then(|| start..start + self.shape.bytes)
     }
 
-    /// Writes objects that will be read, and returns their keys. These requests are not timed. If a write fails for now,
-    /// it is repeated a few times, each time with another key, because the first write may still be carried out.
+    /// Writes objects that will be read, and returns their keys. These requests are not timed. If a write fails
+    /// temporarily, it is repeated a few times. Each repetition has another key, because the first write may still be
+    /// carried out.
     async fn write(&self, count: u64) -> Result<Vec<String>, TargetError> {
         let mut written = Vec::new();
         for _ in 0..count {
@@ -432,7 +433,7 @@ async fn send_all(
                     break (answers, buffer);
                 };
                 let late = match shape.rate_per_s {
-                    Some(rate) => until(start + Duration::from_secs_f64(number as f64 / rate as f64)).await,
+                    Some(rate) => wait_until_due(start + Duration::from_secs_f64(number as f64 / rate as f64)).await,
                     None => Duration::ZERO,
                 };
                 let answer = send(&*store, request, shape.is_fresh, shape.limit, &mut buffer).await;
@@ -465,7 +466,7 @@ async fn send_all(
 }
 
 /// Waits until a request is due, and returns by how much it is late.
-async fn until(due: Instant) -> Duration {
+async fn wait_until_due(due: Instant) -> Duration {
     if let Some(left) = due.checked_duration_since(Instant::now()).and_then(|left| left.checked_sub(SPIN)) {
         sleep(left).await;
     }
