@@ -96,8 +96,8 @@ impl Experiment for FormatScaling {
     }
 }
 
-/// Number of values that each thread formats in a round. Each text overwrites the previous one in a small buffer, so the
-/// total of about 100 KB needs no room.
+/// Number of values that each thread formats in a round. Each text overwrites the previous one in a small buffer, so
+/// the total of about 100 KB needs no room.
 const NUMBERS: usize = 10_000;
 /// Approximate duration of a thread's work in nanoseconds. It is so long that the time to start all threads is
 /// negligible.
