@@ -200,6 +200,9 @@ impl Bench {
             eprint!("\r  round {} of {rounds}", round + 1);
         }
         eprintln!();
+        for entry in fs::read_dir(self.on_disk.path())? {
+            remove(&entry?.path())?;
+        }
         fs::remove_dir_all(&source.folder)?;
         self.remove_objects()?;
         Ok(MeasuredRow { title: row.title(&self.disk), arms })
@@ -235,14 +238,19 @@ impl Bench {
         let key = if is_put { "put" } else { "get" };
         let folder = if row.place == Place::Ext4 { self.on_disk.path() } else { self.folder.path() };
         let got = folder.join("got");
-        // Removes the results of the previous command before the clock starts, which also frees their memory.
+        // The results of the previous command must not take memory, or keep the disk busy, while the clock runs.
+        if row.place == Place::Ext4 && got.exists() {
+            // For some minutes, ext4 does not use the inodes of removed files again, and each new file has to search
+            // past them. So these results are removed at the end of the row.
+            let count = fs::read_dir(folder)?.count();
+            fs::rename(&got, folder.join(format!("got-{count}")))?;
+        }
         remove(&got)?;
         fs::create_dir(&got)?;
         if is_put {
             self.remove_objects()?;
         }
         if row.place == Place::Ext4 {
-            // The disk must not be busy with the files of the previous command.
             rustix::fs::sync();
         }
         let server = if row.place == Place::Capped { self.proxy } else { self.server.address() };
