@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ascertain_engine::experiment::{Arm, Better, Factor, Level, Metric, Point, Spec, Variant};
+use ascertain_engine::names::suggestion;
 use ascertain_engine::recorded::figures::{EXPERIMENT, Figure, Figures};
 use ascertain_engine::samples::{Table, read_table};
 use ascertain_engine::unit::Unit;
+use ascertain_report::cost::Recorded;
 use ascertain_stats::median_sorted;
 
 use super::measured::{MachineValue, Machines, MeasuredType, Series, WorkUnit};
 use super::prices::{CORES, CPUS, SOURCE, TYPE, count, has_prices};
 use crate::error::{Error, refused};
+use crate::runs;
 
 /// A file of figures that others recorded, without the copies.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -129,14 +132,41 @@ impl FigureFile {
         types
     }
 
-    /// Writes the figures of each type as a run below `runs`, and returns the folders of these runs. Their evidence
-    /// says that others recorded the figures. `known` is the folder that lists this user's runs; `None` if the runs are
+    /// Returns the figures of these types only, in this order.
+    ///
+    /// # Errors
+    /// If the file has no figures of a type.
+    pub fn only(self, types: &[String]) -> Result<FigureFile, Error> {
+        let mut rows = Vec::new();
+        for machine_type in types {
+            let of_type = self.of_type(machine_type);
+            if of_type.is_empty() {
+                let hint = suggestion(machine_type, self.types()).unwrap_or_default();
+                return refused(format!("{} has no figures of `{machine_type}`{hint}", self.file));
+            }
+            rows.extend(of_type.into_iter().cloned());
+        }
+        Ok(FigureFile { rows, ..self })
+    }
+
+    /// Writes the figures of each type as a run below `runs`. The evidence says that others recorded the figures. `known` is the folder that lists this user's runs; `None` if the runs are
     /// not to be listed.
     ///
     /// # Errors
     /// If a folder cannot be written.
-    pub fn record(&self, runs: &Path, known: Option<&Path>, command_line: &[String]) -> Result<Vec<PathBuf>, Error> {
-        let record = |machine_type| Ok(self.evidence(machine_type, command_line).record(runs, known)?);
+    pub fn record(&self, runs: &Path, known: Option<&Path>, command_line: &[String]) -> Result<Vec<Recorded>, Error> {
+        let record = |machine_type: &str| {
+            let evidence = self.evidence(machine_type, command_line);
+            let folder = evidence.record(runs, known)?;
+            let machines: BTreeSet<&str> = evidence.figures.iter().map(|figure| figure.machine.as_str()).collect();
+            Ok(Recorded {
+                machine_type: machine_type.into(),
+                run_id: runs::name(&folder),
+                workloads: evidence.spec.variants.len() as u64,
+                figures: evidence.figures.len() as u64,
+                machines: machines.len() as u64,
+            })
+        };
         self.types().into_iter().map(record).collect()
     }
 

@@ -221,6 +221,17 @@ pub struct ClaimOnCost {
     pub contrary: Vec<(String, f64)>,
 }
 
+/// Figures of others that were recorded as runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RecordedFigures {
+    /// The folder that has the runs.
+    pub folder: String,
+    /// Number of figures that were left out, because they were copies of others.
+    pub copies: u64,
+    /// The runs, one for each type of machine.
+    pub runs: Vec<Recorded>,
+}
+
 /// A run of evidence that was written from figures of others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recorded {

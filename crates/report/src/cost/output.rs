@@ -2,7 +2,8 @@
 
 use ascertain_engine::unit::significant;
 
-use super::data::{ClaimOnCost, Comparison, CostReport, Interval, WorkloadCost};
+use super::data::{ClaimOnCost, Comparison, CostReport, Interval, RecordedFigures, WorkloadCost};
+use super::finding::CostFinding;
 use super::sentence::{answer, chance, explained};
 use crate::csv::{self, Field};
 use crate::figure::Figure;
@@ -71,6 +72,38 @@ impl Report for CostReport {
             }
         }
         text
+    }
+}
+
+impl Report for RecordedFigures {
+    const SCHEMA: &'static str = "ascertain.figures/1";
+
+    fn elements(&self) -> Vec<Element> {
+        let headings = ["Type", "Run", "Workloads", "Machines", "Figures"];
+        let mut grid = Grid::new(&headings)
+            .kind(ColumnKind::Word, &["Run"])
+            .kind(ColumnKind::Number, &["Workloads", "Machines", "Figures"]);
+        grid.rows.extend(self.runs.iter().map(|run| {
+            vec![
+                Cell::Code(run.machine_type.clone()),
+                Cell::Code(run.run_id.clone()),
+                run.workloads.to_string().into(),
+                run.machines.to_string().into(),
+                run.figures.to_string().into(),
+            ]
+        }));
+        let copies = Some(CostFinding::Copies { figures: self.copies }).filter(|_| self.copies > 0);
+        let recorded = "Recorded as figures of others. The label of each run is its type.".to_string();
+        let sentences = copies.map(|finding| finding.sentence()).into_iter().chain([recorded]);
+        vec![Element::Table(grid), Element::Paragraph(sentences.collect())]
+    }
+
+    /// Returns a line for each run.
+    fn csv(&self) -> String {
+        let line = |run: &super::data::Recorded| {
+            csv::record(&[&run.machine_type, &run.run_id, &run.workloads, &run.machines, &run.figures])
+        };
+        format!("type,run,workloads,machines,figures\n{}", self.runs.iter().map(line).collect::<String>())
     }
 }
 
