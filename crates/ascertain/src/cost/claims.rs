@@ -111,7 +111,9 @@ pub fn read_claims(text: &str, file: &str) -> Result<Vec<CostClaim>, Error> {
             AtLeast::Times(times) if times > 0.0 && times.is_finite() => Bound::Times(times),
             AtLeast::Word(word) if word == "break-even" => Bound::BreakEven,
             _ => {
-                return refused(format!("{place}: `at_least` must be a factor above 0, such as 1.25, or \"break-even\""));
+                return refused(format!(
+                    "{place}: `at_least` must be a factor above 0, such as 1.25, or \"break-even\""
+                ));
             }
         };
         let texts = (id, says, source, source_value, analysis, restated);

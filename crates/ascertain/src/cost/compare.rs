@@ -187,7 +187,13 @@ pub(super) fn comparison(reference: &PricedType, offer: &PricedType, units: f64,
     }
 }
 
-fn row(pair: &Matched, [reference, offer]: [&PricedType; 2], units: f64, is_priced: bool, is_in_mean: bool) -> WorkloadCost {
+fn row(
+    pair: &Matched,
+    [reference, offer]: [&PricedType; 2],
+    units: f64,
+    is_priced: bool,
+    is_in_mean: bool,
+) -> WorkloadCost {
     let [of_reference, of_offer] = pair.both;
     let cost = |of: &PricedType, series: &Series| {
         let speed = mean(&log_speeds(series)).exp();

@@ -4,7 +4,8 @@
 pub(super) fn day(date: &str) -> Option<i64> {
     let mut parts = date.trim().splitn(3, '-');
     let mut number = |length: usize| {
-        let part = parts.next().filter(|part| part.len() == length && part.bytes().all(|byte| byte.is_ascii_digit()))?;
+        let part =
+            parts.next().filter(|part| part.len() == length && part.bytes().all(|byte| byte.is_ascii_digit()))?;
         part.parse::<i64>().ok()
     };
     let (year, month, day) = (number(4)?, number(2)?, number(2)?);
@@ -26,10 +27,14 @@ mod tests {
 
     #[test]
     fn days_are_those_of_the_calendar() {
-        for (date, expected) in [("1970-01-01", 0), ("2000-03-01", 11_017), ("2022-05-24", 19_136), ("2024-02-29", 19_782)] {
+        for (date, expected) in
+            [("1970-01-01", 0), ("2000-03-01", 11_017), ("2022-05-24", 19_136), ("2024-02-29", 19_782)]
+        {
             assert_eq!(day(date), Some(expected), "{date}");
         }
-        for wrong in ["", "2023-02-29", "2022-13-01", "2022-00-10", "24.5.2022", "2022-5-24", "2022-05-24Z", "1900-01-01"] {
+        for wrong in
+            ["", "2023-02-29", "2022-13-01", "2022-00-10", "24.5.2022", "2022-5-24", "2022-05-24Z", "1900-01-01"]
+        {
             assert_eq!(day(wrong), None, "{wrong}");
         }
     }

@@ -176,7 +176,8 @@ impl FigureFile {
 
     /// Returns the origin of figures: the sources in the file, or else the file's name.
     fn source(&self, rows: &[&FigureRow]) -> String {
-        let sources: BTreeSet<&str> = rows.iter().map(|row| row.source.as_str()).filter(|text| !text.is_empty()).collect();
+        let sources: BTreeSet<&str> =
+            rows.iter().map(|row| row.source.as_str()).filter(|text| !text.is_empty()).collect();
         match sources.is_empty() {
             true => self.file.clone(),
             false => sources.into_iter().collect::<Vec<_>>().join("; "),
@@ -206,7 +207,8 @@ impl FigureFile {
         let about = |factor: &str| format!("number of {factor} at the same time");
         let factors = factors.into_iter().map(|factor| Factor::integer(factor, &about(factor), 1, 1..=1_000_000));
         let source = self.source(&rows);
-        let readme = format!("Figures of {machine_type} that others recorded ({source}). Ascertain did not measure them.");
+        let readme =
+            format!("Figures of {machine_type} that others recorded ({source}). Ascertain did not measure them.");
         let title = format!("figures of {machine_type} that others recorded");
         let spec = Spec { title, variants, factors: factors.collect(), metrics, ..Spec::new(EXPERIMENT, &readme) };
         let first = rows.first();
@@ -225,28 +227,27 @@ impl FigureFile {
 impl From<FigureFile> for Machines {
     /// Groups the figures by type, workload, number of threads and machine.
     fn from(file: FigureFile) -> Machines {
-        let measured = |machine_type: &str| {
-            let rows = file.of_type(machine_type);
-            let first = rows.first();
-            MeasuredType {
-                machine_type: machine_type.into(),
-                cpus: first.and_then(|row| row.cpus),
-                cores: first.and_then(|row| row.cores),
-                recorded_by_others: Some(file.source(&rows)),
-                looks: String::new(),
-                series: grouped(rows.iter().map(|row| {
-                    (row.workload().to_string(), row.threads, row.unit(), row.machine.clone(), row.value)
-                })),
-            }
-        };
+        let measured =
+            |machine_type: &str| {
+                let rows = file.of_type(machine_type);
+                let first = rows.first();
+                MeasuredType {
+                    machine_type: machine_type.into(),
+                    cpus: first.and_then(|row| row.cpus),
+                    cores: first.and_then(|row| row.cores),
+                    recorded_by_others: Some(file.source(&rows)),
+                    looks: String::new(),
+                    series: grouped(rows.iter().map(|row| {
+                        (row.workload().to_string(), row.threads, row.unit(), row.machine.clone(), row.value)
+                    })),
+                }
+            };
         Machines { types: file.types().into_iter().map(measured).collect(), copies: file.copies, busy_cpus: None }
     }
 }
 
 /// Groups figures by workload, number of threads and machine. If a machine has several figures, their median counts.
-pub(super) fn grouped(
-    figures: impl Iterator<Item = (String, Option<u64>, WorkUnit, String, f64)>,
-) -> Vec<Series> {
+pub(super) fn grouped(figures: impl Iterator<Item = (String, Option<u64>, WorkUnit, String, f64)>) -> Vec<Series> {
     let mut all: Vec<(Series, Vec<Vec<f64>>)> = Vec::new();
     for (workload, threads, unit, machine, value) in figures {
         let is_it = |series: &Series| (&series.workload, &series.threads, &series.unit) == (&workload, &threads, &unit);
@@ -398,7 +399,9 @@ impl Columns {
             Err(unit) => unit,
         };
         let Some((metric, scale)) = FigureMetric::of(unit) else {
-            return wrong(format!("`{unit}` is neither a time, such as s or ms, nor a rate, such as MB/s or request/s"));
+            return wrong(format!(
+                "`{unit}` is neither a time, such as s or ms, nor a rate, such as MB/s or request/s"
+            ));
         };
         let better = optional(self.better);
         let expected = if metric == FigureMetric::Time { "lower" } else { "higher" };

@@ -30,7 +30,7 @@ mod tests;
 
 pub use claims::{Bound, CostClaim, read_claims};
 pub use figures::{FigureFile, is_price_file};
-pub use measured::{Machines, MachineValue, MeasuredType, Series, WorkUnit};
+pub use measured::{MachineValue, Machines, MeasuredType, Series, WorkUnit};
 pub use prices::{Price, PriceList};
 pub use recorded::{TypedRun, read_runs};
 pub use request::{Cost, cost};

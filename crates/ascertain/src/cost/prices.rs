@@ -55,8 +55,14 @@ pub(super) const CORES: &[&str] = &["cores", "physical_cores"];
 pub(super) const SOURCE: &[&str] = &["source"];
 
 /// The periods for which a price may be, each with its hours.
-const PERIODS: &[(&str, f64)] =
-    &[("second", 1.0 / 3600.0), ("minute", 1.0 / 60.0), ("hour", 1.0), ("day", 24.0), ("month", 730.0), ("year", 8760.0)];
+const PERIODS: &[(&str, f64)] = &[
+    ("second", 1.0 / 3600.0),
+    ("minute", 1.0 / 60.0),
+    ("hour", 1.0),
+    ("day", 24.0),
+    ("month", 730.0),
+    ("year", 8760.0),
+];
 
 impl PriceList {
     /// Reads prices from CSV with the columns `type, region, price, currency, per, cpus, date, source`. The columns
@@ -222,9 +228,9 @@ impl Columns {
                 (currency, hours)
             }
         };
-        let count = |column: Option<usize>, what: &str| count(&optional(column), what).or_else(|problem| {
-            refused(format!("{file}:{line}: {problem}"))
-        });
+        let count = |column: Option<usize>, what: &str| {
+            count(&optional(column), what).or_else(|problem| refused(format!("{file}:{line}: {problem}")))
+        };
         let (cpus, cores) = (count(self.cpus, "CPUs")?, count(self.cores, "cores")?);
         if let (Some(cpus), Some(cores)) = (cpus, cores)
             && cores > cpus

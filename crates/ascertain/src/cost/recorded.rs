@@ -86,7 +86,9 @@ pub fn read_runs(runs: &[TypedRun], metric: Option<&str>) -> Result<Machines, Er
 /// Returns the type of the machines, the number of cores and the source, if others recorded the figures of the run.
 fn others(run: &Loaded) -> Option<(&str, Option<u64>, &str)> {
     run.outcome.threats.iter().find_map(|threat| match threat {
-        Threat::RecordedByOthers { machine_type, cores, source } => Some((machine_type.as_str(), *cores, source.as_str())),
+        Threat::RecordedByOthers { machine_type, cores, source } => {
+            Some((machine_type.as_str(), *cores, source.as_str()))
+        }
         _ => None,
     })
 }
@@ -147,9 +149,11 @@ fn check_same_work(one: &Loaded, other: &Loaded) -> Result<(), Error> {
         }
     }
     let arms = |run: &Loaded| -> BTreeMap<String, Value> {
-        let arms = run.header.plan.arms().map(|(experiment, arm)| {
-            (format!("{experiment} `{}`{}", arm.variant, at(&arm.point)), json!(true))
-        });
+        let arms = run
+            .header
+            .plan
+            .arms()
+            .map(|(experiment, arm)| (format!("{experiment} `{}`{}", arm.variant, at(&arm.point)), json!(true)));
         arms.collect()
     };
     let commands = |run: &Loaded| -> BTreeMap<String, Value> {
@@ -158,8 +162,9 @@ fn check_same_work(one: &Loaded, other: &Loaded) -> Result<(), Error> {
             let mut settings = json!(set);
             let commands = settings.as_object_mut().and_then(|settings| settings.remove("commands"));
             let each = commands.as_ref().and_then(Value::as_array).into_iter().flatten();
-            let mut all: Vec<(String, Value)> =
-                each.map(|command| (format!("command `{}`", command["name"].as_str().unwrap_or_default()), command.clone())).collect();
+            let mut all: Vec<(String, Value)> = each
+                .map(|command| (format!("command `{}`", command["name"].as_str().unwrap_or_default()), command.clone()))
+                .collect();
             all.push((format!("settings of {}", set.id), settings));
             all
         };
@@ -213,9 +218,8 @@ fn changed(one: &Value, other: &Value) -> String {
     match (one.as_object(), other.as_object()) {
         (Some(first), Some(second)) => {
             let keys = first.iter().filter(|(key, value)| second.get(*key) != Some(value));
-            let texts = keys.map(|(key, value)| {
-                format!("{key} {value} and {}", second.get(key).unwrap_or(&Value::Null))
-            });
+            let texts =
+                keys.map(|(key, value)| format!("{key} {value} and {}", second.get(key).unwrap_or(&Value::Null)));
             texts.collect::<Vec<_>>().join(", ")
         }
         _ => format!("{one} and {other}"),
@@ -274,12 +278,20 @@ fn series_of_run(run: &Loaded, metric: Option<&str>) -> Result<Vec<Series>, Erro
                 workload: format!("{before}{variant}{}", at(levels)),
                 threads,
                 unit,
-                machines: vec![MachineValue { machine: run.id.clone(), value, low: low.filter(|low| *low > 0.0), high }],
+                machines: vec![MachineValue {
+                    machine: run.id.clone(),
+                    value,
+                    low: low.filter(|low| *low > 0.0),
+                    high,
+                }],
             });
         }
     }
     if all.is_empty() {
-        return refused(format!("run {} has no values that can be priced; measure again, or choose another run", run.id));
+        return refused(format!(
+            "run {} has no values that can be priced; measure again, or choose another run",
+            run.id
+        ));
     }
     Ok(all)
 }
@@ -301,8 +313,9 @@ fn busy_cpus(points: &[PointSummary]) -> Option<f64> {
 /// Adds the machines of another run of the type to the workloads.
 fn merge(known: &mut Vec<Series>, new: Vec<Series>) {
     for series in new {
-        let is_it =
-            |old: &&mut Series| (&old.workload, old.threads, &old.unit) == (&series.workload, series.threads, &series.unit);
+        let is_it = |old: &&mut Series| {
+            (&old.workload, old.threads, &old.unit) == (&series.workload, series.threads, &series.unit)
+        };
         match known.iter_mut().find(is_it) {
             Some(old) => old.machines.extend(series.machines),
             None => known.push(series),

@@ -130,7 +130,13 @@ pub fn cost(asked: &Cost) -> Result<CostReport, Error> {
     let claims = asked.claims.iter().map(|claim| judge(claim, &offers)).collect::<Result<_, _>>()?;
     let mut report = CostReport {
         units: asked.units,
-        currency: asked.prices.prices.iter().find(|price| price.line == reference.offer.line).map(|price| price.currency.clone()).unwrap_or_default(),
+        currency: asked
+            .prices
+            .prices
+            .iter()
+            .find(|price| price.line == reference.offer.line)
+            .map(|price| price.currency.clone())
+            .unwrap_or_default(),
         offers: offers.iter().map(|offer| offer.offer.clone()).collect(),
         comparisons,
         claims,
@@ -248,10 +254,16 @@ fn priced<'a>(
 /// Returns the error for two types without a comparable workload.
 fn no_pairs(reference: &PricedType, offer: &PricedType) -> String {
     let of = |priced: &PricedType| {
-        let names: Vec<String> = priced.measured.series.iter().take(3).map(|series| {
-            let threads = priced.threads(series);
-            format!("`{}` with {threads} thread{}", series.workload, if threads == 1 { "" } else { "s" })
-        }).collect();
+        let names: Vec<String> = priced
+            .measured
+            .series
+            .iter()
+            .take(3)
+            .map(|series| {
+                let threads = priced.threads(series);
+                format!("`{}` with {threads} thread{}", series.workload, if threads == 1 { "" } else { "s" })
+            })
+            .collect();
         names.join(", ")
     };
     let (one, other) = (&reference.offer.machine_type, &offer.offer.machine_type);
@@ -304,9 +316,9 @@ fn limits(asked: &Cost, offers: &[PricedType], report: &CostReport) -> Vec<CostF
     });
     findings.extend(loads(asked, offers, report));
     for (index, one) in types.iter().enumerate() {
-        let twin = types[index + 1..].iter().find(|other| {
-            !one.measured.looks.is_empty() && one.measured.looks == other.measured.looks
-        });
+        let twin = types[index + 1..]
+            .iter()
+            .find(|other| !one.measured.looks.is_empty() && one.measured.looks == other.measured.looks);
         findings.extend(twin.map(|twin| {
             let machine_types = [one, twin].map(|priced| priced.offer.machine_type.clone());
             CostFinding::LookAlike { machine_types }
@@ -337,9 +349,10 @@ fn loads(asked: &Cost, offers: &[PricedType], report: &CostReport) -> Vec<CostFi
         findings.push(CostFinding::PartLoad { workloads: part.len() as u64, is_left_out: has_full });
     }
     let is_assumed = |priced: &&PricedType| {
-        let is_given = asked.threads.iter().any(|(of, _)| {
-            of.as_deref().is_none_or(|machine_type| machine_type == priced.offer.machine_type)
-        });
+        let is_given = asked
+            .threads
+            .iter()
+            .any(|(of, _)| of.as_deref().is_none_or(|machine_type| machine_type == priced.offer.machine_type));
         !is_given && priced.measured.series.iter().any(|series| series.threads.is_none())
     };
     if offers.iter().any(|priced| is_assumed(&priced)) {

@@ -45,7 +45,10 @@ fn eight_processes_at_once_pay_for_the_whole_machine() {
     let report = cost(&asked).unwrap();
     assert_eq!(costs(&report, 8), [Some("22.43".into()), Some("15.68".into())]);
     assert_eq!(costs(&report, 1), [None, None], "one process says nothing about full load");
-    assert_eq!(report.offers.iter().map(|offer| (offer.cpus, offer.cores)).collect::<Vec<_>>(), [(8, Some(4)), (8, Some(8))]);
+    assert_eq!(
+        report.offers.iter().map(|offer| (offer.cpus, offer.cores)).collect::<Vec<_>>(),
+        [(8, Some(4)), (8, Some(8))]
+    );
     assert!(report.comparisons[0].suite.as_ref().unwrap().cost_ratio.value < 0.7);
     let has_parts = |finding: &CostFinding| {
         *finding == CostFinding::Cores { whole: vec!["y.2xl".into()], parts: vec!["x.2xl".into()], unknown: Vec::new() }
@@ -99,7 +102,10 @@ fn the_answer_names_the_workloads_that_reverse_it() {
     assert_eq!((suite.speed.low, suite.degrees), (Some(interval.low.exp()), Some(5.0)));
     assert!(suite.chance_cheaper.unwrap() > suite.chance_next_cheaper.unwrap());
     // The other way round, the same workloads are on the other side.
-    let turned = first(&Cost { types: vec!["b".into(), "a".into()], ..asked(TWO, &speeds(&[1.0; 6], &[1.5, 1.6, 1.4, 1.05, 1.55, 1.09])) });
+    let turned = first(&Cost {
+        types: vec!["b".into(), "a".into()],
+        ..asked(TWO, &speeds(&[1.0; 6], &[1.5, 1.6, 1.4, 1.05, 1.55, 1.09]))
+    });
     assert_eq!((turned.decision, turned.reversing), (Decision::Dearer, vec!["w3".to_string(), "w5".into()]));
 }
 
@@ -152,7 +158,9 @@ fn wrong_prices_name_the_line_and_the_way_out() {
         assert!(error.contains(expected), "{row}: {error}");
         assert!(!error.contains("--"), "libraries name no options: {error}");
     }
-    assert!(prices("type,price\na,1\n").unwrap_err().to_string().contains("has no column `currency`; a price file has"));
+    assert!(
+        prices("type,price\na,1\n").unwrap_err().to_string().contains("has no column `currency`; a price file has")
+    );
     assert!(prices("type,price,currency,per\n").unwrap_err().to_string().contains("contains no prices; add a row"));
     assert!(prices("").unwrap_err().to_string().contains("is empty"));
     let error = prices("type,cpus,cores,usd_hour\na,2,4,1\n").unwrap_err().to_string();
@@ -198,8 +206,11 @@ fn the_age_of_a_price_is_a_finding() {
         ("", Some("undated_price")),
     ] {
         let report = cost(&asked(&TWO.replace("2026-11-01", date), &speeds(&[1.0; 3], &[1.2; 3]))).unwrap();
-        let codes: Vec<String> = report.findings.iter().map(|finding| serde_json::json!(finding)["code"].to_string()).collect();
-        let found = ["old_price", "future_price", "undated_price"].into_iter().find(|code| codes.contains(&format!("\"{code}\"")));
+        let codes: Vec<String> =
+            report.findings.iter().map(|finding| serde_json::json!(finding)["code"].to_string()).collect();
+        let found = ["old_price", "future_price", "undated_price"]
+            .into_iter()
+            .find(|code| codes.contains(&format!("\"{code}\"")));
         assert_eq!(found, expected, "{date}");
     }
 }
@@ -264,15 +275,22 @@ fn full_load_is_compared_with_full_load() {
     assert!((comparison.workloads[1].cost_ratio.unwrap().value - 20.0 * 2.0 / 44.0).abs() < 1e-12);
     let error = cost(&asked(prices, "type,workload,threads,value,unit\na,w,1,10,op/s\nb,w,4,44,op/s\n")).unwrap_err();
     let error = error.to_string();
-    assert!(error.contains("no workload in common under the same load: the first has `w` with 1 thread, the second `w` with 4 threads"), "{error}");
+    assert!(
+        error.contains(
+            "no workload in common under the same load: the first has `w` with 1 thread, the second `w` with 4 threads"
+        ),
+        "{error}"
+    );
 }
 
-const CLAIM: &str = "[[claim]]\nid = \"c\"\nsays = \"b is fast\"\ncandidate = \"b\"\nbaseline = \"a\"\nat_least = 1.2\n";
+const CLAIM: &str =
+    "[[claim]]\nid = \"c\"\nsays = \"b is fast\"\ncandidate = \"b\"\nbaseline = \"a\"\nat_least = 1.2\n";
 
 #[test]
 fn claims_are_judged_by_the_interval_for_workloads_like_these() {
     let judged = |claim: &str, b: &[f64]| {
-        let asked = Cost { claims: read_claims(claim, "c.toml").unwrap(), ..asked(TWO, &speeds(&vec![1.0; b.len()], b)) };
+        let asked =
+            Cost { claims: read_claims(claim, "c.toml").unwrap(), ..asked(TWO, &speeds(&vec![1.0; b.len()], b)) };
         cost(&asked).unwrap().claims.remove(0)
     };
     assert_eq!(judged(CLAIM, &[1.5, 1.6, 1.4]).verdict, Verdict::Holds);
@@ -307,7 +325,10 @@ fn wrong_claims_name_the_line() {
     }
     for (text, expected) in [
         (CLAIM.replace("\"b\"", "\"bb\""), "c.toml:1: there are no priced figures of `bb`"),
-        (format!("{CLAIM}workloads = [\"w9\"]\n"), "c.toml:1: both types have no comparable figure of the workload `w9`"),
+        (
+            format!("{CLAIM}workloads = [\"w9\"]\n"),
+            "c.toml:1: both types have no comparable figure of the workload `w9`",
+        ),
     ] {
         let asked = Cost { claims: read_claims(&text, "c.toml").unwrap(), ..asked(TWO, &speeds(&[1.0; 3], &[1.2; 3])) };
         let error = cost(&asked).unwrap_err().to_string();
@@ -390,8 +411,7 @@ fn simulated(design: Design, random: &mut Xoshiro256PlusPlus) -> (Machines, f64)
         (0..design.workloads).map(|_| 1.2_f64.ln() + design.between_workloads * normal(random)).collect();
     let mut types = Vec::new();
     for (side, name) in ["a", "b"].into_iter().enumerate() {
-        let effects: Vec<f64> =
-            (0..design.machines[side]).map(|_| design.between_machines * normal(random)).collect();
+        let effects: Vec<f64> = (0..design.machines[side]).map(|_| design.between_machines * normal(random)).collect();
         let series = gains.iter().enumerate().map(|(index, gain)| {
             let values = effects.iter().enumerate().map(|(machine, effect)| {
                 let log = effect + if side == 1 { *gain } else { 0.0 } + design.within * normal(random);
@@ -402,7 +422,13 @@ fn simulated(design: Design, random: &mut Xoshiro256PlusPlus) -> (Machines, f64)
             Series { workload: format!("w{index}"), threads: Some(2), unit, machines }
         });
         let series = series.collect();
-        types.push(MeasuredType { machine_type: name.into(), cpus: Some(2), cores: Some(2), series, ..MeasuredType::default() });
+        types.push(MeasuredType {
+            machine_type: name.into(),
+            cpus: Some(2),
+            cores: Some(2),
+            series,
+            ..MeasuredType::default()
+        });
     }
     (Machines { types, ..Machines::default() }, gains.iter().sum::<f64>() / gains.len() as f64)
 }

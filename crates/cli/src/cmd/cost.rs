@@ -144,7 +144,10 @@ fn recorded(args: &Args, runs: &[&Path], folder: &Path) -> anyhow::Result<Machin
             bail!("--type {} names no run; write --type RUN={0}", escape_controls(given));
         };
         if !runs.iter().any(|known| known.as_os_str() == run) {
-            bail!("--type names the run `{}`, which is not among the runs; write the run as there", escape_controls(run));
+            bail!(
+                "--type names the run `{}`, which is not among the runs; write the run as there",
+                escape_controls(run)
+            );
         }
         types.push((run, machine_type));
     }
@@ -174,11 +177,13 @@ fn record(args: &Args, figures: &Path, folder: &Path) -> anyhow::Result<Ending> 
     if !args.types.is_empty() {
         file = file.only(&args.types)?;
     }
-    let command_line: Vec<String> =
-        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let command_line: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let known = evidence::known_folder();
     let runs = file.record(folder, Some(&known), &command_line)?;
-    output::report(&RecordedFigures { folder: folder.display().to_string(), copies: file.copies, runs }, &args.display)?;
+    output::report(
+        &RecordedFigures { folder: folder.display().to_string(), copies: file.copies, runs },
+        &args.display,
+    )?;
     Ok(Ending::Done)
 }
 
@@ -196,7 +201,8 @@ fn threads(text: &str) -> Result<(Option<String>, u64), String> {
         Some((machine_type, number)) => (Some(machine_type.to_string()), number),
         None => (None, text),
     };
-    let threads = count(number).map_err(|_| anyhow!("`{text}` is not a number of threads, such as 8 or TYPE=8").to_string())?;
+    let threads =
+        count(number).map_err(|_| anyhow!("`{text}` is not a number of threads, such as 8 or TYPE=8").to_string())?;
     Ok((machine_type, threads))
 }
 

@@ -85,7 +85,9 @@ fn the_question_of_the_source_has_an_answer_in_one_sentence() {
                   per CPU` (1.008 times as fast), `passmark encryption` (1.022), `openssl AES-256-CBC` (1.032) and \
                   `openssl sha256` (1.049).";
     assert!(text.starts_with(answer), "{text}");
-    for expected in ["Not exact: ", "251 figures are left out", "CC BY-SA 4.0", "over 4 years old", "these machines only"] {
+    for expected in
+        ["Not exact: ", "251 figures are left out", "CC BY-SA 4.0", "over 4 years old", "these machines only"]
+    {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     let json = stand.cost(&[&asked[..], &["--format", "json"]].concat()).json();
@@ -93,7 +95,9 @@ fn the_question_of_the_source_has_an_answer_in_one_sentence() {
     let comparison = &json["comparisons"][0];
     assert!((comparison["break_even"].as_f64().unwrap() - 1.0662).abs() < 5e-5, "{comparison}");
     assert_eq!(comparison["reversing"].as_array().unwrap().len(), 4);
-    let verdict = |id: &str| json["claims"].as_array().unwrap().iter().find(|claim| claim["id"] == id).unwrap()["verdict"].clone();
+    let verdict = |id: &str| {
+        json["claims"].as_array().unwrap().iter().find(|claim| claim["id"] == id).unwrap()["verdict"].clone()
+    };
     assert_eq!(verdict("c7g.worth-6.6-percent"), "holds");
     assert_eq!(verdict("c7g.general-25-percent"), "undecided");
     assert_eq!(verdict("c7g.floating-point-2-times"), "undecided");
@@ -141,7 +145,10 @@ fn figures_of_others_become_evidence() {
     assert!(history.stdout.contains("c7g.16xlarge") && history.stdout.contains("finished"), "{}", history.stdout);
     let table = stand.run(&["report", "c7g.16xlarge", "--format", "table"]);
     let text = table.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("Others recorded these figures on `c7g.16xlarge` (SpareCores/sc-inspector-data, CC BY-SA 4.0)"), "{text}");
+    assert!(
+        text.contains("Others recorded these figures on `c7g.16xlarge` (SpareCores/sc-inspector-data, CC BY-SA 4.0)"),
+        "{text}"
+    );
     assert_eq!(stand.run(&["report", "c7g.16xlarge"]).code, Some(0));
     let run = &stand.runs()[0];
     let rows = crate::common::restored_lines(run);
@@ -198,7 +205,8 @@ fn runs_that_did_not_measure_the_same_are_refused() {
     let error = stand.refused(&typed);
     assert!(error.contains("did not measure the same thing: compare `env` is only in"), "{error}");
     assert!(error.contains("compare `env -i` is only in") && error.contains("same command line"), "{error}");
-    let ran = stand.run(&["compare", "--max-trials", "8", "--label", "three", "-q", "--prepare", "true", "true", "env"]);
+    let ran =
+        stand.run(&["compare", "--max-trials", "8", "--label", "three", "-q", "--prepare", "true", "true", "env"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let error = stand.refused(&["one", "three", "--prices", "p.csv", "--type", "one=a", "--type", "three=b"]);
     assert!(error.contains("command `true`: prepare null and \"true\""), "{error}");
@@ -216,11 +224,17 @@ fn mixed_up_runs_are_refused() {
     refused(&["one", "two", "--prices", "p.csv"], "the type of the machine of run");
     refused(&["one", "two", "--prices", "p.csv"], "--type ");
     refused(&["one", "one", "--prices", "p.csv", "--type", "one=a"], "is given twice");
-    refused(&["one", "two", "--prices", "wide.csv", "--type", "one=a", "--type", "two=b"], "has 4096 CPUs here, but the machine");
+    refused(
+        &["one", "two", "--prices", "wide.csv", "--type", "one=a", "--type", "two=b"],
+        "has 4096 CPUs here, but the machine",
+    );
     refused(&["one", "two", "--prices", "p.csv", "--type", "a"], "write --type RUN=a");
     refused(&["one", "two", "--prices", "p.csv", "--type", "tow=a"], "the run `tow`, which is not among the runs");
     refused(&["one", "--prices", "p.csv", "--type", "one=a", "--type", "one=b"], "two types, `a` and `b`");
-    refused(&["one", "two", "--prices", "p.csv", "--type", "one=a", "--type", "two=c"], "has no price of `c`; add a row");
+    refused(
+        &["one", "two", "--prices", "p.csv", "--type", "one=a", "--type", "two=c"],
+        "has no price of `c`; add a row",
+    );
     refused(&["one", "two"], "add --prices FILE");
     refused(&[], "add --prices FILE");
     refused(&["--prices", "p.csv"], "nothing to price is given");
@@ -234,7 +248,10 @@ fn mixed_up_runs_are_refused() {
     let text = fs::read_to_string(other).unwrap();
     let model = ascertain_sys::machine::describe().cpu_model;
     fs::write(other, text.replace(&model, "Another processor")).unwrap();
-    refused(&["one", "two", "--prices", "p.csv", "--type", "one=a", "--type", "two=a"], "are not from machines of one type, `a`");
+    refused(
+        &["one", "two", "--prices", "p.csv", "--type", "one=a", "--type", "two=a"],
+        "are not from machines of one type, `a`",
+    );
 }
 
 #[test]

@@ -85,8 +85,7 @@ impl Figures {
             record.add(slot, metric, "", Bounds::exact(value));
             run.conclude(lane, number, &record);
         }
-        let facts =
-            RunFacts { registry: &registry, machine: &machine, cpu_times: None, plan: &plan, run_id: &run_id };
+        let facts = RunFacts { registry: &registry, machine: &machine, cpu_times: None, plan: &plan, run_id: &run_id };
         let mut outcome = summary::summarise(&facts, &run.observations, Vec::new(), false);
         outcome.points.retain(|point| point.n > 0);
         outcome.threats = vec![self.threat()];

@@ -22,9 +22,11 @@ impl Report for CostReport {
     fn elements(&self) -> Vec<Element> {
         let mut elements = vec![Element::Sentences(self.comparisons.iter().map(answer).collect())];
         let explained: Vec<String> = self.comparisons.iter().filter_map(explained).collect();
-        let has_interval = self.comparisons.iter().filter_map(|one| one.suite.as_ref()).any(|suite| {
-            suite.workloads > 2 && suite.speed.low.is_some()
-        });
+        let has_interval = self
+            .comparisons
+            .iter()
+            .filter_map(|one| one.suite.as_ref())
+            .any(|suite| suite.workloads > 2 && suite.speed.low.is_some());
         let not_exact = has_interval.then(|| NOT_EXACT.to_string());
         elements.push(Element::Paragraph(explained.into_iter().chain(not_exact).collect()));
         elements.push(Element::Table(self.offers_grid()));
@@ -134,8 +136,17 @@ impl CostReport {
         let units = counted_units(self.units, &comparison.workloads);
         let cost = format!("{} for {units} there", self.currency);
         let reference_cost = format!("{} on reference", self.currency);
-        let headings =
-            ["Workload", "Threads", "Load", "Times as fast", "95 % interval", &cost, &reference_cost, "Cost ratio", "Chance cheaper"];
+        let headings = [
+            "Workload",
+            "Threads",
+            "Load",
+            "Times as fast",
+            "95 % interval",
+            &cost,
+            &reference_cost,
+            "Cost ratio",
+            "Chance cheaper",
+        ];
         let mut grid = Grid::new(&headings).kind(ColumnKind::Word, &["Load"]).kind(
             ColumnKind::Number,
             &["Threads", "Times as fast", "95 % interval", &cost, &reference_cost, "Cost ratio", "Chance cheaper"],
@@ -149,7 +160,8 @@ impl CostReport {
                 (own, reference) => format!("{own}, {reference}"),
             };
             let figure = Figure::new(Some(value), low, high, &[1.0, comparison.break_even]);
-            let (speed, range) = if low.is_some() { (figure.value, figure.range) } else { (significant(value), String::new()) };
+            let (speed, range) =
+                if low.is_some() { (figure.value, figure.range) } else { (significant(value), String::new()) };
             let money = |cost: Option<f64>| cost.map_or_else(|| "-".to_string(), significant);
             grid.rows.push(vec![
                 Cell::Code(row.workload.clone()),

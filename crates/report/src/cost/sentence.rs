@@ -34,7 +34,9 @@ pub(super) fn answer(comparison: &Comparison) -> String {
             format!("{offer} is not worth its price, {price}: {cost}{reversing}.")
         }
         Decision::Dearer => format!("{offer} is dearer in spite of its price, {price}: {cost}{reversing}."),
-        Decision::Undecided => format!("It is undecided whether {offer} is worth its price, {price}: {cost}{reversing}."),
+        Decision::Undecided => {
+            format!("It is undecided whether {offer} is worth its price, {price}: {cost}{reversing}.")
+        }
     }
 }
 
