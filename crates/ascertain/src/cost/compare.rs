@@ -150,7 +150,7 @@ pub(super) fn comparison(reference: &PricedType, offer: &PricedType, units: f64,
     let has_full = pairs.iter().any(|pair| pair.load == Load::Full);
     let is_priced = |pair: &Matched| pair.load == Load::Full || !full_load;
     let is_in_mean = |pair: &Matched| is_priced(pair) && (pair.load == Load::Full) == has_full;
-    let rows = pairs.iter().map(|pair| row(pair, [reference, offer], units, is_priced(pair), is_in_mean(pair)));
+    let rows = pairs.iter().map(|pair| row(pair, [reference, offer], units, is_in_mean(pair)));
     let workloads: Vec<WorkloadCost> = rows.collect();
     let in_mean: Vec<&Matched> = pairs.iter().filter(|pair| is_in_mean(pair)).collect();
     // Under a part of the load, other work pays for the other cores.
@@ -164,6 +164,8 @@ pub(super) fn comparison(reference: &PricedType, offer: &PricedType, units: f64,
     let decision = suite.as_ref().map_or(Decision::Undecided, |suite| match suite.cost_ratio {
         Interval { high: Some(high), .. } if high < 1.0 => Decision::Cheaper,
         Interval { low: Some(low), .. } if low > 1.0 => Decision::Dearer,
+        Interval { value, low: None, .. } if value < 1.0 => Decision::CheaperOnTheseFigures,
+        Interval { value, low: None, .. } if value > 1.0 => Decision::DearerOnTheseFigures,
         _ => Decision::Undecided,
     });
     let is_cheaper = suite.as_ref().is_some_and(|suite| suite.cost_ratio.value < 1.0);
@@ -187,13 +189,7 @@ pub(super) fn comparison(reference: &PricedType, offer: &PricedType, units: f64,
     }
 }
 
-fn row(
-    pair: &Matched,
-    [reference, offer]: [&PricedType; 2],
-    units: f64,
-    is_priced: bool,
-    is_in_mean: bool,
-) -> WorkloadCost {
+fn row(pair: &Matched, [reference, offer]: [&PricedType; 2], units: f64, is_in_mean: bool) -> WorkloadCost {
     let [of_reference, of_offer] = pair.both;
     let cost = |of: &PricedType, series: &Series| {
         let speed = mean(&log_speeds(series)).exp();
@@ -211,10 +207,10 @@ fn row(
         is_in_mean,
         speed,
         degrees: pair.log.degrees.filter(|degrees| *degrees < NORMAL),
-        cost: is_priced.then_some(own_cost),
-        reference_cost: is_priced.then_some(reference_cost),
-        cost_ratio: is_priced.then(|| speed.under(break_even)),
-        chance_cheaper: pair.log.chance_above(break_even.ln()).filter(|_| is_priced),
+        cost: is_in_mean.then_some(own_cost),
+        reference_cost: is_in_mean.then_some(reference_cost),
+        cost_ratio: is_in_mean.then(|| speed.under(break_even)),
+        chance_cheaper: pair.log.chance_above(break_even.ln()).filter(|_| is_in_mean),
         machines: [of_offer, of_reference].map(|series| series.machines.len() as u64),
     }
 }

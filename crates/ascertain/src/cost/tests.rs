@@ -116,7 +116,7 @@ fn fewer_than_three_workloads_say_nothing_about_others() {
         let report = cost(&asked).unwrap();
         let suite = report.comparisons[0].suite.as_ref().unwrap();
         assert_eq!((suite.speed.low, suite.chance_next_cheaper), (None, None));
-        assert_eq!(report.comparisons[0].decision, Decision::Undecided);
+        assert_eq!(report.comparisons[0].decision, Decision::CheaperOnTheseFigures);
         assert!(has(&report, |finding| matches!(finding, CostFinding::FewWorkloads { .. })));
     }
 }

@@ -81,7 +81,11 @@ pub enum Decision {
     Cheaper,
     /// A unit of work costs more than on the reference.
     Dearer,
-    /// The interval of the cost contains that of the reference, or there is no interval.
+    /// A unit of work costs less than on the reference, but there is no interval: the figures alone say so.
+    CheaperOnTheseFigures,
+    /// A unit of work costs more than on the reference, but there is no interval: the figures alone say so.
+    DearerOnTheseFigures,
+    /// The interval of the cost contains that of the reference, or no workload has a cost.
     Undecided,
 }
 
@@ -91,6 +95,8 @@ impl Decision {
         match self {
             Decision::Cheaper => "cheaper",
             Decision::Dearer => "dearer",
+            Decision::CheaperOnTheseFigures => "cheaper on these figures",
+            Decision::DearerOnTheseFigures => "dearer on these figures",
             Decision::Undecided => "undecided",
         }
     }
@@ -176,7 +182,8 @@ pub struct WorkloadCost {
     pub reference_threads: u64,
     /// The load of the machines.
     pub load: Load,
-    /// `true` if the workload is part of the mean.
+    /// `true` if the workload has a cost and is part of the mean. If any workload has full load, those that left CPUs
+    /// idle have no cost.
     pub is_in_mean: bool,
     /// How many times as fast the offer is as the reference.
     pub speed: Interval,

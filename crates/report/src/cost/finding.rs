@@ -104,19 +104,23 @@ impl CostFinding {
     pub(super) fn sentence(&self) -> String {
         let types = |names: &[String]| listed(&names.iter().map(|name| quoted(name)).collect::<Vec<_>>(), 6);
         match self {
-            Self::TheseMachinesOnly { machine_types } => format!(
-                "This is about these machines only: one machine of {} was measured, and others of the type may differ.",
-                types(machine_types)
-            ),
+            Self::TheseMachinesOnly { machine_types } => {
+                let names: Vec<String> = machine_types.iter().map(|name| quoted(name)).collect();
+                let were = if names.len() == 1 { "was" } else { "were" };
+                format!(
+                    "This is about these machines only: one machine of {} {were} measured, and others may differ.",
+                    names.join(" and one of ")
+                )
+            }
             Self::RecordedByOthers { machine_types, source } => format!(
                 "Others recorded the figures of {} ({source}); Ascertain did not measure them.",
                 types(machine_types)
             ),
             Self::Cores { whole, parts, unknown } => cores(&types(whole), &types(parts), &types(unknown)),
             Self::PartLoad { workloads, is_left_out: true } => format!(
-                "{} left CPUs idle and {} not in the mean: the speed of one thread is not that of a whole machine.",
+                "{} left CPUs idle and {} no cost: the speed of one thread is not that of a whole machine.",
                 counted(*workloads, "workload"),
-                if *workloads == 1 { "is" } else { "are" }
+                if *workloads == 1 { "has" } else { "have" }
             ),
             Self::PartLoad { workloads, is_left_out: false } => format!(
                 "{} left CPUs idle. The cost is that of the cores in use, as if all other cores did as much.",
@@ -152,11 +156,8 @@ impl CostFinding {
                 types(workloads)
             ),
             Self::Copies { figures } => format!(
-                "{} left out, because the same value is already there with another date or machine.",
-                match figures {
-                    1 => "1 figure is".into(),
-                    figures => format!("{figures} figures are"),
-                }
+                "Left out {} of the file, because the same value is already there with another date or machine.",
+                counted(*figures, "figure")
             ),
             Self::OldPrice { place, machine_type, date, days } => format!(
                 "{place}: the price of {} is of {date}, {} old; look up the present one.",

@@ -9,7 +9,7 @@ use crate::csv::{self, Field};
 use crate::figure::Figure;
 use crate::formats::{Element, Report};
 use crate::grid::{Cell, ColumnKind, Grid};
-use crate::text::{counted, distinct, ended, listed, quoted};
+use crate::text::{counted, distinct, ended, escape_controls, listed, quoted};
 
 /// Says why no answer is exact.
 const NOT_EXACT: &str =
@@ -31,10 +31,7 @@ impl Report for CostReport {
         elements.push(Element::Paragraph(explained.into_iter().chain(not_exact).collect()));
         elements.push(Element::Table(self.offers_grid()));
         for comparison in &self.comparisons {
-            if self.comparisons.len() > 1 {
-                let (offer, reference) = (quoted(&comparison.offer), quoted(&comparison.reference));
-                elements.push(Element::Sentences(vec![format!("{offer} against {reference}:")]));
-            }
+            elements.push(Element::Sentences(vec![self.caption(comparison)]));
             elements.push(Element::Table(self.workloads_grid(comparison)));
         }
         if !self.claims.is_empty() {
@@ -133,24 +130,20 @@ impl CostReport {
 
     /// Returns the table of workloads, the one for which the offer is slowest first.
     fn workloads_grid(&self, comparison: &Comparison) -> Grid {
-        let units = counted_units(self.units, &comparison.workloads);
-        let cost = format!("{} for {units} there", self.currency);
-        let reference_cost = format!("{} on reference", self.currency);
         let headings = [
             "Workload",
             "Threads",
             "Load",
-            "Times as fast",
+            "Speed ratio",
             "95 % interval",
-            &cost,
-            &reference_cost,
+            "Cost",
+            "Reference",
             "Cost ratio",
             "Chance cheaper",
         ];
-        let mut grid = Grid::new(&headings).kind(ColumnKind::Word, &["Load"]).kind(
-            ColumnKind::Number,
-            &["Threads", "Times as fast", "95 % interval", &cost, &reference_cost, "Cost ratio", "Chance cheaper"],
-        );
+        let mut grid = Grid::new(&headings)
+            .kind(ColumnKind::Word, &["Load"])
+            .kind(ColumnKind::Number, &[&headings[3..], &["Threads"]].concat());
         let mut rows: Vec<&WorkloadCost> = comparison.workloads.iter().collect();
         rows.sort_by(|one, other| one.speed.value.total_cmp(&other.speed.value));
         for row in rows {
@@ -171,22 +164,25 @@ impl CostReport {
                 range.into(),
                 money(row.cost).into(),
                 money(row.reference_cost).into(),
-                row.cost_ratio.map_or_else(|| "-".to_string(), |ratio| significant(ratio.value)).into(),
+                money(row.cost_ratio.map(|ratio| ratio.value)).into(),
                 row.chance_cheaper.map_or_else(String::new, chance).into(),
             ]);
         }
         grid.without_empty_columns()
     }
-}
 
-/// Returns the number of units of work for a heading: `1e6 GB`, or `1e6 units` if the workloads have several units.
-fn counted_units(units: f64, rows: &[WorkloadCost]) -> String {
-    let kinds = distinct(rows.iter().map(|row| row.unit_of_work.as_str()));
-    let number = if units >= 1e5 { format!("{units:e}") } else { units.to_string() };
-    match kinds.as_slice() {
-        ["run"] => format!("{number} runs"),
-        [one] => format!("{number} {one}"),
-        _ => format!("{number} units"),
+    /// Returns a sentence that explains the table of workloads of a comparison.
+    fn caption(&self, comparison: &Comparison) -> String {
+        let Comparison { offer, reference, workloads, .. } = comparison;
+        let kinds = distinct(workloads.iter().map(|row| row.unit_of_work.as_str()));
+        let number = if self.units >= 1e5 { format!("{:e}", self.units) } else { self.units.to_string() };
+        let of = match kinds.as_slice() {
+            ["run"] => "runs".to_string(),
+            [one] => (*one).to_string(),
+            _ => format!("units of work ({})", listed(&kinds, 3)),
+        };
+        let (offer, reference) = (quoted(offer), quoted(reference));
+        format!("{offer} against {reference}; costs are in {} for {number} {}:", self.currency, escape_controls(&of))
     }
 }
 

@@ -21,11 +21,12 @@ impl CostReport {
 pub(super) fn answer(comparison: &Comparison) -> String {
     let Comparison { offer, reference, break_even, decision, suite, reversing, .. } = comparison;
     let (offer, reference) = (quoted(offer), quoted(reference));
-    let price = price(*break_even, &reference);
+    let is_part = suite.as_ref().is_some_and(|suite| suite.load == Load::Part);
+    let price = price(*break_even, if is_part { "per core " } else { "" }, &reference);
     let Some(suite) = suite else {
         return format!("It is unknown whether {offer} is worth its price, {price}: no workload of both has a cost.");
     };
-    let cost = cost(suite, decision);
+    let cost = cost(suite);
     let reversing = reversed(comparison, suite.workloads, reversing);
     match decision {
         Decision::Cheaper if *break_even > 1.0 => format!("{offer} is worth its price, {price}: {cost}{reversing}."),
@@ -34,24 +35,30 @@ pub(super) fn answer(comparison: &Comparison) -> String {
             format!("{offer} is not worth its price, {price}: {cost}{reversing}.")
         }
         Decision::Dearer => format!("{offer} is dearer in spite of its price, {price}: {cost}{reversing}."),
+        Decision::CheaperOnTheseFigures => {
+            format!("{offer} is the cheaper one on these figures, at a price {price}: {cost}{reversing}.")
+        }
+        Decision::DearerOnTheseFigures => {
+            format!("{offer} is the dearer one on these figures, at a price {price}: {cost}{reversing}.")
+        }
         Decision::Undecided => {
             format!("It is undecided whether {offer} is worth its price, {price}: {cost}{reversing}.")
         }
     }
 }
 
-/// Returns the price in relation to the reference: "6.6 % above that of `c6g`".
-fn price(break_even: f64, reference: &str) -> String {
+/// Returns the price in relation to the reference: "6.6 % above that of `c6g`". `each` says what the price is for.
+fn price(break_even: f64, each: &str, reference: &str) -> String {
     match difference(break_even) {
-        None => format!("which is that of {reference}"),
-        Some(percent) if break_even > 1.0 => format!("{percent} above that of {reference}"),
-        Some(percent) => format!("{percent} below that of {reference}"),
+        None => format!("{each}equal to that of {reference}"),
+        Some(percent) if break_even > 1.0 => format!("{each}{percent} above that of {reference}"),
+        Some(percent) => format!("{each}{percent} below that of {reference}"),
     }
 }
 
 /// Returns the cost of a unit of work with its interval: "a unit of work costs 20 % less (28 to 11 % less for workloads
 /// like these)".
-fn cost(suite: &Suite, decision: &Decision) -> String {
+fn cost(suite: &Suite) -> String {
     let cost = suite.cost_ratio;
     let range = range(cost);
     let of = match (suite.workloads, suite.speed_other_machines.is_some()) {
@@ -62,11 +69,11 @@ fn cost(suite: &Suite, decision: &Decision) -> String {
     };
     let share = match suite.load {
         Load::Full => "a unit of work costs",
-        Load::Part => "on the cores that it uses, a unit of work costs",
+        Load::Part => "a unit of work costs, on the cores in use,",
     };
-    match (range, decision) {
-        (Some(range), _) => format!("{share} {} ({range}{of})", more_or_less(cost.value)),
-        (None, _) => format!("{share} {}, without an interval", more_or_less(cost.value)),
+    match range {
+        Some(range) => format!("{share} {} ({range}{of})", more_or_less(cost.value)),
+        None => format!("{share} {}; there is no interval", more_or_less(cost.value)),
     }
 }
 
@@ -127,7 +134,8 @@ fn reversed(comparison: &Comparison, all: u64, reversing: &[String]) -> String {
         _ => format!("{} and {rest} more", named.join(", ")),
     };
     let (count, cost) = (reversing.len(), if reversing.len() == 1 { "costs" } else { "cost" });
-    let how = if comparison.decision == Decision::Cheaper { "more" } else { "less" };
+    let is_cheaper = comparison.suite.as_ref().is_some_and(|suite| suite.cost_ratio.value < 1.0);
+    let how = if is_cheaper { "more" } else { "less" };
     format!(", but {count} of {all} workloads {cost} {how}: {named}")
 }
 
@@ -146,7 +154,7 @@ pub(super) fn explained(comparison: &Comparison) -> Option<String> {
     let mut text = format!("{offer} is {speed} times as fast{mean}, and cheaper from {break_even} times on.");
     if let Some(other) = suite.speed_other_machines.filter(|_| suite.workloads > 2) {
         let figure = Figure::new(Some(other.value), other.low, other.high, &[1.0, comparison.break_even]);
-        text += &format!(" For exactly these workloads on other machines of these types: {} times.", figure.range);
+        text += &format!(" For these workloads alone, on other machines of these types: {} times.", figure.range);
     }
     if let (Some(mean), Some(next)) = (suite.chance_cheaper, suite.chance_next_cheaper) {
         text += &format!(
