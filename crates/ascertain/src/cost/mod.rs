@@ -3,7 +3,7 @@
 //! ```
 //! use ascertain::cost::{Cost, FigureFile, PriceList};
 //!
-//! let prices = "type,price,currency,per,cpus,cores,date\nx,0.34,USD,hour,8,4,2026-11-01\ny,0.43,USD,hour,8,8,2026-11-01\n";
+//! let prices = "type,cpus,cores,usd_hour\nx,8,4,0.34\ny,8,8,0.43\n";
 //! let times = "type,processes,seconds\nx,8,1.90\ny,8,1.05\n";
 //! let asked = Cost {
 //!     prices: PriceList::read(prices.as_bytes(), "prices.csv")?,
@@ -20,6 +20,7 @@
 mod claims;
 mod compare;
 mod date;
+mod figure_row;
 mod figures;
 mod measured;
 mod prices;

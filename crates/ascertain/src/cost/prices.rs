@@ -71,8 +71,10 @@ impl PriceList {
     /// name for errors.
     ///
     /// # Errors
-    /// The message names the line: if a price is missing, zero, negative or not a number; if a currency, a period, a
-    /// date or a number of CPUs is invalid; or if two rows are for the same type, region, kind and source.
+    /// The message names the line. There are these errors:
+    /// - A price is missing, zero, negative or not a number.
+    /// - A currency, a period, a date or a number of CPUs is invalid.
+    /// - Two rows are for the same type, region, kind and source.
     pub fn read(input: impl Read, file: &str) -> Result<PriceList, Error> {
         let table = read_table(input, file, MOST_ROWS)?;
         let columns = Columns::of(&table, file)?;

@@ -433,8 +433,8 @@ fn simulated(design: Design, random: &mut Xoshiro256PlusPlus) -> (Machines, f64)
     (Machines { types, ..Machines::default() }, gains.iter().sum::<f64>() / gains.len() as f64)
 }
 
-/// The intervals cover the true ratio in about 95 % of simulated measurements, for one workload on other machines, for
-/// the suite on other machines, and for other workloads and machines.
+/// The intervals cover the true ratio in about 95 % of simulated measurements. There is one for a workload on other
+/// machines, one for the suite on other machines, and one for other workloads and machines.
 #[test]
 fn intervals_are_right_in_95_of_100() {
     const RUNS: usize = 4000;

@@ -28,9 +28,9 @@ Examples:
 
 /// Compute whether a type of machine is worth its price
 ///
-/// Prices the same work on several types of machine, from runs that you recorded on them, or from figures that others
-/// recorded. Prints the cost of a unit of work, the break-even ratio, the chance of being cheaper, and the workloads that
-/// reverse the answer. The first type is the reference.
+/// Prices the same work on several types of machine. The speeds come from runs that you recorded on them, or from
+/// figures that others recorded. The output has the cost of a unit of work, the break-even ratio, the chance of being
+/// cheaper, and the workloads that reverse the answer. The first type is the reference.
 ///
 /// The price file has the columns type, region, price, currency, per, cpus, date and source; kind (such as spot) and
 /// cores are optional. A CSV file in place of a run is a file of prices or figures. Without prices, --figures records
@@ -38,8 +38,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Runs, at least one from each type of machine: each by its folder, its name, a unique beginning or end of its name,
-    /// or its label
+    /// Runs, at least one from each type of machine: each by its folder, its name, a unique beginning or end of its
+    /// name, or its label
     #[arg(value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// CSV file of prices
