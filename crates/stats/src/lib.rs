@@ -34,6 +34,7 @@
 //!
 //! This crate only computes probabilities. It has no input or output, clock, threads or random numbers.
 
+mod banerjee;
 mod betting;
 mod boundary;
 mod csm;
@@ -54,6 +55,7 @@ mod root;
 mod student;
 mod tally;
 
+pub use banerjee::cautious_mean_interval;
 pub use betting::{BettingDecision, BettingTest, betting_log_wealth};
 pub use csm::{csm_interval, csm_verdict, log_level};
 pub use deviance::{bd0, binomial_deviance, excess, log_binomial, stirling_remainder};

@@ -1,7 +1,7 @@
 //! Compares an offer with the reference: workload by workload, and in the geometric mean.
 
 use ascertain_report::cost::{Comparison, Decision, Interval, Load, Suite, WorkloadCost};
-use ascertain_stats::{MeanInterval, MeanPart, combined_mean_interval, mean_interval, student_tails};
+use ascertain_stats::{MeanInterval, MeanPart, cautious_mean_interval, mean_interval, student_tails};
 
 use super::measured::{MachineValue, MeasuredType, Series};
 use super::request::PricedType;
@@ -97,8 +97,8 @@ pub(super) fn matched<'a>(reference: &'a PricedType, offer: &'a PricedType) -> V
     pairs
 }
 
-/// Returns the logarithm of the ratio of speeds. Several machines of both types are samples of their types (Welch's
-/// interval). With one machine each, the interval comes from the intervals of both medians (the method of variance
+/// Returns the logarithm of the ratio of speeds. Several machines of both types are samples of their types
+/// (Banerjee's interval). With one machine each, the interval comes from the intervals of both medians (the method of variance
 /// estimates recovery).
 fn log_ratio(both: [&Series; 2]) -> LogRatio {
     let logs = both.map(log_speeds);
@@ -107,7 +107,7 @@ fn log_ratio(both: [&Series; 2]) -> LogRatio {
         .filter_map(|(weight, logs)| MeanPart::new(weight, logs))
         .collect();
     if parts.len() == 2
-        && let Ok(Some(interval)) = combined_mean_interval(&parts, ERROR)
+        && let Ok(Some(interval)) = cautious_mean_interval(&parts, ERROR)
     {
         return LogRatio::of(interval);
     }
@@ -269,13 +269,13 @@ fn mean_of(pairs: &[&Matched]) -> Option<LogRatio> {
 pub(super) fn over_both(logs: &[f64], machines: Option<MeanPart>) -> Option<LogRatio> {
     let workloads = MeanPart::new(1.0, logs)?;
     let parts: Vec<MeanPart> = [Some(workloads), machines].into_iter().flatten().collect();
-    combined_mean_interval(&parts, ERROR).ok().flatten().map(LogRatio::of)
+    cautious_mean_interval(&parts, ERROR).ok().flatten().map(LogRatio::of)
 }
 
 /// Returns the interval of the mean for these workloads on other machines.
 fn of_machines(logs: &[f64], machines: MeanPart) -> Option<LogRatio> {
     let mean = mean(logs);
-    combined_mean_interval(&[MeanPart { mean, ..machines }], ERROR).ok().flatten().map(LogRatio::of)
+    cautious_mean_interval(&[MeanPart { mean, ..machines }], ERROR).ok().flatten().map(LogRatio::of)
 }
 
 /// Returns the effect of the choice of machines on the mean, as a part with the mean 0. `None` unless several machines
@@ -288,7 +288,7 @@ pub(super) fn machines_effect(pairs: &[&Matched]) -> Option<MeanPart> {
     let complete = [0, 1].map(|side| complete_means(pairs, side));
     if let [Some(reference), Some(offer)] = complete {
         let parts = [MeanPart::new(-1.0, &reference)?, MeanPart::new(1.0, &offer)?];
-        let interval = combined_mean_interval(&parts, ERROR).ok().flatten()?;
+        let interval = cautious_mean_interval(&parts, ERROR).ok().flatten()?;
         let variance = interval.standard_error * interval.standard_error;
         return Some(MeanPart { weight: 1.0, mean: 0.0, variance, degrees: interval.degrees });
     }

@@ -294,9 +294,9 @@ fn claims_are_judged_by_the_interval_for_workloads_like_these() {
         cost(&asked).unwrap().claims.remove(0)
     };
     assert_eq!(judged(CLAIM, &[1.5, 1.6, 1.4]).verdict, Verdict::Holds);
-    let refuted = judged(CLAIM, &[1.05, 1.01, 1.06, 1.3, 1.02]);
+    let refuted = judged(CLAIM, &[1.05, 1.01, 1.06, 1.21, 1.02, 1.03, 1.04]);
     assert_eq!(refuted.verdict, Verdict::Refuted);
-    assert_eq!(refuted.contrary, [("w3".to_string(), 1.3_f64.ln().exp())]);
+    assert_eq!(refuted.contrary, [("w3".to_string(), 1.21_f64.ln().exp())]);
     let open = judged(CLAIM, &[1.5, 1.0, 1.4]);
     assert_eq!(open.verdict, Verdict::Undecided);
     assert!(open.reason.contains("contains the bound"), "{}", open.reason);
@@ -437,11 +437,12 @@ fn simulated(design: Design, random: &mut Xoshiro256PlusPlus) -> (Machines, f64)
 /// machines, one for the suite on other machines, and one for other workloads and machines.
 #[test]
 fn intervals_are_right_in_95_of_100() {
-    const RUNS: usize = 4000;
+    const RUNS: usize = 2000;
     for design in [
         Design { machines: [3, 3], workloads: 5, between_machines: 0.05, within: 0.01, between_workloads: 0.1 },
         Design { machines: [5, 2], workloads: 10, between_machines: 0.05, within: 0.05, between_workloads: 0.05 },
         Design { machines: [4, 6], workloads: 3, between_machines: 0.03, within: 0.02, between_workloads: 0.0 },
+        Design { machines: [2, 10], workloads: 6, between_machines: 0.05, within: 0.02, between_workloads: 0.05 },
         Design { machines: [2, 2], workloads: 20, between_machines: 0.1, within: 0.01, between_workloads: 0.2 },
     ] {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
@@ -461,8 +462,8 @@ fn intervals_are_right_in_95_of_100() {
             }
         }
         let shares = covered.map(|count| count as f64 / RUNS as f64);
-        assert!(shares[0] > 0.94, "{design:?}: {shares:?}");
-        assert!(shares[1] > 0.93, "{design:?}: {shares:?}");
+        assert!(shares[0] > 0.945, "{design:?}: {shares:?}");
+        assert!(shares[1] > 0.945, "{design:?}: {shares:?}");
         assert!(design.between_workloads > 0.0 || shares[2] > 0.94, "{design:?}: {shares:?}");
     }
 }

@@ -208,7 +208,7 @@ fn each_answer_has_its_sentence() {
         ),
         (
             answer(0.9, slower, Decision::Dearer, &[]),
-            "`c7g.16xlarge` is dearer in spite of its price, 10 % below that of `c6g.16xlarge`: a unit of work costs 13 % \
+            "`c7g.16xlarge` is dearer in spite of its price, 10 % below that of `c6g.16xlarge`: a unit of work costs 12 % \
              more (5.9 to 20 % more for workloads like these).",
         ),
         (
