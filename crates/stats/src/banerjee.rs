@@ -1,6 +1,6 @@
 //! The interval of a weighted sum of means that is never too narrow, however the variances differ.
 
-use crate::student::{MeanInterval, MeanPart, student_size};
+use crate::student::{MeanInterval, MeanPart, student_size, student_tails};
 use crate::{Error, error::check_error};
 
 /// Returns a weighted sum of the means of independent samples, with an interval that covers the true sum with at least
@@ -45,21 +45,21 @@ pub fn cautious_mean_interval(parts: &[MeanPart], error: f64) -> Result<Option<M
     }
     let (half, standard_error) = (square.sqrt(), variance.sqrt());
     let degrees = match variance > 0.0 {
-        true => equivalent_degrees(half / standard_error, error, fewest, most)?,
+        true => equivalent_degrees(half / standard_error, error, fewest, most),
         false => parts.iter().map(|part| part.degrees).sum(),
     };
     Ok(Some(MeanInterval { mean, low: mean - half, high: mean + half, standard_error, degrees }))
 }
 
 /// Returns the degrees of freedom between `fewest` and `most` at which the quantile of Student's t is `size`.
-fn equivalent_degrees(size: f64, error: f64, fewest: f64, most: f64) -> Result<f64, Error> {
+fn equivalent_degrees(size: f64, error: f64, fewest: f64, most: f64) -> f64 {
     let (mut low, mut high) = (fewest, most);
-    for _ in 0..60 {
+    for _ in 0..50 {
         let middle = low + (high - low) / 2.0;
-        // The quantile decreases with the degrees of freedom.
-        if student_size(error, middle)? > size { low = middle } else { high = middle }
+        // The tails become lighter with more degrees of freedom.
+        if student_tails(size, middle) > error { low = middle } else { high = middle }
     }
-    Ok(low + (high - low) / 2.0)
+    low + (high - low) / 2.0
 }
 
 #[cfg(test)]

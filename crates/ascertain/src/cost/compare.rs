@@ -97,8 +97,8 @@ pub(super) fn matched<'a>(reference: &'a PricedType, offer: &'a PricedType) -> V
     pairs
 }
 
-/// Returns the logarithm of the ratio of speeds. Several machines of both types are samples of their types
-/// (Banerjee's interval). With one machine each, the interval comes from the intervals of both medians (the method of variance
+/// Returns the logarithm of the ratio of speeds. Several machines of both types are samples of their types (Banerjee's
+/// interval). With one machine each, the interval comes from the intervals of both medians (the method of variance
 /// estimates recovery).
 fn log_ratio(both: [&Series; 2]) -> LogRatio {
     let logs = both.map(log_speeds);
