@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ascertain_engine::evidence;
+use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::experiment::{Arm, Point};
 use ascertain_engine::finding::Threat;
 use ascertain_engine::outcome::PointSummary;
@@ -136,7 +136,6 @@ fn check_same_type(one: &Loaded, other: &Loaded, machine_type: &str) -> Result<(
 
 /// Checks that two runs measured the same arms of the same experiments. Figures of others may lack workloads.
 fn check_same_work(one: &Loaded, other: &Loaded) -> Result<(), Error> {
-    let mut differences = Vec::new();
     match (others(one).is_some(), others(other).is_some()) {
         (true, true) => return Ok(()),
         (false, false) => {}
@@ -148,53 +147,17 @@ fn check_same_work(one: &Loaded, other: &Loaded) -> Result<(), Error> {
             ));
         }
     }
-    let arms = |run: &Loaded| -> BTreeMap<String, Value> {
-        let arms = run
-            .header
-            .plan
-            .arms()
-            .map(|(experiment, arm)| (format!("{experiment} `{}`{}", arm.variant, at(&arm.point)), json!(true)));
-        arms.collect()
-    };
-    let commands = |run: &Loaded| -> BTreeMap<String, Value> {
-        let sets = run.header.plan.commands.iter();
-        let of_set = |set: &ascertain_engine::command::CommandSet| {
-            let mut settings = json!(set);
-            let commands = settings.as_object_mut().and_then(|settings| settings.remove("commands"));
-            let each = commands.as_ref().and_then(Value::as_array).into_iter().flatten();
-            let mut all: Vec<(String, Value)> = each
-                .map(|command| (format!("command `{}`", command["name"].as_str().unwrap_or_default()), command.clone()))
-                .collect();
-            all.push((format!("settings of {}", set.id), settings));
-            all
-        };
-        sets.flat_map(of_set).collect()
-    };
-    let metrics = |run: &Loaded| -> BTreeMap<String, Value> {
-        let specs = run.header.experiments.iter();
-        specs.map(|spec| (format!("metrics of {}", spec.id), json!(names(&spec.metrics)))).collect()
-    };
-    let versions = |run: &Loaded| -> BTreeMap<String, Value> {
-        // Commands are no part of Ascertain, so its version does not matter for them.
-        let is_built_in = run.header.plan.commands.is_empty();
-        let version = ("version of Ascertain".to_string(), json!(run.header.ascertain_version));
-        Some(version).filter(|_| is_built_in).into_iter().collect()
-    };
-    let facts: [&dyn Fn(&Loaded) -> BTreeMap<String, Value>; 4] = [&arms, &commands, &metrics, &versions];
-    for facts in facts {
-        let (first, second) = (facts(one), facts(other));
-        for (what, value) in &first {
-            match second.get(what) {
-                None => differences.push(format!("{what} is only in {}", one.id)),
-                Some(other_value) if other_value != value => {
-                    differences.push(format!("{what}: {}", changed(value, other_value)));
-                }
-                Some(_) => {}
-            }
+    let (first, second) = (work(one), work(other));
+    let mut differences = Vec::new();
+    for (what, value) in &first {
+        match second.get(what) {
+            None => differences.push(format!("{what} is only in {}", one.id)),
+            Some(changed) if changed != value => differences.push(format!("{what}: {}", difference(value, changed))),
+            Some(_) => {}
         }
-        let only = second.keys().filter(|what| !first.contains_key(*what));
-        differences.extend(only.map(|what| format!("{what} is only in {}", other.id)));
     }
+    let only = second.keys().filter(|what| !first.contains_key(*what));
+    differences.extend(only.map(|what| format!("{what} is only in {}", other.id)));
     if differences.is_empty() {
         return Ok(());
     }
@@ -209,12 +172,35 @@ fn check_same_work(one: &Loaded, other: &Loaded) -> Result<(), Error> {
     ))
 }
 
-fn names(metrics: &[ascertain_engine::experiment::Metric]) -> Vec<String> {
-    metrics.iter().map(|metric| format!("{} in {}", metric.name, metric.unit.symbol())).collect()
+/// Returns the facts that must be equal in two runs, so that their times are times of the same work.
+fn work(run: &Loaded) -> BTreeMap<String, Value> {
+    let Header { plan, experiments, ascertain_version, .. } = &run.header;
+    let mut facts = BTreeMap::new();
+    for (experiment, arm) in plan.arms() {
+        facts.insert(format!("{experiment} `{}`{}", arm.variant, at(&arm.point)), Value::Null);
+    }
+    for set in &plan.commands {
+        let mut settings = json!(set);
+        let commands = settings.as_object_mut().and_then(|settings| settings.remove("commands"));
+        for command in commands.as_ref().and_then(Value::as_array).into_iter().flatten() {
+            let name = command["name"].as_str().unwrap_or_default();
+            facts.insert(format!("command `{name}`"), command.clone());
+        }
+        facts.insert(format!("settings of {}", set.id), settings);
+    }
+    for spec in experiments {
+        let metrics = spec.metrics.iter().map(|metric| format!("{} in {}", metric.name, metric.unit.symbol()));
+        facts.insert(format!("metrics of {}", spec.id), json!(metrics.collect::<Vec<_>>()));
+    }
+    // Commands are no part of Ascertain, so its version does not matter for them.
+    if plan.commands.is_empty() {
+        facts.insert("version of Ascertain".into(), json!(ascertain_version));
+    }
+    facts
 }
 
 /// Returns the two values of a fact for an error. Of objects, only the keys that differ.
-fn changed(one: &Value, other: &Value) -> String {
+fn difference(one: &Value, other: &Value) -> String {
     match (one.as_object(), other.as_object()) {
         (Some(first), Some(second)) => {
             let keys = first.iter().filter(|(key, value)| second.get(*key) != Some(value));

@@ -203,7 +203,7 @@ fn runs_that_did_not_measure_the_same_are_refused() {
     stand.record("two", &["true", "env -i"]);
     let typed = ["one", "two", "--prices", "p.csv", "--type", "one=a", "--type", "two=b"];
     let error = stand.refused(&typed);
-    assert!(error.contains("did not measure the same thing: compare `env` is only in"), "{error}");
+    assert!(error.contains("did not measure the same thing: command `env` is only in"), "{error}");
     assert!(error.contains("compare `env -i` is only in") && error.contains("same command line"), "{error}");
     let ran =
         stand.run(&["compare", "--max-trials", "8", "--label", "three", "-q", "--prepare", "true", "true", "env"]);
