@@ -146,7 +146,7 @@ fn figures_of_others_become_evidence() {
     let table = stand.run(&["report", "c7g.16xlarge", "--format", "table"]);
     let text = table.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        text.contains("Others recorded these figures on `c7g.16xlarge` (SpareCores/sc-inspector-data, CC BY-SA 4.0)"),
+        text.contains("others recorded these figures on `c7g.16xlarge` (SpareCores/sc-inspector-data, CC BY-SA 4.0)"),
         "{text}"
     );
     assert_eq!(stand.run(&["report", "c7g.16xlarge"]).code, Some(0));
@@ -238,7 +238,7 @@ fn mixed_up_runs_are_refused() {
     refused(&["one", "two"], "add --prices FILE");
     refused(&[], "add --prices FILE");
     refused(&["--prices", "p.csv"], "nothing to price is given");
-    refused(&["--prices", "nowhere.csv", "--figures", "p.csv"], "can't be opened");
+    refused(&["--prices", "nowhere.csv", "--figures", &example("c6g-c7g.csv")], "nowhere.csv can't be opened");
     refused(&["p.csv", "--prices", "p.csv"], "are both files for --prices");
     let metric = ["one", "two", "--prices", "p.csv", "--type", "one=a", "--type", "two=b", "--metric"];
     refused(&[&metric[..], &["memory_peak"]].concat(), "`memory_peak` is neither a time nor a rate");

@@ -213,7 +213,7 @@ fn each_answer_has_its_sentence() {
         ),
         (
             answer(1.0, interval(1.01, 0.95, 1.07), Decision::Undecided, &[]),
-            "It is undecided whether `c7g.16xlarge` is worth its price, which is that of `c6g.16xlarge`: a unit of work \
+            "It is undecided whether `c7g.16xlarge` is worth its price, equal to that of `c6g.16xlarge`: a unit of work \
              costs 1.0 % less (6.5 % less to 5.3 % more for workloads like these).",
         ),
     ] {
