@@ -116,6 +116,11 @@ fn write_inputs(folder: &Path) -> anyhow::Result<()> {
         (0_u64..200_000).map(|word| format!("{:x}\n", word.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
     fs::write(folder.join("words.txt"), words)?;
     fs::copy(tools::in_root("Cargo.lock"), folder.join("Cargo.lock"))?;
+    fs::create_dir_all(folder.join("examples/instances"))?;
+    for name in ["c6g-c7g.csv", "prices.csv", "claims.toml"] {
+        let file = format!("examples/instances/{name}");
+        fs::copy(tools::in_root(&file), folder.join(&file))?;
+    }
     let page = fs::read_to_string(tools::in_root("docs/claims-files.md"))?;
     let (_, claims) = page.split_once("```toml\n").context("claims-files.md has no claims")?;
     fs::write(folder.join("claims.toml"), claims.split("```").next().unwrap_or_default())?;

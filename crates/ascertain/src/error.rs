@@ -65,6 +65,31 @@ pub enum Error {
         /// The error that the system returned.
         source: std::io::Error,
     },
+    /// A file of prices or figures can't be read.
+    #[cfg(feature = "cost")]
+    #[error(transparent)]
+    Table(#[from] ascertain_engine::samples::Error),
+    /// The type of the machine that a run measured is not known.
+    #[cfg(feature = "cost")]
+    #[error("the type of the machine of run {run} is not known; name it as in the price file")]
+    NoMachineType {
+        /// Id of the run.
+        run: String,
+    },
+    /// The prices that are needed are for several regions.
+    #[cfg(feature = "cost")]
+    #[error(
+        "{file}: prices are for the regions `{}` (line {}) and `{}` (line {}); choose one region",
+        regions[0], lines[0], regions[1], lines[1]
+    )]
+    Regions {
+        /// The price file.
+        file: String,
+        /// Two of the regions.
+        regions: [String; 2],
+        /// The lines with these regions.
+        lines: [u64; 2],
+    },
     /// The parts of a request contradict each other, or the request names something that does not exist.
     #[error("{0}")]
     Request(String),

@@ -12,6 +12,8 @@ pub mod check;
 pub mod compare;
 #[cfg(feature = "recorded")]
 mod continue_run;
+#[cfg(feature = "cost")]
+pub mod cost;
 mod error;
 pub mod experiments;
 #[cfg(feature = "recorded")]

@@ -55,7 +55,7 @@ pub const EVIDENCE_OPTIONS: &str = " (--evidence DIR, --no-evidence)";
 /// message suggests several solutions, the option must belong to the last solution, because the option is printed right
 /// after the message.
 fn option(error: &anyhow::Error) -> Option<String> {
-    use ascertain::Error::{Engine, Evidence, TooManyTrials};
+    use ascertain::Error::{Engine, Evidence, NoMachineType, Regions, TooManyTrials};
     use ascertain_engine::samples::Error::{Column, TooLong};
     use ascertain_sys::Error::NotFound;
     use evidence::Error::{Folder, Write};
@@ -69,6 +69,8 @@ fn option(error: &anyhow::Error) -> Option<String> {
         Some(Engine(EngineError::Evidence(Folder { .. } | Write { .. })) | Evidence(Folder { .. } | Write { .. })) => {
             EVIDENCE_OPTIONS
         }
+        Some(NoMachineType { run }) => return Some(format!(" (--type {run}=TYPE)")),
+        Some(Regions { regions, .. }) => return Some(format!(" (--region {})", regions[0])),
         Some(TooManyTrials { fitting, .. }) => return Some(format!(" (--max-trials {fitting})")),
         _ => match error.downcast_ref() {
             Some(TooLong(_)) => " (--max-values)",

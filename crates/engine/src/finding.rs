@@ -327,6 +327,16 @@ pub enum Threat {
         /// Total number of trials of the command.
         all: usize,
     },
+    /// Others recorded these figures on their machines. Ascertain did not measure them, and knows only what their file
+    /// contains.
+    RecordedByOthers {
+        /// Type of the machines, such as `c7g.16xlarge`.
+        machine_type: String,
+        /// Number of whole cores of such a machine; `None` if it is not known.
+        cores: Option<u64>,
+        /// Origin of the figures, with its licence if that is known.
+        source: String,
+    },
 }
 
 /// A remark of a session about an arm. While the arm is measured, only its latest remark is shown. The final output

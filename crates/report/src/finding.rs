@@ -362,6 +362,10 @@ pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
             let fact = format!("`{arm}` ended with {code} in {trials} of {}", counted(*all, "trial"));
             (fact, "its measured times include failed runs")
         }
+        Threat::RecordedByOthers { machine_type, source, .. } => (
+            format!("Others recorded these figures on `{machine_type}` ({source})"),
+            "Ascertain did not measure them, and can't check the conditions",
+        ),
         Threat::Stopped { arm, limit_ns, trials, all } => {
             let limit = Unit::Nanosecond.exact(*limit_ns);
             let fact =

@@ -6,6 +6,8 @@ pub mod allocations;
 pub mod alphabet;
 #[cfg(feature = "commands")]
 pub mod calibration;
+#[cfg(feature = "cost")]
+pub mod cost;
 pub mod csv;
 pub mod export;
 pub mod exports;

@@ -49,6 +49,12 @@ pub enum Error {
         /// The quantile that was passed.
         quantile: f64,
     },
+    /// A t distribution has no degrees of freedom, because a sample has a single value.
+    #[error("the degrees of freedom must be above 0, but are {degrees}: a sample needs at least two values")]
+    Degrees {
+        /// The degrees of freedom that were passed.
+        degrees: f64,
+    },
     /// The rate minus the margin, or the rate plus the margin, is not strictly between 0 and 1, or the margin is not
     /// above 0.
     #[error(

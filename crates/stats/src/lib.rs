@@ -22,17 +22,19 @@
 //! | a p-value that can only be sampled, for example by reshuffling | [`BettingTest`] |
 //! | the published criterion of Robbins, for comparison | [`csm_verdict`], [`csm_interval`], [`log_level`] |
 //! | the values between which a quantile lies | [`quantile_ranks`] |
+//! | the mean of a sample, or of several samples, with an interval by Student's t | [`mean_interval`], [`combined_mean_interval`], [`student_size`] |
 //! | a summary of many values in little memory | [`Moments`] |
 //! | the number of trials that will be needed | [`power()`], [`power_growth`], [`expected_growth`], [`soonest`], [`soonest_verdict`], [`soonest_order_verdict`] |
 //!
 //! # Guarantee
 //!
-//! Everything except the credible interval is valid at every trial at once. The chance that a verdict or an interval is
+//! Everything except the credible interval and the intervals of means is valid at every trial at once. The chance that a verdict or an interval is
 //! *ever* wrong is at most its error, whenever you look and stop. This guarantee holds in exact arithmetic and survives
 //! rounding, because each bound is rounded to the safe side.
 //!
 //! This crate only computes probabilities. It has no input or output, clock, threads or random numbers.
 
+mod banerjee;
 mod betting;
 mod boundary;
 mod csm;
@@ -50,8 +52,10 @@ mod power;
 mod quantile;
 mod rate;
 mod root;
+mod student;
 mod tally;
 
+pub use banerjee::cautious_mean_interval;
 pub use betting::{BettingDecision, BettingTest, betting_log_wealth};
 pub use csm::{csm_interval, csm_verdict, log_level};
 pub use deviance::{bd0, binomial_deviance, excess, log_binomial, stirling_remainder};
@@ -63,6 +67,9 @@ pub use moments::Moments;
 pub use order::{OrderJudge, soonest_order_verdict};
 pub use power::{Power, PowerGrowth, power, power_growth};
 pub use quantile::{QuantileRanks, median_sorted, quantile_ranks, quantile_sorted};
+pub use student::{
+    MeanInterval, MeanPart, combined_mean_interval, mean_interval, means_without_each, student_size, student_tails,
+};
 pub use tally::Tally;
 
 #[cfg(doctest)]

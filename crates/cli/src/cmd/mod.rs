@@ -8,6 +8,7 @@ mod commands;
 pub mod compare;
 pub mod completions;
 pub mod continue_run;
+pub mod cost;
 pub mod explain;
 pub mod get;
 pub mod history;

@@ -50,6 +50,8 @@ const SCHEMAS: &[Schema] = &[
     ),
     ("ascertain.judgement/1", "`judge`", "Judgement", &[]),
     ("ascertain.power/1", "`power`", "PowerAnalysis", &[]),
+    ("ascertain.cost/1", "`cost`", "CostReport", &[]),
+    ("ascertain.figures/1", "`cost --figures` without prices", "RecordedFigures", &[]),
     ("ascertain.permute/1", "`permute`", "Permutation", &[]),
     ("ascertain.calibration/1", "`calibrate-here`", "Calibration", &[]),
     ("ascertain.history/1", "`history`, `history list`", "RunList", &[]),

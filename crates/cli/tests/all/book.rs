@@ -22,6 +22,8 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("python3", "measures a module of the user"),
     ("target/", "measures a program of the user"),
     ("git ", "changes a repository"),
+    (".sh", "measures a program of the user"),
+    ("cost small large", "needs runs of two machines"),
 ];
 
 /// Subcommands, each with the text that replaces it in commands. The text adds options, so that the command ends soon.
@@ -44,6 +46,12 @@ fn folder(state: &Path) {
     write("claims.toml", "[[claim]]\nid = \"sort.true\"\ncommand = \"true\"\npredicate = \"exit == 0\"\nrate = 0.5\n");
     fs::create_dir(state.join(".zfunc")).unwrap();
     fs::create_dir_all(state.join(".config/fish/completions")).unwrap();
+    let (from, to) =
+        (Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/instances"), state.join("examples/instances"));
+    fs::create_dir_all(&to).unwrap();
+    for name in ["c6g-c7g.csv", "prices.csv", "claims.toml"] {
+        fs::copy(from.join(name), to.join(name)).unwrap();
+    }
     for name in ["old", "new"] {
         write_script(&state.join(name), "#!/bin/sh\n");
     }

@@ -38,6 +38,7 @@ const BASES: &[(&str, &[&str], &[&str])] = &[
     ("get", &["get"], &["OLD", "NEW"]),
     ("ls", &["ls"], &["OLD"]),
     ("permute", &["permute"], &["OLD", "OLD"]),
+    ("cost", &["cost", "--type=RUN=a"], &["RUN"]),
     ("clean", &["clean", "--dry-run"], &[]),
 ];
 
@@ -56,6 +57,7 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("get", &["get", "OLD", "PATH"]),
     ("ls", &["ls", "PATH"]),
     ("permute", &["permute", "PATH", "OLD"]),
+    ("cost", &["cost", "--prices=OLD", "PATH"]),
     ("clean", &["clean", "--dry-run", "PATH"]),
 ];
 

@@ -13,6 +13,7 @@ mod commands;
 mod common;
 mod compare;
 mod continuing;
+mod cost;
 #[cfg(target_os = "linux")]
 mod dns;
 mod documents;

@@ -25,8 +25,14 @@ pub(super) struct RowBuffer {
     /// experiment.
     trial: Option<(usize, u64)>,
     run_id: String,
+    /// The text from the time of a row to its end. It contains the name of the machine that measured the row.
+    worker: Vec<u8>,
     /// Number to add to a reading of the clock, modulo 2^64. The sum is the time since the run started.
     clock_shift_ns: u64,
+}
+
+fn worker_text(name: &str) -> Vec<u8> {
+    format!(",\"worker\":{}}}\n", json_text(name)).into_bytes()
 }
 
 /// The pieces of text that are the same in all rows of an arm.
@@ -51,7 +57,13 @@ impl RowBuffer {
         // Filled once, so that its pages are already mapped when trials run.
         let mut bytes = vec![b' '; CAPACITY];
         bytes.clear();
-        RowBuffer { bytes, arms: Vec::new(), experiments: Vec::new(), trial: None, run_id, clock_shift_ns }
+        let worker = worker_text("");
+        RowBuffer { bytes, arms: Vec::new(), experiments: Vec::new(), trial: None, run_id, worker, clock_shift_ns }
+    }
+
+    /// Sets the machine that measured the following rows; empty for the machine in `run.json`.
+    pub fn set_worker(&mut self, name: &str) {
+        self.worker = worker_text(name);
     }
 
     pub fn add_arm(&mut self, spec: &Spec, lane: usize, arm: &Arm) -> usize {
@@ -100,7 +112,7 @@ impl RowBuffer {
             bytes.extend_from_slice(status.word().as_bytes());
             bytes.extend_from_slice(b"\",\"start_ns\":");
             put(bytes, &start_ns);
-            bytes.extend_from_slice(b",\"worker\":\"\"}\n");
+            bytes.extend_from_slice(&self.worker);
         }
     }
 

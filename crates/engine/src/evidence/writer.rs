@@ -162,6 +162,12 @@ impl Writer {
         self.rows.record(arm, trial, position, start_ns, samples);
     }
 
+    /// Sets the machine that measured the following values. Needed only for values that another machine measured.
+    #[cfg(feature = "recorded")]
+    pub fn set_worker(&mut self, name: &str) {
+        self.rows.set_worker(name);
+    }
+
     /// Ends a trial. `trial_ns` is the usual duration of the lane's trials, in nanoseconds. Slow trials are written at
     /// once, so that a kill cannot lose them. The rows of fast trials stay in the buffer until it is half full, or
     /// until [`flush`](Writer::flush) is called.

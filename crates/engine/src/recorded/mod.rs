@@ -1,6 +1,8 @@
 //! Reads recorded runs for reports, without the code of the experiments. A run may be finished, interrupted, killed, or
 //! still in progress.
 
+#[cfg(feature = "recorded")]
+pub mod figures;
 mod path;
 #[cfg(feature = "recorded")]
 mod read;

@@ -196,7 +196,7 @@ fn lack_then(header: &Header, trials: &Trials, experiment: &str, arm: &Arm) -> O
 }
 
 /// An experiment that is known from the record of a run. Its trials can be judged again, but it cannot be measured.
-struct RecordedExperiment<'a>(&'a Spec);
+pub(super) struct RecordedExperiment<'a>(pub(super) &'a Spec);
 
 impl Experiment for RecordedExperiment<'_> {
     fn spec(&self) -> &Spec {

@@ -175,7 +175,7 @@ fn choose<R>(
 }
 
 /// A reader that returns the fields of a file, one after the other.
-struct Fields<R> {
+pub(super) struct Fields<R> {
     input: R,
     file: String,
     /// Maximum number of bytes of consecutive blank lines.
@@ -193,10 +193,10 @@ struct Fields<R> {
 
 /// The position of a field in the file: the lines in which it begins and ends. A quoted field may span several lines.
 #[derive(Clone, Copy)]
-struct Field {
+pub(super) struct Field {
     begins: u64,
-    line: u64,
-    is_last: bool,
+    pub(super) line: u64,
+    pub(super) is_last: bool,
 }
 
 /// The state of parsing one field.
@@ -243,7 +243,7 @@ const MOST_COLUMNS: usize = 1 << 16;
 const LISTED_COLUMNS: usize = 20;
 
 impl<R: Read> Fields<R> {
-    fn open(input: R, file: &str, most_blank: usize) -> Result<Fields<R>, Error> {
+    pub(super) fn open(input: R, file: &str, most_blank: usize) -> Result<Fields<R>, Error> {
         let mut fields = Fields {
             input,
             file: file.into(),
@@ -285,7 +285,7 @@ impl<R: Read> Fields<R> {
     }
 
     /// Goes to the next field. Returns `None` at the end of the file.
-    fn next(&mut self) -> Result<Option<Field>, Error> {
+    pub(super) fn next(&mut self) -> Result<Option<Field>, Error> {
         self.length = 0;
         let mut scan = FieldScan { line: self.parser.line(), is_quoted: None, bytes: 0, quotes: 0 };
         loop {
@@ -328,7 +328,7 @@ impl<R: Read> Fields<R> {
         }
     }
 
-    fn text(&self) -> &[u8] {
+    pub(super) fn text(&self) -> &[u8] {
         &self.text[..self.length]
     }
 
@@ -344,7 +344,7 @@ impl<R: Read> Fields<R> {
     }
 
     /// Returns the error for a line whose number of fields, `found`, differs from that of the first line, `expected`.
-    fn ragged(&self, line: u64, found: usize, expected: usize) -> Error {
+    pub(super) fn ragged(&self, line: u64, found: usize, expected: usize) -> Error {
         let plural = if found == 1 { "" } else { "s" };
         let hint = match (expected, found) {
             (1, 2) => format!(": {DECIMAL_COMMA}, and put text with commas in quotes"),

@@ -3,6 +3,7 @@
 
 mod allocations;
 mod common;
+mod cost;
 mod exports;
 mod fastest;
 mod golden;

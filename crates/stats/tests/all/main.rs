@@ -13,4 +13,5 @@ mod order_programs;
 mod power;
 mod quantile_sequence;
 mod streams;
+mod student;
 mod vectors;

@@ -1,0 +1,239 @@
+//! Claims about the speed and the price of two types of machine.
+
+use std::collections::BTreeSet;
+
+use ascertain_engine::names::suggestion;
+use ascertain_engine::outcome::Verdict;
+use ascertain_report::cost::{ClaimOnCost, Load};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::compare::{FEWEST_WORKLOADS, Matched, machines_effect, matched, over_both};
+use super::request::PricedType;
+use crate::error::{Error, refused};
+
+/// A claim about two types of machine: the geometric mean of the ratios of their speeds over some workloads is at least
+/// a bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CostClaim {
+    /// Id of the claim.
+    pub id: String,
+    /// The claim as a sentence.
+    pub says: String,
+    /// Origin of the claim, such as a document.
+    pub source: String,
+    /// The figure that the claim states, as written in the source.
+    pub source_value: String,
+    /// The reasons why the claim should hold, and the conditions under which it will not.
+    pub analysis: String,
+    /// The claim in the form in which it is judged.
+    pub restated: String,
+    /// The type that the claim is about.
+    pub candidate: String,
+    /// The type with which the candidate is compared.
+    pub baseline: String,
+    /// Names of the workloads. If empty, the claim is about all workloads that have a cost.
+    pub workloads: Vec<String>,
+    /// The bound.
+    pub at_least: Bound,
+    /// Position of the claim: file and line.
+    pub place: String,
+}
+
+/// The bound of a claim.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    /// The candidate is at least this many times as fast as the baseline.
+    Times(f64),
+    /// The candidate is at least so many times as fast that its price pays.
+    BreakEven,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    claim: Vec<Spanned<Table>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    id: String,
+    says: String,
+    #[serde(default)]
+    source: String,
+    #[serde(default)]
+    source_value: String,
+    #[serde(default)]
+    analysis: String,
+    #[serde(default)]
+    restated: String,
+    candidate: String,
+    baseline: String,
+    #[serde(default)]
+    workloads: Vec<String>,
+    at_least: AtLeast,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum AtLeast {
+    Times(f64),
+    Word(String),
+}
+
+/// Reads claims about types of machine from TOML: `[[claim]]` with the keys `id`, `says`, `candidate`, `baseline`,
+/// `at_least` (a factor, or `"break-even"`) and `workloads`. The texts `source`, `source_value`, `analysis` and
+/// `restated` have the same meaning as in other claims files. `file` is the file's name for errors.
+///
+/// # Errors
+/// The message names the line: if the file is not TOML, or a key is unknown, missing or has an invalid value.
+pub fn read_claims(text: &str, file: &str) -> Result<Vec<CostClaim>, Error> {
+    let line = |offset: usize| 1 + text[..text.floor_char_boundary(offset)].matches('\n').count();
+    let parsed: File = toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| line(span.start));
+        let problem = error.message().replace(['\n', '\r'], " ");
+        Error::Request(format!("{file}:{line}: {problem}"))
+    })?;
+    let mut ids = BTreeSet::new();
+    let read = |table: Spanned<Table>| {
+        let place = format!("{file}:{}", line(table.span().start));
+        let Table { id, says, source, source_value, analysis, restated, candidate, baseline, workloads, at_least } =
+            table.into_inner();
+        if !ids.insert(id.clone()) {
+            return refused(format!("{place}: another claim already has the id `{id}`; choose another id"));
+        }
+        let mut names = BTreeSet::new();
+        if let Some(twice) = workloads.iter().find(|name| !names.insert((*name).clone())) {
+            return refused(format!("{place}: the workload `{twice}` is listed twice; remove one"));
+        }
+        let at_least = match at_least {
+            AtLeast::Times(times) if times > 0.0 && times.is_finite() => Bound::Times(times),
+            AtLeast::Word(word) if word == "break-even" => Bound::BreakEven,
+            _ => {
+                return refused(format!(
+                    "{place}: `at_least` must be a factor above 0, such as 1.25, or \"break-even\""
+                ));
+            }
+        };
+        let texts = (id, says, source, source_value, analysis, restated);
+        let (id, says, source, source_value, analysis, restated) = texts;
+        Ok(CostClaim {
+            id,
+            says,
+            source,
+            source_value,
+            analysis,
+            restated,
+            candidate,
+            baseline,
+            workloads,
+            at_least,
+            place,
+        })
+    };
+    parsed.claim.into_iter().map(read).collect()
+}
+
+/// Judges a claim on the figures of the two types.
+///
+/// # Errors
+/// If a type or a workload of the claim was not measured.
+pub(super) fn judge(claim: &CostClaim, offers: &[PricedType]) -> Result<ClaimOnCost, Error> {
+    let find = |name: &String| {
+        let found = offers.iter().find(|priced| priced.offer.machine_type == *name || priced.offer.name == *name);
+        found.ok_or_else(|| {
+            let names = || offers.iter().map(|priced| priced.offer.name.as_str());
+            let hint = suggestion(name, names()).unwrap_or_default();
+            Error::Request(format!("{}: there are no priced figures of `{name}`{hint}", claim.place))
+        })
+    };
+    let (baseline, candidate) = (find(&claim.baseline)?, find(&claim.candidate)?);
+    let pairs = matched(baseline, candidate);
+    for name in &claim.workloads {
+        let known = || pairs.iter().map(|pair| pair.both[0].workload.as_str());
+        if !known().any(|known| known == name) {
+            let hint = suggestion(name, known()).unwrap_or_default();
+            return refused(format!(
+                "{}: both types have no comparable figure of the workload `{name}`{hint}",
+                claim.place
+            ));
+        }
+    }
+    let has_full = pairs.iter().any(|pair| pair.load == Load::Full);
+    let is_costed = |pair: &Matched| (pair.load == Load::Full) == has_full;
+    let is_listed = |pair: &Matched| claim.workloads.is_empty() || claim.workloads.contains(&pair.both[0].workload);
+    // A claim about the speed may be about one thread; a claim about the price may not.
+    let is_wanted = |pair: &Matched| match claim.at_least {
+        Bound::BreakEven => is_costed(pair) && is_listed(pair),
+        Bound::Times(_) if claim.workloads.is_empty() => is_costed(pair),
+        Bound::Times(_) => is_listed(pair) && is_best(pair, &pairs),
+    };
+    let chosen: Vec<&Matched> = pairs.iter().filter(|pair| is_wanted(pair)).collect();
+    let bound = match claim.at_least {
+        Bound::Times(times) => times,
+        Bound::BreakEven => candidate.offer.price_per_hour / baseline.offer.price_per_hour,
+    };
+    Ok(verdict(claim, &chosen, bound))
+}
+
+/// Returns whether a workload has no figure under a higher load.
+fn is_best(pair: &Matched, pairs: &[Matched]) -> bool {
+    let of_workload = pairs.iter().filter(|other| other.both[0].workload == pair.both[0].workload);
+    let most = of_workload.max_by_key(|other| (other.load == Load::Full, other.threads[0]));
+    most.is_some_and(|most| std::ptr::eq(most, pair))
+}
+
+fn verdict(claim: &CostClaim, chosen: &[&Matched], bound: f64) -> ClaimOnCost {
+    let logs: Vec<f64> = chosen.iter().map(|pair| pair.log.value).collect();
+    let count = logs.len();
+    let interval = (count >= FEWEST_WORKLOADS).then(|| over_both(&logs, machines_effect(chosen))).flatten();
+    let mean = match (interval, count) {
+        (_, 0) => None,
+        (Some(log), _) => Some(log.ratio()),
+        (None, 1) => Some(chosen[0].log.ratio()),
+        (None, _) => {
+            let value = (logs.iter().sum::<f64>() / count as f64).exp();
+            Some(ascertain_report::cost::Interval { value, low: None, high: None })
+        }
+    };
+    let (low, high) = mean.filter(|_| count >= FEWEST_WORKLOADS).map_or((None, None), |mean| (mean.low, mean.high));
+    let verdict = match (low, high) {
+        (Some(low), _) if low >= bound => Verdict::Holds,
+        (_, Some(high)) if high < bound => Verdict::Refuted,
+        _ => Verdict::Undecided,
+    };
+    let reason = match verdict {
+        Verdict::Undecided if count < FEWEST_WORKLOADS => {
+            "fewer than three workloads say nothing about others like these".to_string()
+        }
+        Verdict::Undecided => "the interval for workloads like these contains the bound".to_string(),
+        _ => String::new(),
+    };
+    let is_contrary = |speed: f64| match verdict {
+        Verdict::Refuted => speed >= bound,
+        _ => speed < bound,
+    };
+    let mut contrary: Vec<(String, f64)> = chosen
+        .iter()
+        .map(|pair| (pair.both[0].workload.clone(), pair.log.value.exp()))
+        .filter(|(_, speed)| is_contrary(*speed))
+        .collect();
+    contrary.sort_by(|one, other| one.1.total_cmp(&other.1));
+    if verdict == Verdict::Refuted {
+        contrary.reverse();
+    }
+    ClaimOnCost {
+        id: claim.id.clone(),
+        says: claim.says.clone(),
+        source: claim.source.clone(),
+        source_value: claim.source_value.clone(),
+        restated: claim.restated.clone(),
+        verdict,
+        reason,
+        at_least: bound,
+        workloads: count as u64,
+        mean,
+        contrary,
+    }
+}

@@ -1,0 +1,310 @@
+//! Reads the speeds of machines from recorded runs.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use ascertain_engine::evidence::{self, Header};
+use ascertain_engine::experiment::{Arm, Point};
+use ascertain_engine::finding::Threat;
+use ascertain_engine::outcome::PointSummary;
+use ascertain_engine::unit::Unit;
+use ascertain_sys::machine::Machine;
+use serde_json::{Value, json};
+
+use super::figures::{grouped, threads_of, unit_of_metric};
+use super::measured::{MachineValue, Machines, MeasuredType, Series};
+use crate::error::{Error, refused};
+use crate::runs::Loaded;
+
+/// A recorded run, and the type of the machine that was measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypedRun {
+    /// Folder of the run.
+    pub folder: PathBuf,
+    /// Type of the machine. `None` for a run that was written from figures of others, because it contains the type.
+    pub machine_type: Option<String>,
+}
+
+/// Maximum number of differences between two runs that an error lists.
+const LISTED: usize = 6;
+
+/// Reads the speeds of machines from recorded runs. Each run is a machine of its own, except for figures that others
+/// recorded, whose evidence names the machines. `metric` is the metric to price: a time or a rate. By default it is the
+/// first metric of each experiment.
+///
+/// # Errors
+/// - A run cannot be read, or is given twice.
+/// - The type of a machine is not known, or contradicts the evidence.
+/// - The runs did not measure the same thing: the error names the differences.
+/// - Runs of one type come from machines with other processors or another number of CPUs.
+/// - The metric is neither a time nor a rate.
+pub fn read_runs(runs: &[TypedRun], metric: Option<&str>) -> Result<Machines, Error> {
+    let mut machines = Machines::default();
+    let mut known: Vec<(String, Loaded)> = Vec::new();
+    for TypedRun { folder, machine_type } in runs {
+        let run = Loaded::read(folder)?;
+        if known.iter().any(|(_, other)| other.header.run_id == run.header.run_id) {
+            return refused(format!("run {} is given twice; give each run once", run.id));
+        }
+        let machine_type = type_of(&run, machine_type.as_deref())?;
+        if let Some((_, first)) = known.first() {
+            check_same_work(first, &run)?;
+        }
+        if let Some((_, other)) = known.iter().find(|(other, _)| *other == machine_type) {
+            check_same_type(other, &run, &machine_type)?;
+        }
+        let of_others = others(&run);
+        let series = match of_others {
+            Some(_) => series_of_others(folder)?,
+            None => series_of_run(&run, metric)?,
+        };
+        let machine = &run.outcome.machine;
+        if of_others.is_none() {
+            machines.busy_cpus = machines.busy_cpus.into_iter().chain(busy_cpus(&run.outcome.points)).reduce(f64::max);
+        }
+        let index = machines.types.iter().position(|known| known.machine_type == machine_type);
+        let measured = match index {
+            Some(index) => &mut machines.types[index],
+            None => {
+                machines.types.push(MeasuredType {
+                    machine_type: machine_type.clone(),
+                    cpus: Some(machine.cpus_online as u64).filter(|cpus| *cpus > 0),
+                    cores: of_others.map_or_else(|| cores(machine), |(_, cores, _)| cores),
+                    recorded_by_others: of_others.map(|(.., source)| source.to_string()),
+                    looks: if of_others.is_some() { String::new() } else { looks(machine) },
+                    series: Vec::new(),
+                });
+                machines.types.last_mut().expect("a type was just added")
+            }
+        };
+        merge(&mut measured.series, series);
+        known.push((machine_type, run));
+    }
+    Ok(machines)
+}
+
+/// Returns the type of the machines, the number of cores and the source, if others recorded the figures of the run.
+fn others(run: &Loaded) -> Option<(&str, Option<u64>, &str)> {
+    run.outcome.threats.iter().find_map(|threat| match threat {
+        Threat::RecordedByOthers { machine_type, cores, source } => {
+            Some((machine_type.as_str(), *cores, source.as_str()))
+        }
+        _ => None,
+    })
+}
+
+fn type_of(run: &Loaded, given: Option<&str>) -> Result<String, Error> {
+    match (given, others(run)) {
+        (Some(given), Some((recorded, ..))) if given != recorded => refused(format!(
+            "run {} has figures of `{recorded}`, not of `{given}`; leave the type out, or give the run of `{given}`",
+            run.id
+        )),
+        (Some(given), _) => Ok(given.to_string()),
+        (None, Some((recorded, ..))) => Ok(recorded.to_string()),
+        (None, None) => Err(Error::NoMachineType { run: run.id.clone() }),
+    }
+}
+
+/// Returns the number of whole cores, from the number of CPUs that share a level 1 cache.
+fn cores(machine: &Machine) -> Option<u64> {
+    let first = machine.caches.iter().find(|cache| cache.level == 1 && cache.shared_by > 0)?;
+    Some((machine.cpus_online as u64).div_ceil(first.shared_by as u64)).filter(|cores| *cores > 0)
+}
+
+/// Returns the facts by which machines of two types can be told apart.
+fn looks(machine: &Machine) -> String {
+    let Machine { cpu_model, architecture, cpus_online, memory_bytes, kernel, .. } = machine;
+    format!("{cpu_model}, {architecture}, {cpus_online} CPUs, {memory_bytes} B, {kernel}")
+}
+
+/// Checks that two runs of one type come from machines with the same processor and number of CPUs.
+fn check_same_type(one: &Loaded, other: &Loaded, machine_type: &str) -> Result<(), Error> {
+    let facts = |run: &Loaded| {
+        let Machine { cpu_model, architecture, cpus_online, .. } = &run.outcome.machine;
+        format!("{cpu_model}, {architecture}, {cpus_online} CPUs")
+    };
+    let (first, second) = (facts(one), facts(other));
+    match first == second {
+        true => Ok(()),
+        false => refused(format!(
+            "runs {} ({first}) and {} ({second}) are not from machines of one type, `{machine_type}`; check which run \
+             belongs to which type",
+            one.id, other.id
+        )),
+    }
+}
+
+/// Checks that two runs measured the same arms of the same experiments. Figures of others may lack workloads.
+fn check_same_work(one: &Loaded, other: &Loaded) -> Result<(), Error> {
+    match (others(one).is_some(), others(other).is_some()) {
+        (true, true) => return Ok(()),
+        (false, false) => {}
+        _ => {
+            return refused(format!(
+                "one of runs {} and {} was measured by Ascertain and the other has figures of others; compare runs of \
+                 one kind",
+                one.id, other.id
+            ));
+        }
+    }
+    let (first, second) = (work(one), work(other));
+    let mut differences = Vec::new();
+    for (what, value) in &first {
+        match second.get(what) {
+            None => differences.push(format!("{what} is only in {}", one.id)),
+            Some(changed) if changed != value => differences.push(format!("{what}: {}", difference(value, changed))),
+            Some(_) => {}
+        }
+    }
+    let only = second.keys().filter(|what| !first.contains_key(*what));
+    differences.extend(only.map(|what| format!("{what} is only in {}", other.id)));
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let more = differences.len().saturating_sub(LISTED);
+    differences.truncate(LISTED);
+    let rest = if more > 0 { format!("; and {more} more differences") } else { String::new() };
+    refused(format!(
+        "runs {} and {} did not measure the same thing: {}{rest}. Measure both with the same command line",
+        one.id,
+        other.id,
+        differences.join("; ")
+    ))
+}
+
+/// Returns the facts that must be equal in two runs, so that their times are times of the same work.
+fn work(run: &Loaded) -> BTreeMap<String, Value> {
+    let Header { plan, experiments, ascertain_version, .. } = &run.header;
+    let mut facts = BTreeMap::new();
+    for (experiment, arm) in plan.arms() {
+        facts.insert(format!("{experiment} `{}`{}", arm.variant, at(&arm.point)), Value::Null);
+    }
+    for set in &plan.commands {
+        let mut settings = json!(set);
+        let commands = settings.as_object_mut().and_then(|settings| settings.remove("commands"));
+        for command in commands.as_ref().and_then(Value::as_array).into_iter().flatten() {
+            let name = command["name"].as_str().unwrap_or_default();
+            facts.insert(format!("command `{name}`"), command.clone());
+        }
+        facts.insert(format!("settings of {}", set.id), settings);
+    }
+    for spec in experiments {
+        let metrics = spec.metrics.iter().map(|metric| format!("{} in {}", metric.name, metric.unit.symbol()));
+        facts.insert(format!("metrics of {}", spec.id), json!(metrics.collect::<Vec<_>>()));
+    }
+    // Commands are no part of Ascertain, so its version does not matter for them.
+    if plan.commands.is_empty() {
+        facts.insert("version of Ascertain".into(), json!(ascertain_version));
+    }
+    facts
+}
+
+/// Returns the two values of a fact for an error. Of objects, only the keys that differ.
+fn difference(one: &Value, other: &Value) -> String {
+    match (one.as_object(), other.as_object()) {
+        (Some(first), Some(second)) => {
+            let keys = first.iter().filter(|(key, value)| second.get(*key) != Some(value));
+            let texts =
+                keys.map(|(key, value)| format!("{key} {value} and {}", second.get(key).unwrap_or(&Value::Null)));
+            texts.collect::<Vec<_>>().join(", ")
+        }
+        _ => format!("{one} and {other}"),
+    }
+}
+
+/// Returns a point in parentheses, without the factors that say how many threads there are. Empty for no levels.
+fn at(point: &Point) -> String {
+    let mut point = point.clone();
+    point.0.remove("threads");
+    point.0.remove("processes");
+    if point.0.is_empty() { String::new() } else { format!(" ({point})") }
+}
+
+/// Returns the figures that others recorded, with the machines that the evidence names.
+fn series_of_others(folder: &std::path::Path) -> Result<Vec<Series>, Error> {
+    let mut figures = Vec::new();
+    for row in evidence::read_rows(folder)? {
+        let row = row?;
+        let point: Point = serde_json::from_str(&row.point).unwrap_or_default();
+        let (threads, processes) = threads_of(&point);
+        let Some(unit) = unit_of_metric(&row.metric, row.unit, processes) else { continue };
+        figures.push((row.variant.to_string(), threads, unit, row.worker.to_string(), row.value));
+    }
+    Ok(grouped(figures.into_iter()))
+}
+
+/// Returns the medians of a run that Ascertain measured.
+fn series_of_run(run: &Loaded, metric: Option<&str>) -> Result<Vec<Series>, Error> {
+    let mut all = Vec::new();
+    let several = run.header.experiments.len() > 1;
+    for spec in &run.header.experiments {
+        let wanted = match metric {
+            None => spec.metrics.first(),
+            Some(name) => spec.metrics.iter().find(|metric| metric.name == name),
+        };
+        let Some(wanted) = wanted else {
+            let known: Vec<&str> = spec.metrics.iter().map(|metric| metric.name.as_str()).collect();
+            let (name, known) = (metric.unwrap_or_default(), known.join(", "));
+            return refused(format!("run {}: `{}` has no metric `{name}`; it has {known}", run.id, spec.id));
+        };
+        let is_it = |point: &&PointSummary| point.experiment == spec.id && point.metric == wanted.name;
+        for point in run.outcome.points.iter().filter(is_it) {
+            let Arm { variant, point: levels } = &point.arm;
+            let (threads, processes) = threads_of(levels);
+            let Some(unit) = unit_of_metric(&point.metric, point.unit, processes) else {
+                return refused(format!(
+                    "run {}: `{}` is neither a time nor a rate, so it has no cost; choose another metric",
+                    run.id, wanted.name
+                ));
+            };
+            let Some(value) = point.median.filter(|median| *median > 0.0) else { continue };
+            let PointSummary { median_low: low, median_high: high, .. } = *point;
+            let before = if several { format!("{} ", spec.id) } else { String::new() };
+            all.push(Series {
+                workload: format!("{before}{variant}{}", at(levels)),
+                threads,
+                unit,
+                machines: vec![MachineValue {
+                    machine: run.id.clone(),
+                    value,
+                    low: low.filter(|low| *low > 0.0),
+                    high,
+                }],
+            });
+        }
+    }
+    if all.is_empty() {
+        return refused(format!(
+            "run {} has no values that can be priced; measure again, or choose another run",
+            run.id
+        ));
+    }
+    Ok(all)
+}
+
+/// Returns the largest number of CPUs that a command kept busy on average: its CPU time divided by its elapsed time.
+fn busy_cpus(points: &[PointSummary]) -> Option<f64> {
+    let median = |of: &PointSummary, metric: &str| {
+        let same = points.iter().find(|point| point.metric == metric && point.is_of(&of.experiment, &of.arm))?;
+        Some(same.median.filter(|_| same.unit == Unit::Nanosecond)?)
+    };
+    let walls = points.iter().filter(|point| point.metric == "wall");
+    let busy = walls.filter_map(|wall| {
+        let elapsed_ns = median(wall, "wall").filter(|elapsed_ns| *elapsed_ns > 0.0)?;
+        Some((median(wall, "user")? + median(wall, "system")?) / elapsed_ns)
+    });
+    busy.reduce(f64::max)
+}
+
+/// Adds the machines of another run of the type to the workloads.
+fn merge(known: &mut Vec<Series>, new: Vec<Series>) {
+    for series in new {
+        let is_it = |old: &&mut Series| {
+            (&old.workload, old.threads, &old.unit) == (&series.workload, series.threads, &series.unit)
+        };
+        match known.iter_mut().find(is_it) {
+            Some(old) => old.machines.extend(series.machines),
+            None => known.push(series),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Observations that limit the result of a cost calculation.
+
+use serde::Serialize;
+
+use crate::text::{counted, listed, quoted};
+
+/// An observation that limits the result of a cost calculation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum CostFinding {
+    /// Only one machine of a type was measured, so the result says nothing about other machines of these types.
+    TheseMachinesOnly {
+        /// The types of which only one machine was measured.
+        machine_types: Vec<String>,
+    },
+    /// Others recorded the figures of a type.
+    RecordedByOthers {
+        /// Types of the machines.
+        machine_types: Vec<String>,
+        /// Origin of the figures.
+        source: String,
+    },
+    /// A CPU of this type is only a part of a core, or it is unknown whether it is.
+    Cores {
+        /// Types whose CPUs are whole cores.
+        whole: Vec<String>,
+        /// Types whose CPUs are parts of a core.
+        parts: Vec<String>,
+        /// Types whose number of cores is not known.
+        unknown: Vec<String>,
+    },
+    /// Some workloads left CPUs idle. Their cost is that of the cores in use, or they have none.
+    PartLoad {
+        /// Number of such workloads.
+        workloads: u64,
+        /// `true` if they have no cost because only full load was requested, or because others have full load.
+        is_left_out: bool,
+    },
+    /// No workload kept all CPUs busy, so the cost of a machine under full load is unknown.
+    NoFullLoad {
+        /// `true` if only figures under full load were requested.
+        is_required: bool,
+    },
+    /// The number of threads was not recorded, so it is taken as 1.
+    OneThreadAssumed {
+        /// Number of CPUs that the work kept busy on average, if it was recorded.
+        busy_cpus: Option<f64>,
+    },
+    /// Each run counts as a machine of its own, because evidence does not identify machines.
+    RunsAsMachines,
+    /// Runs of different types come from machines that look alike.
+    LookAlike {
+        /// The types.
+        machine_types: [String; 2],
+    },
+    /// A workload was recorded for one of two types only, or under another load.
+    Unmatched {
+        /// The type that lacks the workloads.
+        machine_type: String,
+        /// The workloads.
+        workloads: Vec<String>,
+    },
+    /// Copies of a figure were counted once: the same value to six digits or more, for the same type and workload.
+    Copies {
+        /// Number of figures that were dropped.
+        figures: u64,
+    },
+    /// A price is older than a year.
+    OldPrice {
+        /// The price file and the line.
+        place: String,
+        /// Type of the machine.
+        machine_type: String,
+        /// Date of the price.
+        date: String,
+        /// Age of the price, in days.
+        days: u64,
+    },
+    /// A price has no date.
+    UndatedPrice {
+        /// The price file and the line.
+        place: String,
+        /// Type of the machine.
+        machine_type: String,
+    },
+    /// A price has a date in the future.
+    FuturePrice {
+        /// The price file and the line.
+        place: String,
+        /// Type of the machine.
+        machine_type: String,
+        /// Date of the price.
+        date: String,
+    },
+    /// There are fewer than three priced workloads, so there is no interval for other workloads.
+    FewWorkloads {
+        /// Number of priced workloads.
+        workloads: u64,
+    },
+}
+
+impl CostFinding {
+    /// Returns the finding as a sentence, in which names are marked.
+    pub(super) fn sentence(&self) -> String {
+        let types = |names: &[String]| listed(&names.iter().map(|name| quoted(name)).collect::<Vec<_>>(), 6);
+        match self {
+            Self::TheseMachinesOnly { machine_types } => {
+                let names: Vec<String> = machine_types.iter().map(|name| quoted(name)).collect();
+                let were = if names.len() == 1 { "was" } else { "were" };
+                format!(
+                    "This is about these machines only: one machine of {} {were} measured, and others may differ.",
+                    names.join(" and one of ")
+                )
+            }
+            Self::RecordedByOthers { machine_types, source } => format!(
+                "Others recorded the figures of {} ({source}); Ascertain did not measure them.",
+                types(machine_types)
+            ),
+            Self::Cores { whole, parts, unknown } => cores(&types(whole), &types(parts), &types(unknown)),
+            Self::PartLoad { workloads, is_left_out: true } => format!(
+                "{} left CPUs idle and {} no cost: the speed of one thread is not that of a whole machine.",
+                counted(*workloads, "workload"),
+                if *workloads == 1 { "has" } else { "have" }
+            ),
+            Self::PartLoad { workloads, is_left_out: false } => format!(
+                "{} left CPUs idle. The cost is that of the cores in use, as if all other cores did as much.",
+                counted(*workloads, "workload")
+            ),
+            Self::NoFullLoad { is_required: true } => {
+                "No figure under full load is known, so there is no cost: the speed with all CPUs busy can't be computed \
+                 from that of fewer."
+                    .into()
+            }
+            Self::NoFullLoad { is_required: false } => {
+                "No figure under full load is known. With all CPUs busy, the machines may be slower than computed here."
+                    .into()
+            }
+            Self::OneThreadAssumed { busy_cpus } => {
+                let busy = busy_cpus.filter(|cpus| *cpus >= 1.5);
+                let busy = busy.map_or_else(String::new, |cpus| format!(", although it kept {cpus:.1} CPUs busy"));
+                format!("The number of threads is not recorded; the work counts as one thread{busy}.")
+            }
+            Self::RunsAsMachines => "Each run counts as a machine of its own. If two runs come from the same machine, \
+                                     the intervals are too narrow."
+                .into(),
+            Self::LookAlike { machine_types: [one, other] } => format!(
+                "The runs of {} and {} come from machines that look alike: same processor, CPUs, memory and kernel. \
+                 Check the types.",
+                quoted(one),
+                quoted(other)
+            ),
+            Self::Unmatched { machine_type, workloads } => format!(
+                "{} has no comparable figure of {}: {}.",
+                quoted(machine_type),
+                counted(workloads.len() as u64, "workload"),
+                types(workloads)
+            ),
+            Self::Copies { figures } => format!(
+                "Left out {} of the file, because the same value is already there with another date or machine.",
+                counted(*figures, "figure")
+            ),
+            Self::OldPrice { place, machine_type, date, days } => format!(
+                "{place}: the price of {} is of {date}, {} old; look up the present one.",
+                quoted(machine_type),
+                match days / 365 {
+                    1 => "over a year".to_string(),
+                    years => format!("over {years} years"),
+                }
+            ),
+            Self::UndatedPrice { place, machine_type } => {
+                format!("{place}: the price of {} has no date, so it may be old.", quoted(machine_type))
+            }
+            Self::FuturePrice { place, machine_type, date } => {
+                format!("{place}: the price of {} is of {date}, which is in the future.", quoted(machine_type))
+            }
+            Self::FewWorkloads { workloads } => format!(
+                "With {}, nothing can be stated about other workloads; that takes at least three.",
+                counted(*workloads, "workload")
+            ),
+        }
+    }
+}
+
+/// Returns a sentence about the CPUs of all types. Each argument lists the types of one kind; it may be empty.
+fn cores(whole: &str, parts: &str, unknown: &str) -> String {
+    let clauses = [
+        (whole, "a CPU is a whole core"),
+        (parts, "a CPU is only a part of a core"),
+        (unknown, "the number of whole cores is not known"),
+    ];
+    let clauses = clauses.into_iter().filter(|(types, _)| !types.is_empty());
+    let clauses: Vec<String> = clauses.map(|(types, fact)| format!("on {types}, {fact}")).collect();
+    let sentence = clauses.join("; ");
+    format!("{}.", crate::text::capitalised(&sentence))
+}
