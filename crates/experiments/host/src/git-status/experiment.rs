@@ -33,7 +33,6 @@ const UNTRACKED_CACHE: &str = "untracked-cache";
 const HOOK: &str = "hook";
 const BUILT_IN: &str = "built-in";
 const WATCHMAN: &str = "watchman";
-const RS_GIT_FSMONITOR: &str = "rs-git-fsmonitor";
 
 /// The default level of `git`: the git that is found in `PATH`.
 const INSTALLED: &str = "git";
@@ -61,7 +60,6 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         (HOOK, "git with the monitor of `ascertain fsmonitor`, by git's hook protocol").into(),
         (BUILT_IN, "git with its own monitor, which Linux has since git 2.55").into(),
         (WATCHMAN, "git with watchman, by git's sample hook in Perl").into(),
-        (RS_GIT_FSMONITOR, "git with watchman, by the hook rs-git-fsmonitor").into(),
     ],
     factors: vec![
         Factor::integer("files", "number of tracked files, ten per folder", 10_000, 1..=10_000_000),

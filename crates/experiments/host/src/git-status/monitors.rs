@@ -1,6 +1,7 @@
 //! The monitors of a worktree: their settings of git, and their daemons. No daemon outlives this process, except for
 //! moments after a kill.
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -15,12 +16,15 @@ use ascertain_sys::process::Command;
 use ascertain_sys::tether::tether;
 
 use super::git::{self, Git, failed};
-use super::{BUILT_IN, HOOK, RS_GIT_FSMONITOR, WATCHMAN};
+use super::{BUILT_IN, HOOK, WATCHMAN};
 
 /// Time limit for a daemon to become ready or to end. The limit is long, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Time between two checks of whether a daemon is ready or has ended.
 const EACH: Duration = Duration::from_millis(5);
+
+/// Options of watchman's client: neither start a server nor carry out the command without one.
+const CLIENT: [&str; 2] = ["--no-spawn", "--no-local"];
 
 /// Checks that this machine has the monitor of a variant.
 ///
@@ -41,10 +45,6 @@ pub fn is_available(variant: &str, git: &Git) -> Result<(), Unavailable> {
             program("perl", "apt-get install perl")?;
             let sample = || format!("git {} comes without its sample hook for watchman", git.version);
             git.sample_hook().map(drop).ok_or_else(|| Unavailable::other(sample()))
-        }
-        RS_GIT_FSMONITOR => {
-            program("watchman", "apt-get install watchman")?;
-            program(RS_GIT_FSMONITOR, "cargo install rs-git-fsmonitor")
         }
         HOOK => Err(Unavailable::other("the monitor is not part of this build")),
         _ => Ok(()),
@@ -81,8 +81,6 @@ impl Monitors {
         if self.running.iter().any(|(running, _)| *running == name) {
             return Ok(());
         }
-        // watchman refuses a socket in a folder that others may write to.
-        let _ = DirBuilder::new().mode(0o700).create(self.watchman_folder());
         let root = root.to_string_lossy().into_owned();
         let monitor =
             |verb: &[&str]| git.command(&self.home, &[], &[&["-C", &root, "fsmonitor--daemon"], verb].concat());
@@ -93,11 +91,17 @@ impl Monitors {
         };
         let (run, is_ready, end) = match name {
             BUILT_IN => (monitor(&["run"]), monitor(&["status"]), monitor(&["stop"])),
-            _ => (
-                watchman(&["--foreground"]),
-                watchman(&["--no-spawn", "get-pid"]),
-                watchman(&["--no-spawn", "shutdown-server"]),
-            ),
+            _ => {
+                // watchman refuses a socket in a folder that others may write to.
+                let folder = self.watchman_file("");
+                DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+                let mut client = git.command(&self.home, &[], &[]);
+                (client.program, client.args) =
+                    ("watchman".into(), CLIENT.map(OsString::from).into_iter().chain(["get-pid".into()]).collect());
+                // The client has the variables of the hook, to see that the hook will find our server.
+                client.env.extend(self.watchman_variables());
+                (watchman(&["--foreground"]), client, watchman(&[&CLIENT[..], &["shutdown-server"]].concat()))
+            }
         };
         let child = self.spawn(&run, name)?;
         self.running.push((name, Daemon { child, end }));
@@ -140,20 +144,36 @@ impl Monitors {
         self.folder.join(format!("{name}.log"))
     }
 
+    /// Returns the folder for watchman's temporary files.
     fn watchman_folder(&self) -> PathBuf {
         self.folder.join("watchman")
     }
 
+    /// Returns the path of a file of watchman's server.
+    fn watchman_file(&self, name: &str) -> PathBuf {
+        // Older clients compute this path from the variables below.
+        self.watchman_folder().join("ascertain-state").join(name)
+    }
+
     /// Returns options that keep watchman's server apart from the user's.
-    fn watchman_options(&self) -> Vec<std::ffi::OsString> {
-        let option = |name: &str| {
-            let mut option = std::ffi::OsString::from(format!("--{name}="));
-            option.push(self.watchman_folder().join(name));
+    fn watchman_options(&self) -> Vec<OsString> {
+        let option = |(name, file): (&str, &str)| {
+            let mut option = OsString::from(format!("--{name}="));
+            option.push(self.watchman_file(file));
             option
         };
-        let mut options: Vec<_> = ["sockname", "statefile", "logfile", "pidfile"].map(option).into();
-        options.push("--no-save-state".into());
-        options
+        let files = [("sockname", "sock"), ("statefile", "state"), ("logfile", "log"), ("pidfile", "pid")];
+        files.map(option).into_iter().chain(["--no-save-state".into()]).collect()
+    }
+
+    /// Returns variables that lead a hook to our server instead of the user's. Version 4.9 ignores `WATCHMAN_SOCK`, and
+    /// newer versions ignore the others.
+    fn watchman_variables(&self) -> Vec<(OsString, OsString)> {
+        vec![
+            ("WATCHMAN_SOCK".into(), self.watchman_file("sock").into()),
+            ("TMPDIR".into(), self.watchman_folder().into()),
+            ("USER".into(), "ascertain".into()),
+        ]
     }
 
     /// Returns git's settings for a variant, and the variables that its hook needs.
@@ -163,7 +183,6 @@ impl Monitors {
     pub fn settings(&self, variant: &str, git: &Git) -> Result<Settings, TargetError> {
         let hook =
             |path: &str| vec![format!("core.fsmonitor={}", quoted(path)), "core.fsmonitorHookVersion=2".to_owned()];
-        let socket = || vec![("WATCHMAN_SOCK".into(), self.watchman_folder().join("sockname").into())];
         Ok(match variant {
             BUILT_IN => (vec!["core.fsmonitor=true".into()], Vec::new()),
             WATCHMAN => {
@@ -171,9 +190,8 @@ impl Monitors {
                 let path = self.folder.join("fsmonitor-watchman");
                 fs::copy(sample, &path).map_err(failed)?;
                 fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(failed)?;
-                (hook(&path.to_string_lossy()), socket())
+                (hook(&path.to_string_lossy()), self.watchman_variables())
             }
-            RS_GIT_FSMONITOR => (hook(RS_GIT_FSMONITOR), socket()),
             _ => (vec!["core.fsmonitor=".into()], Vec::new()),
         })
     }
@@ -188,13 +206,13 @@ impl Monitors {
 }
 
 /// Git's settings for a variant, and environment variables.
-pub type Settings = (Vec<String>, Vec<(std::ffi::OsString, std::ffi::OsString)>);
+pub type Settings = (Vec<String>, Vec<(OsString, OsString)>);
 
-/// Returns the name of the daemon that a variant needs. Two variants share watchman's server.
+/// Returns the name of the daemon that a variant needs.
 fn daemon_of(variant: &str) -> Option<&'static str> {
     match variant {
         BUILT_IN => Some(BUILT_IN),
-        WATCHMAN | RS_GIT_FSMONITOR => Some(WATCHMAN),
+        WATCHMAN => Some(WATCHMAN),
         _ => None,
     }
 }
