@@ -15,8 +15,9 @@
 //! - `allocations`: the allocations of a call, with the feature of that name
 //! - [`perf`]: counters of the processor and the kernel for a command
 //! - [`page_cache`]: the share of a file that the kernel keeps in memory (Linux)
-//! - [`files`]: files that no other user can redirect by a link, and that get their name once they are complete; [`scratch`]:
-//!   private folders for temporary files
+//! - [`files`]: files that no other user can redirect by a link, and that get their name once they are complete
+//! - [`scratch`]: private folders for temporary files
+//! - [`descriptors`]: descriptors that a child would inherit
 //! - [`fork`]: distinguishing a child from its parent
 //! - [`futex`]: sleeping until a word in memory changes; [`journal`]: words that outlive the process (Linux)
 //! - [`terminal`]: the width of a terminal; [`standard`]: whether standard input and output were closed
@@ -44,6 +45,7 @@ pub mod compiled;
 pub mod cpus;
 #[cfg(feature = "network")]
 pub mod datagrams;
+pub mod descriptors;
 #[cfg(feature = "measuring")]
 mod error;
 #[cfg(feature = "files")]

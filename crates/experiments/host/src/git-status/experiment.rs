@@ -15,6 +15,8 @@ mod session;
 mod tests;
 #[cfg(target_os = "linux")]
 mod trace;
+#[cfg(target_os = "linux")]
+mod watchman;
 
 use std::sync::LazyLock;
 

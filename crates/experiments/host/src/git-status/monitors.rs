@@ -1,9 +1,10 @@
 //! The monitors of a worktree: their settings of git, and their daemons. No daemon outlives this process, except for
 //! moments after a kill.
 
+use std::env;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, Stdio};
 use std::thread::sleep;
@@ -16,15 +17,16 @@ use ascertain_sys::process::Command;
 use ascertain_sys::tether::tether;
 
 use super::git::{self, Git, failed};
+use super::watchman::Watchman;
 use super::{BUILT_IN, HOOK, WATCHMAN};
 
 /// Time limit for a daemon to become ready or to end. The limit is long, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// The first argument with which our hook is a daemon that stays in the foreground. The root of the worktree and its git
+/// folder follow.
+const HOOK_DAEMON: &str = "detached-daemon";
 /// Time between two checks of whether a daemon is ready or has ended.
 const EACH: Duration = Duration::from_millis(5);
-
-/// Options of watchman's client: neither start a server nor carry out the command without one.
-const CLIENT: [&str; 2] = ["--no-spawn", "--no-local"];
 
 /// Checks that this machine has the monitor of a variant.
 ///
@@ -46,13 +48,23 @@ pub fn is_available(variant: &str, git: &Git) -> Result<(), Unavailable> {
             let sample = || format!("git {} comes without its sample hook for watchman", git.version);
             git.sample_hook().map(drop).ok_or_else(|| Unavailable::other(sample()))
         }
-        HOOK => Err(Unavailable::other("the monitor is not part of this build")),
+        HOOK => hook().map(drop).map_err(Unavailable::other),
         _ => Ok(()),
     }
 }
 
+/// Returns the path of our hook, which is beside the running program. The programs of tests are one folder deeper.
+fn hook() -> Result<PathBuf, String> {
+    let program = env::current_exe().and_then(|program| program.canonicalize()).map_err(|error| error.to_string())?;
+    let folders = program.ancestors().skip(1).take(2).map(|folder| folder.join(ascertain_fsmonitor::HOOK));
+    let beside = folders.into_iter().find(|path| path.is_file());
+    let missing = || format!("{} is not in the folder of {}", ascertain_fsmonitor::HOOK, program.display());
+    beside.or_else(|| git::program(ascertain_fsmonitor::HOOK)).ok_or_else(missing)
+}
+
 /// The monitors that watch one worktree. Dropping this value ends their daemons.
 pub struct Monitors {
+    root: PathBuf,
     folder: PathBuf,
     home: PathBuf,
     stop: Stop,
@@ -62,50 +74,53 @@ pub struct Monitors {
 /// A running daemon, which ends if this process ends.
 struct Daemon {
     child: Child,
-    /// A command that ends a daemon that git or a hook started in place of ours.
-    end: Command,
+    control: Control,
+}
+
+/// The way to reach a daemon.
+enum Control {
+    /// A command that succeeds if the daemon is ready, and a command that ends it. The second one also ends a daemon
+    /// that git or a hook started in place of ours.
+    Commands { is_ready: Command, end: Command },
+    /// The library of our monitor.
+    Library,
 }
 
 impl Monitors {
     /// Returns no monitors yet. `folder` is for their files, and `home` takes the place of the user's home.
-    pub fn new(folder: &Path, home: &Path, stop: &Stop) -> Self {
-        Self { folder: folder.into(), home: home.into(), stop: stop.clone(), running: Vec::new() }
+    pub fn new(root: &Path, folder: &Path, home: &Path, stop: &Stop) -> Self {
+        Self { root: root.into(), folder: folder.into(), home: home.into(), stop: stop.clone(), running: Vec::new() }
     }
 
     /// Starts the monitor of a variant if it is not running, and waits until it is ready.
     ///
     /// # Errors
     /// Returns errors of the system and of the daemon.
-    pub fn start(&mut self, variant: &str, git: &Git, root: &Path) -> Result<(), TargetError> {
+    pub fn start(&mut self, variant: &str, git: &Git) -> Result<(), TargetError> {
         let Some(name) = daemon_of(variant) else { return Ok(()) };
         if self.running.iter().any(|(running, _)| *running == name) {
             return Ok(());
         }
-        let root = root.to_string_lossy().into_owned();
-        let monitor =
-            |verb: &[&str]| git.command(&self.home, &[], &[&["-C", &root, "fsmonitor--daemon"], verb].concat());
-        let watchman = |arguments: &[&str]| Command {
-            program: "watchman".into(),
-            args: self.watchman_options().into_iter().chain(arguments.iter().map(|&word| word.into())).collect(),
-            ..git.command(&self.home, &[], &[])
-        };
-        let (run, is_ready, end) = match name {
-            BUILT_IN => (monitor(&["run"]), monitor(&["status"]), monitor(&["stop"])),
+        let environment = || git.command(&self.home, &[], &[]);
+        let (run, control) = match name {
+            BUILT_IN => {
+                let root = self.root.to_string_lossy();
+                let monitor = |verb: &str| git.command(&self.home, &[], &["-C", &root, "fsmonitor--daemon", verb]);
+                (monitor("run"), Control::Commands { is_ready: monitor("status"), end: monitor("stop") })
+            }
+            WATCHMAN => {
+                let watchman = Watchman::create(&self.folder).map_err(failed)?;
+                let (is_ready, end) = (watchman.ping(environment()), watchman.end(environment()));
+                (watchman.serve(environment()), Control::Commands { is_ready, end })
+            }
             _ => {
-                // watchman refuses a socket in a folder that others may write to.
-                let folder = self.watchman_file("");
-                DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-                let mut client = git.command(&self.home, &[], &[]);
-                (client.program, client.args) =
-                    ("watchman".into(), CLIENT.map(OsString::from).into_iter().chain(["get-pid".into()]).collect());
-                // The client has the variables of the hook, to see that the hook will find our server.
-                client.env.extend(self.watchman_variables());
-                (watchman(&["--foreground"]), client, watchman(&[&CLIENT[..], &["shutdown-server"]].concat()))
+                let args = vec![HOOK_DAEMON.into(), self.root.clone().into(), self.root.join(".git").into()];
+                (Command { program: hook().map_err(failed)?.into(), args, ..environment() }, Control::Library)
             }
         };
         let child = self.spawn(&run, name)?;
-        self.running.push((name, Daemon { child, end }));
-        self.wait_until_ready(&is_ready, name)
+        self.running.push((name, Daemon { child, control }));
+        self.wait_until_ready(name)
     }
 
     /// Starts a daemon as a child that the kernel ends with this thread.
@@ -121,16 +136,24 @@ impl Monitors {
         command.spawn().map_err(|error| failed(format!("could not start the daemon of {name}: {error}")))
     }
 
-    fn wait_until_ready(&mut self, is_ready: &Command, name: &str) -> Result<(), TargetError> {
+    fn wait_until_ready(&mut self, name: &str) -> Result<(), TargetError> {
         let start = Instant::now();
+        let Some((_, daemon)) = self.running.iter_mut().find(|(running, _)| *running == name) else { return Ok(()) };
         loop {
-            match git::run(is_ready.clone(), &self.stop) {
-                Ok(_) => return Ok(()),
-                Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
-                Err(_) => {}
+            let is_ready = match &daemon.control {
+                Control::Commands { is_ready, .. } => match git::run(is_ready.clone(), &self.stop) {
+                    Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
+                    answer => answer.is_ok(),
+                },
+                Control::Library => ascertain_fsmonitor::status(&self.root).is_ok_and(|status| status.is_ready),
+            };
+            if is_ready {
+                return Ok(());
             }
-            let ended = self.running.iter_mut().find(|(running, _)| *running == name);
-            let has_ended = ended.is_none_or(|(_, daemon)| !matches!(daemon.child.try_wait(), Ok(None)));
+            if self.stop.is_requested() {
+                return Err(TargetError::Interrupted);
+            }
+            let has_ended = !matches!(daemon.child.try_wait(), Ok(None));
             if has_ended || start.elapsed() > PATIENCE {
                 let messages = fs::read_to_string(self.messages(name)).unwrap_or_default();
                 let how = if has_ended { "ended".into() } else { format!("was not ready within {PATIENCE:?}") };
@@ -144,45 +167,13 @@ impl Monitors {
         self.folder.join(format!("{name}.log"))
     }
 
-    /// Returns the folder for watchman's temporary files.
-    fn watchman_folder(&self) -> PathBuf {
-        self.folder.join("watchman")
-    }
-
-    /// Returns the path of a file of watchman's server.
-    fn watchman_file(&self, name: &str) -> PathBuf {
-        // Older clients compute this path from the variables below.
-        self.watchman_folder().join("ascertain-state").join(name)
-    }
-
-    /// Returns options that keep watchman's server apart from the user's.
-    fn watchman_options(&self) -> Vec<OsString> {
-        let option = |(name, file): (&str, &str)| {
-            let mut option = OsString::from(format!("--{name}="));
-            option.push(self.watchman_file(file));
-            option
-        };
-        let files = [("sockname", "sock"), ("statefile", "state"), ("logfile", "log"), ("pidfile", "pid")];
-        files.map(option).into_iter().chain(["--no-save-state".into()]).collect()
-    }
-
-    /// Returns variables that lead a hook to our server instead of the user's. Version 4.9 ignores `WATCHMAN_SOCK`, and
-    /// newer versions ignore the others.
-    fn watchman_variables(&self) -> Vec<(OsString, OsString)> {
-        vec![
-            ("WATCHMAN_SOCK".into(), self.watchman_file("sock").into()),
-            ("TMPDIR".into(), self.watchman_folder().into()),
-            ("USER".into(), "ascertain".into()),
-        ]
-    }
-
     /// Returns git's settings for a variant, and the variables that its hook needs.
     ///
     /// # Errors
     /// Returns errors of the system.
     pub fn settings(&self, variant: &str, git: &Git) -> Result<Settings, TargetError> {
-        let hook =
-            |path: &str| vec![format!("core.fsmonitor={}", quoted(path)), "core.fsmonitorHookVersion=2".to_owned()];
+        let asking =
+            |path: &Path| vec![format!("core.fsmonitor={}", quoted(path)), "core.fsmonitorHookVersion=2".to_owned()];
         Ok(match variant {
             BUILT_IN => (vec!["core.fsmonitor=true".into()], Vec::new()),
             WATCHMAN => {
@@ -190,8 +181,9 @@ impl Monitors {
                 let path = self.folder.join("fsmonitor-watchman");
                 fs::copy(sample, &path).map_err(failed)?;
                 fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(failed)?;
-                (hook(&path.to_string_lossy()), self.watchman_variables())
+                (asking(&path), Watchman::create(&self.folder).map_err(failed)?.variables())
             }
+            HOOK => (asking(&hook().map_err(failed)?), Vec::new()),
             _ => (vec!["core.fsmonitor=".into()], Vec::new()),
         })
     }
@@ -213,23 +205,25 @@ fn daemon_of(variant: &str) -> Option<&'static str> {
     match variant {
         BUILT_IN => Some(BUILT_IN),
         WATCHMAN => Some(WATCHMAN),
+        HOOK => Some(HOOK),
         _ => None,
     }
 }
 
 /// Quotes a path for the shell, if necessary.
-fn quoted(path: &str) -> String {
+fn quoted(path: &Path) -> String {
+    let path = path.to_string_lossy();
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+".contains(&byte);
-    if path.bytes().all(is_safe) { path.into() } else { format!("'{}'", path.replace('\'', "'\\''")) }
+    if path.bytes().all(is_safe) { path.into_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 impl Drop for Monitors {
     fn drop(&mut self) {
-        for (_, Daemon { mut child, end }) in self.running.drain(..) {
-            // A daemon that is not ours may run in place of ours. A new token is used, because the run may have been
-            // interrupted.
-            if let Ok(stop) = Stop::new() {
-                let _ = git::run(end, &stop);
+        for (_, Daemon { mut child, control }) in self.running.drain(..) {
+            match control {
+                // The commands get a new stop token, because the run may have been interrupted.
+                Control::Commands { end, .. } => drop(Stop::new().map(|stop| git::run(end, &stop))),
+                Control::Library => drop(ascertain_fsmonitor::disable(&self.root)),
             }
             let _ = child.kill();
             let _ = child.wait();

@@ -58,7 +58,7 @@ impl Repository {
     ) -> Result<Repository, TargetError> {
         let root = folder.join("worktree");
         fs::create_dir_all(&root).map_err(failed)?;
-        let monitors = Monitors::new(folder, home, stop);
+        let monitors = Monitors::new(&root, folder, home, stop);
         let repository = Repository {
             monitors,
             git,

@@ -99,7 +99,7 @@ impl StatusSession {
         let [index, output, trace] = ["index", "output", "trace"].map(place);
         let ArmState { arm, git, repository, .. } = &self.arms[arm];
         let repository = &mut self.repositories[*repository];
-        repository.monitors.start(&arm.variant, git, &repository.root)?;
+        repository.monitors.start(&arm.variant, git)?;
         repository.copy_index(&index)?;
         let (mut settings, variables) = repository.monitors.settings(&arm.variant, git)?;
         settings.push(format!("core.untrackedCache={}", has_untracked_cache(arm)));
