@@ -6,10 +6,26 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
+use crate::part::{Input, Part};
 use crate::tools::{self, Need};
 
 /// Versions of git, each with the Debian suite that contains it. The last one has its own file system monitor on Linux.
 pub const GITS: [Need; 3] = [Need::Git("2.30", "bullseye"), Need::Git("2.39", "bookworm"), Need::Git("2.55", "sid")];
+
+/// Packages whose tests also use the gits above and watchman, if they are there.
+const PACKAGES: [&str; 2] = ["ascertain-fsmonitor", "ascertain-experiments-host"];
+const INPUTS: &[Input] = &[
+    Input::Package("ascertain-experiments-host"),
+    Input::Package("ascertain-fsmonitor"),
+    Input::Path("xtask/src/gits.rs"),
+];
+
+pub const PARTS: &[Part] = &[Part::slow(
+    "monitors with old and new versions of git, and with watchman",
+    &[GITS[0], GITS[1], GITS[2], Need::Debian("watchman", "watchman")],
+    INPUTS,
+    tests,
+)];
 
 /// The file with the public keys of Debian's archive.
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
@@ -32,6 +48,13 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
         println!("{}", git.program().display());
     }
     Ok(())
+}
+
+fn tests() -> anyhow::Result<()> {
+    // The tests start the hook, which is a program of its own.
+    tools::build("cargo", &["build", "--quiet", "--package", PACKAGES[0], "--bins"])?;
+    let packages = PACKAGES.iter().flat_map(|package| ["--package", package]);
+    tools::run("cargo", &["test", "--quiet"].into_iter().chain(packages).collect::<Vec<_>>())
 }
 
 /// Unpacks the git of a Debian suite into `folder`. apt-get uses its own lists and cache here, so this needs no root and
