@@ -23,7 +23,16 @@ pub fn content(file: u64) -> String {
     format!("This is file number {file}.\n")
 }
 
-/// A way in which a file changes. The changes take turns, so that each trial has most of them.
+/// The files that change before a trial, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// The same files get a new content each time, as files that a person works on.
+    Edit,
+    /// Other files change each time, in every way, and the changes before are undone.
+    Mixed,
+}
+
+/// A way in which a file changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// The file is written to.
@@ -38,36 +47,43 @@ enum Kind {
     CreateFolder,
 }
 
-/// The kinds of ten changes in a row.
-const TURNS: [Kind; 10] = {
-    use Kind::{Create, CreateFolder, Remove, Replace, Write};
-    [Write, Replace, Create, Remove, Write, Write, Replace, Write, CreateFolder, Write]
-};
+impl Pattern {
+    /// Returns the kinds of ten changes in a row.
+    fn turns(self) -> [Kind; 10] {
+        use Kind::{Create, CreateFolder, Remove, Replace, Write};
+        match self {
+            Pattern::Edit => [Write; 10],
+            Pattern::Mixed => [Write, Replace, Create, Remove, Write, Write, Replace, Write, CreateFolder, Write],
+        }
+    }
+}
 
 /// The changes that are in effect in a worktree.
 #[derive(Debug, Default)]
-pub struct Changes(Vec<(u64, Kind)>);
+pub struct Changes {
+    pattern: Option<Pattern>,
+    files: Vec<(u64, Kind)>,
+}
 
 impl Changes {
-    /// Undoes the changes of the trial before, and makes new ones: `changed` of the first `files` files change.
+    /// Changes `changed` of the first `files` files.
     ///
     /// # Errors
     /// Returns the system's error, with the path.
-    pub fn renew(&mut self, root: &Path, files: u64, changed: u64, seed: u64) -> io::Result<()> {
-        for (file, kind) in std::mem::take(&mut self.0) {
-            at(&root.join(path(file)), |path| undo(path, file, kind))?;
-        }
+    pub fn renew(&mut self, root: &Path, (files, changed): (u64, u64), pattern: Pattern, seed: u64) -> io::Result<()> {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let (first, mark) = (rng.random_range(0..files), rng.random());
-        let changed = changed.min(files);
-        // The files are spread evenly over the folders, from a random first one.
-        let chosen = (0..changed).map(|index| (first + index * files / changed) % files);
-        for (file, kind) in chosen.zip(TURNS.into_iter().cycle()) {
-            // The change is noted first, so that it is undone even if it fails halfway.
-            self.0.push((file, kind));
-            at(&root.join(path(file)), |path| change(path, kind, mark))?;
+        if pattern == Pattern::Mixed || self.pattern != Some(pattern) {
+            for (file, kind) in std::mem::take(&mut self.files) {
+                at(&root.join(path(file)), |path| undo(path, file, kind))?;
+            }
+            self.pattern = Some(pattern);
+            // The files are spread evenly over the folders, from a random first one.
+            let changed = changed.min(files);
+            let chosen = (0..changed).map(|index| (first + index * files / changed) % files);
+            self.files = chosen.zip(pattern.turns().into_iter().cycle()).collect();
         }
-        Ok(())
+        self.files.iter().try_for_each(|&(file, kind)| at(&root.join(path(file)), |path| change(path, kind, mark)))
     }
 }
 

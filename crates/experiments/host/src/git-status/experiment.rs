@@ -42,6 +42,9 @@ const INSTALLED: &str = "git";
 const NORMAL: &str = "normal";
 const NO: &str = "no";
 const ALL: &str = "all";
+/// The levels of `changes`.
+const EDIT: &str = "edit";
+const MIXED: &str = "mixed";
 /// The levels of `cache`.
 const ON: &str = "on";
 const OFF: &str = "off";
@@ -66,6 +69,11 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     factors: vec![
         Factor::integer("files", "number of tracked files, ten per folder", 10_000, 1..=10_000_000),
         Factor::integer("changed", "number of files that change before each trial", 10, 0..=1_000_000),
+        Factor::one_of(
+            "changes",
+            "edit: the same files get a new content each time; mixed: other files change, in every way",
+            [EDIT, MIXED],
+        ),
         Factor::one_of("untracked", "untracked files to report: git's option -u", [NORMAL, NO, ALL]),
         Factor::one_of("cache", "git's untracked cache, in the variants with a monitor", [ON, OFF]),
         Factor::new(

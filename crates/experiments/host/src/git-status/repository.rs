@@ -11,10 +11,10 @@ use ascertain_engine::experiment::{Arm, TargetError, Trial};
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::process::{Command, Input, Output};
 
-use super::changes::{Changes, content, path};
+use super::changes::{Changes, Pattern, content, path};
 use super::git::{self, Git, failed};
 use super::monitors::Monitors;
-use super::text;
+use super::{EDIT, text};
 
 /// Time between the changes and the first arm of a trial, in which the monitors read their events. A person who edits a
 /// file and then runs `git status` takes longer.
@@ -33,6 +33,7 @@ pub struct Repository {
     home: PathBuf,
     files: u64,
     changed: u64,
+    pattern: Pattern,
     changes: Changes,
     trial: Option<u64>,
     /// The levels of `untracked` in the arms of this repository, each with plain git's output in this trial.
@@ -66,6 +67,7 @@ impl Repository {
             home: home.into(),
             files: arm.integer("files")?,
             changed: arm.integer("changed")?,
+            pattern: pattern(arm),
             changes: Changes::default(),
             trial: None,
             reference: Vec::new(),
@@ -75,9 +77,15 @@ impl Repository {
         Ok(repository)
     }
 
+    /// Returns the pattern of the changes before each trial.
+    pub fn pattern(&self) -> Pattern {
+        self.pattern
+    }
+
     /// Returns whether the arm can be measured in this repository.
     pub fn is_for(&self, arm: &Arm, git: &Git) -> bool {
-        *self.git == *git && Ok(self.files) == arm.integer("files") && Ok(self.changed) == arm.integer("changed")
+        let has = |factor: &str, value| Ok(value) == arm.integer(factor);
+        *self.git == *git && has("files", self.files) && has("changed", self.changed) && self.pattern == pattern(arm)
     }
 
     /// Commits the files, and checks them out.
@@ -127,14 +135,14 @@ impl Repository {
             return Ok(());
         }
         self.trial = None;
-        self.renew(trial.seed)?;
+        self.renew(self.pattern, trial.seed)?;
         self.trial = Some(trial.number);
         Ok(())
     }
 
     /// Changes files, and runs plain git to learn the right status.
-    pub fn renew(&mut self, seed: u64) -> Result<(), TargetError> {
-        self.changes.renew(&self.root, self.files, self.changed, seed).map_err(failed)?;
+    pub fn renew(&mut self, pattern: Pattern, seed: u64) -> Result<(), TargetError> {
+        self.changes.renew(&self.root, (self.files, self.changed), pattern, seed).map_err(failed)?;
         let index = self.home.join("index");
         if !index.exists() {
             self.copy_index(&index)?;
@@ -167,6 +175,10 @@ impl Repository {
             Some(difference) => Err(TargetError::WrongAnswer(difference)),
         }
     }
+}
+
+fn pattern(arm: &Arm) -> Pattern {
+    if text(arm, "changes") == EDIT { Pattern::Edit } else { Pattern::Mixed }
 }
 
 /// Makes a command of git use an index of its own.

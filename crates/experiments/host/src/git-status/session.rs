@@ -13,6 +13,7 @@ use ascertain_engine::experiment::{
 use ascertain_sys::process::{Command, Output, Prepared};
 use ascertain_sys::scratch::ScratchFolder;
 
+use super::changes::Pattern;
 use super::git::{self, Git, failed};
 use super::monitors;
 use super::repository::{Repository, status_arguments, with_index};
@@ -41,7 +42,7 @@ pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError
         Ok(ArmState { arm: arm.clone(), git: Rc::new(git), repository: 0, status: None })
     };
     let arms = arms.iter().map(state).collect::<Result<_, TargetError>>()?;
-    Ok(Box::new(StatusSession { repositories: Vec::new(), arms, setup: setup.clone(), folder }))
+    Ok(Box::new(StatusSession { repositories: Vec::new(), arms, setup: setup.clone(), folder, is_settled: true }))
 }
 
 struct StatusSession {
@@ -50,6 +51,8 @@ struct StatusSession {
     arms: Vec<ArmState>,
     setup: Setup,
     folder: ScratchFolder,
+    /// `false` if files changed for the check of one arm, so that the next status of the others has more work.
+    is_settled: bool,
 }
 
 struct ArmState {
@@ -81,7 +84,7 @@ struct Measured {
 impl StatusSession {
     /// Returns the repository for an arm, and creates it if necessary.
     fn repository(&mut self, arm: ArmId) -> Result<usize, TargetError> {
-        let Self { repositories, arms, setup, folder } = self;
+        let Self { repositories, arms, setup, folder, .. } = self;
         let ArmState { arm, git, .. } = &arms[arm];
         if let Some(index) = repositories.iter().position(|repository| repository.is_for(arm, git)) {
             return Ok(index);
@@ -91,6 +94,17 @@ impl StatusSession {
         fs::create_dir_all(&home).map_err(failed)?;
         repositories.push(Repository::create(arm, git.clone(), (&place, &home), &setup.stop)?);
         Ok(repositories.len() - 1)
+    }
+
+    /// Runs a status of each arm, so that all arms know the same changes before a trial.
+    fn settle(&mut self) -> Result<(), TargetError> {
+        if !self.is_settled {
+            for status in self.arms.iter().filter_map(|arm| arm.status.as_ref()) {
+                status.run()?;
+            }
+            self.is_settled = true;
+        }
+        Ok(())
     }
 
     /// Prepares the command of an arm, with an index of its own.
@@ -139,8 +153,11 @@ impl Session for StatusSession {
         let ArmState { arm, repository, status, .. } = &self.arms[arm];
         let repository = &mut self.repositories[*repository];
         repository.expect(&text(arm, "untracked"));
-        repository.renew(self.setup.seed)?;
         let Some(status) = status else { return Ok(()) };
+        // The monitor must be right about every way in which a file can change.
+        repository.renew(Pattern::Mixed, self.setup.seed)?;
+        repository.check(arm, &status.run()?.output)?;
+        repository.renew(repository.pattern(), self.setup.seed)?;
         for run in 1..=MOST_WARM_UPS {
             let measured = status.run()?;
             repository.check(arm, &measured.output)?;
@@ -151,6 +168,7 @@ impl Session for StatusSession {
                 sleep(EACH);
             }
         }
+        self.is_settled = false;
         Ok(())
     }
 
@@ -159,6 +177,7 @@ impl Session for StatusSession {
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        self.settle()?;
         let ArmState { arm, repository, status, .. } = &self.arms[arm];
         let repository = &mut self.repositories[*repository];
         let status = status.as_ref().ok_or_else(|| failed("the arm was not prepared"))?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use ascertain_engine::experiment::{Arm, Experiment, Sample, Samples, Session, Setup, TargetError, Trial};
 use ascertain_sys::testing::left_out;
 
-use super::changes::{Changes, content, path};
+use super::changes::{Changes, Pattern, content, path};
 use super::git::{self, Git};
 use super::repository::difference;
 use super::session::{is_available, open};
@@ -29,7 +29,7 @@ fn measure(session: &mut dyn Session, arm: usize, trial: u64) -> Result<Samples,
     Ok(samples)
 }
 
-/// Measures each variant that this machine has, with each level of `untracked`. Each output is compared with plain
+/// Measures each variant that this machine has, with each level of `untracked` and `changes`. Each output is compared with plain
 /// git's, so this also tests that the monitors are right about changed, removed and new files.
 fn every_variant_is_right(git: &str) {
     if let Err(reason) = Git::find(git) {
@@ -38,11 +38,14 @@ fn every_variant_is_right(git: &str) {
     let arms = || {
         let variants = GitStatus.spec().variants.iter().map(|variant| variant.name.clone());
         variants.flat_map(|variant| {
-            [NORMAL, NO, ALL].map(|untracked| arm(&variant, &[("untracked", untracked.into()), ("git", git.into())]))
+            [(NORMAL, MIXED), (NO, MIXED), (ALL, MIXED), (NORMAL, EDIT)].map(|(untracked, changes)| {
+                let levels = [("untracked", untracked), ("changes", changes), ("git", git)];
+                arm(&variant, &levels.map(|(factor, level)| (factor, level.into())))
+            })
         })
     };
     let (arms, lacking): (Vec<_>, Vec<_>) = arms().partition(|arm| is_available(arm).is_ok());
-    lacking.iter().filter(|arm| text(arm, "untracked") == NORMAL).for_each(|arm| {
+    lacking.iter().filter(|arm| text(arm, "changes") == EDIT).for_each(|arm| {
         left_out(&format!("{arm}: {}", is_available(arm).unwrap_err()));
     });
     let mut session = open(&arms, &Setup::default()).unwrap();
@@ -99,13 +102,20 @@ fn changes_are_undone() {
     }
     let before = contents(root);
     let mut changes = Changes::default();
-    changes.renew(root, 50, 20, 1).unwrap();
-    let first = contents(root);
-    changes.renew(root, 50, 1_000, 2).unwrap();
-    let second = contents(root);
+    let mut renewed = |changed, pattern, seed| {
+        changes.renew(root, (50, changed), pattern, seed).unwrap();
+        contents(root)
+    };
+    let different = |one: &[(String, String)], other: &[(String, String)]| {
+        one.iter().zip(other).filter(|(one, other)| one != other).count()
+    };
+    let [first, second] = [(20, 1), (1_000, 2)].map(|(changed, seed)| renewed(changed, Pattern::Mixed, seed));
     assert!(before != first && first != second && before != second);
-    changes.renew(root, 50, 0, 3).unwrap();
-    assert_eq!(contents(root), before);
+    // The same files are edited again.
+    let [first, second] = [3, 4].map(|seed| renewed(20, Pattern::Edit, seed));
+    let counts = [different(&before, &first), different(&before, &second), different(&first, &second)];
+    assert_eq!(counts, [20; 3]);
+    assert_eq!(renewed(0, Pattern::Mixed, 5), before);
 }
 
 /// Returns every file below a folder with its content, sorted.
