@@ -57,8 +57,8 @@ fn tests() -> anyhow::Result<()> {
     tools::run("cargo", &["test", "--quiet"].into_iter().chain(packages).collect::<Vec<_>>())
 }
 
-/// Unpacks the git of a Debian suite into `folder`. apt-get uses its own lists and cache here, so this needs no root and
-/// leaves the system unchanged. apt-get checks the signatures.
+/// Unpacks the git of a Debian suite into `folder`. The package lists and the cache are in a folder of their own, so this
+/// needs no root and leaves the system unchanged. The program apt-get checks the signatures.
 pub fn fetch(suite: &str, folder: &Path) -> anyhow::Result<()> {
     ensure!(Path::new(KEYS).exists(), "{KEYS} does not exist; install debian-archive-keyring");
     let unfinished = PathBuf::from(format!("{}.{}", folder.display(), std::process::id()));
