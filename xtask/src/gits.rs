@@ -1,5 +1,5 @@
-//! Fetches other versions of git from Debian's archive, for tests and for the experiment `git-status`. They are unpacked,
-//! not installed, so the installed git stays as it is.
+//! Fetches other versions of git from Debian's archive, for tests and for the experiment `git-status`. They are
+//! unpacked, not installed, so the installed git stays as it is.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,8 +57,8 @@ fn tests() -> anyhow::Result<()> {
     tools::run("cargo", &["test", "--quiet"].into_iter().chain(packages).collect::<Vec<_>>())
 }
 
-/// Unpacks the git of a Debian suite into `folder`. The package lists and the cache are in a folder of their own, so this
-/// needs no root and leaves the system unchanged. The program apt-get checks the signatures.
+/// Unpacks the git of a Debian suite into `folder`. The package lists and the cache are in a folder of their own, so
+/// this needs no root and leaves the system unchanged. The program apt-get checks the signatures.
 pub fn fetch(suite: &str, folder: &Path) -> anyhow::Result<()> {
     ensure!(Path::new(KEYS).exists(), "{KEYS} does not exist; install debian-archive-keyring");
     let unfinished = PathBuf::from(format!("{}.{}", folder.display(), std::process::id()));

@@ -33,12 +33,12 @@ Examples:
 /// records of runs that have ended. It needs the credentials of the run: TSIG_KEY, TSIG_KEY_FILE, or those of AWS or
 /// Google.
 ///
-/// Objects: `run storage` notes each object before it writes the object to a store. `clean` deletes the noted objects of
-/// runs that have ended, and no others. It needs the credentials of the run.
+/// Objects: `run storage` notes each object before it writes the object to a store. `clean` deletes the noted objects
+/// of runs that have ended, and no others. It needs the credentials of the run.
 ///
-/// Temporary files: `clean` removes the folders of servers, caches and git repositories if you own them and their process
-/// has ended. In folders that you name, it also removes the incomplete files of `put` and `get`. It keeps files with a journal,
-/// because the same command can resume the transfer.
+/// Temporary files: `clean` removes the folders of servers, caches and git repositories if you own them and their
+/// process has ended. In folders that you name, it also removes the incomplete files of `put` and `get`. It keeps files
+/// with a journal, because the same command can resume the transfer.
 ///
 /// Uploads: `clean` aborts the incomplete uploads that can't be resumed, with the credentials that `put` uses. These
 /// are uploads from standard input, and uploads with --no-journal. It lists the transfers that can be resumed;

@@ -22,8 +22,8 @@ use super::{BUILT_IN, HOOK, WATCHMAN};
 
 /// Time limit for a daemon to become ready or to end. The limit is long, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The first argument with which our hook is a daemon that stays in the foreground. The root of the worktree and its git
-/// folder follow.
+/// The first argument with which our hook is a daemon that stays in the foreground. The root of the worktree and its
+/// git folder follow.
 const HOOK_DAEMON: &str = "detached-daemon";
 /// Time between two checks of whether a daemon is ready or has ended.
 const EACH: Duration = Duration::from_millis(5);
@@ -188,8 +188,8 @@ impl Monitors {
         })
     }
 
-    /// Returns the CPU time that the daemon of a variant has used so far, in nanoseconds; `None` if it has no daemon, or
-    /// if the daemon has ended.
+    /// Returns the CPU time that the daemon of a variant has used so far, in nanoseconds; `None` if it has no daemon,
+    /// or if the daemon has ended.
     pub fn cpu_ns(&self, variant: &str) -> Option<u64> {
         let name = daemon_of(variant)?;
         let (_, daemon) = self.running.iter().find(|(running, _)| *running == name)?;

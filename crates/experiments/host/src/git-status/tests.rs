@@ -29,8 +29,8 @@ fn measure(session: &mut dyn Session, arm: usize, trial: u64) -> Result<Samples,
     Ok(samples)
 }
 
-/// Measures each variant that this machine has, with each level of `untracked` and `changes`. Each output is compared with plain
-/// git's, so this also tests that the monitors are right about changed, removed and new files.
+/// Measures each variant that this machine has, with each level of `untracked` and `changes`. Each output is compared
+/// with plain git's, so this also tests that the monitors are right about changed, removed and new files.
 fn every_variant_is_right(git: &str) {
     if let Err(reason) = Git::find(git) {
         return left_out(&reason);
