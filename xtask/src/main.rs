@@ -1,4 +1,4 @@
-//! Ascertain's own chores: `cargo xtask test`, `calibrate`, `bench`, `mutants`, `lines`, `schema`,
+//! Ascertain's own chores: `cargo xtask test`, `calibrate`, `bench`, `mutants`, `lines`, `gits`, `schema`,
 //! `outputs`, `trace`.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -12,6 +12,7 @@ mod durations;
 mod elsewhere;
 mod exports;
 mod fuzz;
+mod gits;
 mod guest;
 mod hyperfine;
 mod lines;
@@ -44,6 +45,8 @@ cargo xtask mutants [WORD …]  make orderings, fences, checks and instructions 
                               descriptions; with --list, only print the mutants
 cargo xtask lines [--since COMMIT]
                               count the source lines of each crate, and compare them with those at a commit
+cargo xtask gits              fetch git 2.30, 2.39 and 2.55 from Debian's archive (20 MB) into
+                              ~/.cache/ascertain-xtask/gits/, and print their paths; nothing is installed
 cargo xtask schema            write the JSON schema of the claims file to claims/schema.json
 cargo xtask outputs [NAME …]  run the commands in README and in the book whose output is shown there, and write the
                               output below each command
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         "bench" => bench::run(rest),
         "mutants" => mutants::run(rest),
         "lines" => lines::run(rest),
+        "gits" => gits::run(rest),
         "schema" => write_schema(),
         "outputs" => book::write_outputs(rest),
         "trace" => trace::record(),

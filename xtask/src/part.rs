@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::tools::Need;
-use crate::{checkers, elsewhere, exports, fuzz, guest, hyperfine, packages, quick};
+use crate::{checkers, elsewhere, exports, fuzz, gits, guest, hyperfine, packages, quick};
 
 /// A part of the tests, which can be run on its own.
 pub struct Part {
@@ -46,7 +46,7 @@ impl Part {
 
 /// Returns all parts, in the order in which they run.
 pub fn all() -> impl Iterator<Item = &'static Part> {
-    let lists: [&'static [Part]; 8] = [
+    let lists: [&'static [Part]; 9] = [
         quick::PARTS,
         checkers::PARTS,
         packages::PARTS,
@@ -55,6 +55,7 @@ pub fn all() -> impl Iterator<Item = &'static Part> {
         hyperfine::PARTS,
         guest::PARTS,
         fuzz::PARTS,
+        gits::PARTS,
     ];
     lists.into_iter().flatten()
 }

@@ -14,7 +14,7 @@ use std::{env, fmt, fs};
 
 use anyhow::{Context, ensure};
 
-use crate::part;
+use crate::{gits, part};
 
 /// Returns the root folder of the workspace.
 pub fn root() -> PathBuf {
@@ -251,6 +251,8 @@ pub enum Need {
     Crate(&'static str, &'static str),
     /// The source code of a package on crates.io, by name and version.
     Source(&'static str, &'static str),
+    /// A version of git, beside the installed one, and the Debian suite that contains it.
+    Git(&'static str, &'static str),
     /// The standard library of Rust for a target.
     RustTarget(&'static str),
     /// A component of Rust's nightly toolchain.
@@ -275,6 +277,9 @@ impl fmt::Display for Need {
             Need::Source(name, version) => {
                 write!(f, "the source of {name} {version}, from crates.io into cargo's own folder")
             }
+            Need::Git(version, suite) => {
+                write!(f, "git {version} of Debian's {suite}, with its C library, into {}", self.folder().display())
+            }
             Need::RustTarget(target) => write!(f, "the standard library for {target} (rustup)"),
             Need::Nightly(component) => write!(f, "{component} of the nightly tool chain (rustup)"),
             Need::Rust(version) => write!(f, "Rust {version} (rustup)"),
@@ -296,6 +301,7 @@ impl Need {
             Need::NpmProgram(_, package) | Need::PythonProgram(_, package) => package.to_owned(),
             Need::Go(module) => module.replace('/', "-"),
             Need::Crate(name, version) => format!("{name}@{version}"),
+            Need::Git(version, _) => format!("gits/{version}"),
             Need::Debian(..) | Need::Source(..) | Need::RustTarget(_) | Need::Nightly(_) | Need::Rust(_) => {
                 String::new()
             }
@@ -310,6 +316,7 @@ impl Need {
                 name
             }
             Need::Go(module) => name_of(module),
+            Need::Git(..) => return self.folder().join("usr/bin/git"),
             _ => "python",
         };
         self.folder().join("bin").join(name)
@@ -327,6 +334,7 @@ impl Need {
             }
             Need::NpmProgram(..) | Need::PythonProgram(..) | Need::Go(_) | Need::Crate(..) => self.program().exists(),
             Need::Source(name, version) => source(name, version).is_some(),
+            Need::Git(..) => succeeds(self.program(), &["--version"]),
             Need::RustTarget(target) => {
                 let folder = output_of("rustc", &["--print", "target-libdir", "--target", target]);
                 folder.is_ok_and(|folder| Path::new(folder.trim()).exists())
@@ -370,6 +378,9 @@ impl Need {
                 let features: &[&str] = if name == "mdbook" { &["--no-default-features"] } else { &[] };
                 let package = ["--root", &folder, name, "--version", version];
                 let _ = build("cargo", &[&install[..], features, &package].concat());
+            }
+            Need::Git(_, suite) => {
+                gits::fetch(suite, &self.folder()).map_err(|error| format!("{self}: {error:#}"))?;
             }
             Need::Source(name, version) => attempt("cargo", &["info", "--quiet", &format!("{name}@{version}")]),
             Need::RustTarget(target) => attempt("rustup", &["target", "add", target]),

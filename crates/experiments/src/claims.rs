@@ -32,6 +32,7 @@ const SHIPPED: &[(&str, &str)] = shipped! {
     "networks": "link-throughput",
     "networks": "networks",
     "networks": "dns-propagation",
+    "host": "git-status",
     "storage": "storage",
     "transfer": "file-transfers",
     "transfer": "cache-race",

@@ -51,6 +51,8 @@ pub struct Command {
     pub args: Vec<OsString>,
     /// Variables that the command gets in addition to the environment of this process, or in place of variables in it.
     pub env: Vec<(OsString, OsString)>,
+    /// Names of variables in the environment of this process that the command does not get.
+    pub env_removed: Vec<OsString>,
     /// The source of the command's standard input.
     pub stdin: Input,
     /// The destination of the command's standard output.

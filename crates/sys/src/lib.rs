@@ -16,6 +16,8 @@
 //! - [`perf`]: counters of the processor and the kernel for a command
 //! - [`page_cache`]: the share of a file that the kernel keeps in memory (Linux)
 //! - [`files`]: files that no other user can redirect by a link, and that get their name once they are complete
+//! - [`scratch`]: private folders for temporary files
+//! - [`descriptors`]: descriptors that a child would inherit
 //! - [`fork`]: distinguishing a child from its parent
 //! - [`futex`]: sleeping until a word in memory changes; [`journal`]: words that outlive the process (Linux)
 //! - [`terminal`]: the width of a terminal; [`standard`]: whether standard input and output were closed
@@ -43,6 +45,7 @@ pub mod compiled;
 pub mod cpus;
 #[cfg(feature = "network")]
 pub mod datagrams;
+pub mod descriptors;
 #[cfg(feature = "measuring")]
 mod error;
 #[cfg(feature = "files")]
@@ -74,6 +77,8 @@ pub mod privileges;
 #[cfg(feature = "commands")]
 pub mod process;
 pub mod rseq;
+#[cfg(feature = "files")]
+pub mod scratch;
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 pub mod socket;
 #[cfg(feature = "measuring")]

@@ -33,12 +33,12 @@ Examples:
 /// records of runs that have ended. It needs the credentials of the run: TSIG_KEY, TSIG_KEY_FILE, or those of AWS or
 /// Google.
 ///
-/// Objects: `run storage` notes each object before it writes the object to a store. `clean` deletes the noted objects of
-/// runs that have ended, and no others. It needs the credentials of the run.
+/// Objects: `run storage` notes each object before it writes the object to a store. `clean` deletes the noted objects
+/// of runs that have ended, and no others. It needs the credentials of the run.
 ///
-/// Temporary files: `clean` removes the folders of servers and caches if you own them and their process has ended. In
-/// folders that you name, it also removes the incomplete files of `put` and `get`. It keeps files with a journal,
-/// because the same command can resume the transfer.
+/// Temporary files: `clean` removes the folders of servers, caches and git repositories if you own them and their
+/// process has ended. In folders that you name, it also removes the incomplete files of `put` and `get`. It keeps files
+/// with a journal, because the same command can resume the transfer.
 ///
 /// Uploads: `clean` aborts the incomplete uploads that can't be resumed, with the credentials that `put` uses. These
 /// are uploads from standard input, and uploads with --no-journal. It lists the transfers that can be resumed;
@@ -172,7 +172,7 @@ fn of_runs(folder: &Path) -> Vec<Found> {
 fn maker(name: &str) -> Option<u32> {
     let [what, process, number] = *name.strip_prefix("ascertain-")?.split('-').collect::<Vec<_>>() else { return None };
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_hexdigit());
-    process.parse().ok().filter(|_| ["cache", "netlab"].contains(&what) && is_number)
+    process.parse().ok().filter(|_| ["cache", "git", "netlab"].contains(&what) && is_number)
 }
 
 /// Removes a path that a process left behind, unless a process may still use it. `maker` is the id of the process that
@@ -227,6 +227,7 @@ mod tests {
     #[test]
     fn only_folders_of_this_program_have_a_maker() {
         assert_eq!(maker("ascertain-netlab-42-0"), Some(42));
+        assert_eq!(maker("ascertain-git-42-1"), Some(42));
         assert_eq!(maker("ascertain-cache-42-00ff00ff00ff00ff"), Some(42));
         for theirs in ["ascertain-netlab-42", "ascertain-netlab-x-0", "ascertain-other-42-0", "ascertain-cache-42-x"] {
             assert_eq!(maker(theirs), None, "{theirs}");

@@ -19,6 +19,8 @@ mod dns;
 mod documents;
 mod every_option;
 mod exports;
+#[cfg(target_os = "linux")]
+mod git_status;
 mod history;
 mod hyperfine;
 mod limits;

@@ -1,21 +1,19 @@
 //! Starts a server program, and ends it when it is not needed any more.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Once;
+use std::process::{self, Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use std::{env, io, process};
+use std::{env, io};
 
+use ascertain_sys::scratch::ScratchFolder;
 use ascertain_sys::testing::left_out;
 use ascertain_sys::tether::tether;
-use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
 use crate::Error;
@@ -132,7 +130,7 @@ impl Program {
     ) -> Result<RunningProgram, Error> {
         let program = find(self.name, self.install)?;
         let folder = Folder::new().map_err(Error::Server)?;
-        let mut command = self.command(&program, &folder.0).map_err(Error::Server)?;
+        let mut command = self.command(&program, folder.path()).map_err(Error::Server)?;
         place(&mut command);
         tether(&mut command);
         let child = command.spawn().map_err(|error| self.not_up(format!("could not be started: {error}"), &folder))?;
@@ -194,7 +192,7 @@ impl RunningProgram {
 
     /// Returns the folder with the program's files.
     pub fn folder(&self) -> &Path {
-        &self.folder.0
+        self.folder.path()
     }
 
     /// Creates a file of `bytes` bytes in the folder `www` of a web server, unless it exists already, and returns its
@@ -203,7 +201,7 @@ impl RunningProgram {
     /// # Errors
     /// Returns errors of the system, with the name of the file.
     pub fn make_page(&self, bytes: u64) -> io::Result<String> {
-        let file = self.folder.0.join(format!("www/{bytes}"));
+        let file = self.folder.path().join(format!("www/{bytes}"));
         if !file.exists() {
             let fill = |mut made| io::copy(&mut io::repeat(b'x').take(bytes), &mut made);
             let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
@@ -268,13 +266,10 @@ pub fn find(program: &'static str, install: &'static str) -> Result<PathBuf, Err
 /// Name of the file for the output of a program, in the program's folder.
 const OUTPUT: &str = "output";
 
-/// Prefix of the name of a temporary folder. The id of the process that uses the folder follows.
-const PREFIX: &str = "ascertain-netlab-";
-
-/// A private folder for temporary files. Dropping this value removes the folder. If a process is killed and leaves its
-/// folder behind, the next process that creates such a folder removes the old one.
+/// A private folder for the files of a server. Dropping this value removes the folder. If a process is killed and leaves
+/// its folder behind, the next process that creates such a folder removes the old one.
 #[derive(Debug)]
-pub struct Folder(PathBuf, #[expect(dead_code, reason = "it is locked while it is open")] File);
+pub struct Folder(ScratchFolder);
 
 impl Folder {
     /// Creates an empty folder in the system's folder for temporary files.
@@ -282,77 +277,18 @@ impl Folder {
     /// # Errors
     /// Returns errors of the system.
     pub fn new() -> io::Result<Self> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        static SWEPT: Once = Once::new();
-        let among = env::temp_dir();
-        SWEPT.call_once(|| remove_abandoned(&among));
-        loop {
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let path = among.join(format!("{PREFIX}{}-{number}", process::id()));
-            match DirBuilder::new().mode(0o700).create(&path) {
-                // The folder was left behind by a killed process with the same id.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => {
-                    let folder = made.and_then(|()| File::open(&path))?;
-                    flock(&folder, FlockOperation::NonBlockingLockExclusive)?;
-                    return Ok(Self(path, folder));
-                }
-            }
-        }
+        ScratchFolder::new("netlab").map(Self)
     }
 
     /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
-        &self.0
+        self.0.path()
     }
 
     fn output(&self) -> String {
-        let output = fs::read(self.0.join(OUTPUT)).unwrap_or_default();
+        let output = fs::read(self.path().join(OUTPUT)).unwrap_or_default();
         let output = String::from_utf8_lossy(&output);
         let lines: Vec<&str> = output.trim_end().lines().collect();
         lines[lines.len().saturating_sub(LINES)..].join("\n")
-    }
-}
-
-/// Removes the folders of processes that have ended. A process in another namespace may seem to have ended, because its
-/// id is unknown here. Its folders are locked, so they are kept.
-fn remove_abandoned(among: &Path) {
-    for entry in fs::read_dir(among).into_iter().flatten().flatten() {
-        let name = entry.file_name().into_string().unwrap_or_default();
-        let pid = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
-        let has_ended = pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
-        let lock = |folder: File| flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok();
-        if has_ended && entry.file_type().is_ok_and(|kind| kind.is_dir()) && File::open(entry.path()).is_ok_and(lock) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_was_left_behind_by_who_is_no_more_is_removed() {
-        let among = tempfile::tempdir().unwrap();
-        let mut child = Command::new("true").spawn().unwrap();
-        child.wait().unwrap();
-        let make = |name: String| {
-            let path = among.path().join(name);
-            fs::create_dir_all(path.join("data")).unwrap();
-            path
-        };
-        let [abandoned, locked] = ["0", "1"].map(|number| make(format!("{PREFIX}{}-{number}", child.id())));
-        let kept = [make(format!("{PREFIX}{}-0", process::id())), make("other-1-0".into()), make(PREFIX.into())];
-        let folder = File::open(&locked).unwrap();
-        flock(&folder, FlockOperation::NonBlockingLockExclusive).unwrap();
-        remove_abandoned(among.path());
-        assert!(!abandoned.exists() && locked.exists() && kept.iter().all(|path| path.exists()));
     }
 }

@@ -47,11 +47,12 @@ pub(super) fn resolve(command: &Command) -> Result<PathBuf, Error> {
     Err(refused.unwrap_or_else(|| not_found(program, true)))
 }
 
-/// Returns the environment of the command: that of this process, with the command's variables added or replaced. Each
-/// name occurs once.
+/// Returns the environment of the command: that of this process, with the command's variables removed, added or replaced.
+/// Each name occurs once.
 pub(super) fn environment(command: &Command) -> Vec<(OsString, OsString)> {
     let is_replaced = |name: &OsString| command.env.iter().any(|(added, _)| added == name);
-    let mut variables: Vec<_> = env::vars_os().filter(|(name, _)| !is_replaced(name)).collect();
+    let is_kept = |name: &OsString| !is_replaced(name) && !command.env_removed.contains(name);
+    let mut variables: Vec<_> = env::vars_os().filter(|(name, _)| is_kept(name)).collect();
     for (at, (name, value)) in command.env.iter().enumerate() {
         if !command.env[at + 1..].iter().any(|(later, _)| later == name) {
             variables.push((name.clone(), value.clone()));
@@ -147,11 +148,15 @@ mod tests {
     #[test]
     fn a_later_variable_replaces_an_earlier_one_and_ours() {
         let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
-        let command =
-            Command { env: vec![pair("PATH", "/a"), pair("X", "1"), pair("PATH", "/b")], ..Command::default() };
+        let command = Command {
+            env: vec![pair("PATH", "/a"), pair("X", "1"), pair("PATH", "/b")],
+            env_removed: vec!["HOME".into(), "X".into()],
+            ..Command::default()
+        };
         let variables = environment(&command);
         let paths: Vec<_> = variables.iter().filter(|(name, _)| name == "PATH").collect();
         assert_eq!(paths, [&pair("PATH", "/b")]);
         assert!(variables.contains(&pair("X", "1")));
+        assert!(!variables.iter().any(|(name, _)| name == "HOME"));
     }
 }

@@ -1,0 +1,539 @@
+//! The daemon: one thread, which sleeps until an event, a question or a mount wakes it.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, io};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::inotify::WatchFlags;
+use rustix::fs::{FlockOperation, OFlags};
+
+use super::connections::{self, Connection, Received};
+use super::hook::{DAEMON, DETACHED, SCAN};
+use super::monitor::{self, Fatal, Limits, Monitor};
+use super::place::{self, Worktree, file_name};
+use super::protocol::{self, Query, Request};
+use super::token::{self, Parsed, Token};
+use super::{git, log, mounts, walk};
+use crate::Reason;
+
+/// Time after its start for which the daemon lets questions wait until it has read all folders.
+const FIRST_WALK: Duration = Duration::from_millis(100);
+/// Time in which events collect in the queue of the kernel before the daemon reads them. A question reads them at once.
+const COLLECT: Duration = Duration::from_millis(10);
+/// Shortest time between two looks at the numbers of names of all tracked files.
+const SCAN_PAUSE: Duration = Duration::from_secs(2);
+/// Number of answers that `status` shows.
+const LAST_MAX: usize = 20;
+
+/// Runs a daemon until it is stopped, idle, or not needed any more. Does nothing if one runs already.
+pub fn run(root: &Path, git_dir: &Path) -> io::Result<()> {
+    let worktree = Worktree { root: root.to_owned(), git_dir: git_dir.to_owned() };
+    let folder = monitor::open_root(git_dir)?;
+    let Some(mut lock) = lock(&worktree)? else { return Ok(()) };
+    let ended = Daemon::new(&worktree, &folder).and_then(|mut daemon| {
+        let ended = daemon.serve();
+        daemon.remove_socket();
+        ended
+    });
+    let text = match &ended {
+        Ok(why) => format!("end: {why}"),
+        Err(Fatal(why)) => {
+            let _ = lock.set_len(0);
+            let _ = lock.write_all(format!("failed\n{why}\n").as_bytes());
+            format!("end: {why}")
+        }
+    };
+    log::append(folder.as_fd(), &text);
+    Ok(())
+}
+
+/// Takes the lock of the worktree, and empties the file. Returns `None` if another daemon has the lock.
+fn lock(worktree: &Worktree) -> io::Result<Option<File>> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    let path = worktree.file("lock");
+    let open = || {
+        File::options().read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(flags).open(&path)
+    };
+    let file = open()?;
+    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(None);
+    }
+    // Another file may have replaced this one in the meantime.
+    let is_same = place::identity(&file.metadata()?) == place::identity(&fs::symlink_metadata(&path)?);
+    if !is_same || !file.metadata()?.is_file() {
+        return Ok(None);
+    }
+    file.set_len(0)?;
+    Ok(Some(file))
+}
+
+/// An answer that was given.
+struct Given {
+    at: Instant,
+    paths: u64,
+    everything: Option<Reason>,
+    command: String,
+}
+
+/// A process that lists the tracked files.
+struct Scan {
+    child: Child,
+    output: ChildStdout,
+    list: Vec<u8>,
+    start: Instant,
+}
+
+struct Daemon {
+    root: PathBuf,
+    git_dir: OwnedFd,
+    number: u64,
+    instance: u64,
+    monitor: Monitor,
+    listener: UnixListener,
+    socket: (u64, u64),
+    connections: Vec<Connection>,
+    mounts: Option<File>,
+    namespace: Vec<u8>,
+    scan: Option<Scan>,
+    next_scan: Instant,
+    scanned_index: Option<(u64, i64, u64)>,
+    start: Instant,
+    last_question: Instant,
+    collect_until: Option<Instant>,
+    given: VecDeque<Given>,
+    answers: u64,
+    by_reason: Vec<(Reason, u64)>,
+    is_logged_ready: bool,
+    stop: Option<String>,
+}
+
+impl Daemon {
+    fn new(worktree: &Worktree, git_dir: &OwnedFd) -> Result<Daemon, Fatal> {
+        let fatal = |what: &str| { let what = what.to_owned(); move |error: io::Error| Fatal(format!("{what}: {error}")) };
+        let limits = limits(&env::var("ASCERTAIN_FSMONITOR_LIMITS").unwrap_or_default());
+        let kind = |path: &Path| mounts::kind_of(&mounts::mounts(), path).filter(|kind| mounts::is_remote(kind));
+        if let Some(kind) = kind(&worktree.root).or_else(|| kind(&worktree.git_dir)) {
+            return Err(Fatal(format!("the worktree is on a file system of type {kind}, which reports no changes")));
+        }
+        let root = monitor::open_root(&worktree.root).map_err(fatal("could not open the root folder"))?;
+        let mut monitor = Monitor::new(root, limits)?;
+        monitor.files.limit = limits.files.min(monitor::watch_limit() as usize / 20);
+        let git_dir = git_dir.try_clone().map_err(fatal("could not open the git folder"))?;
+        let there = fs::metadata(&worktree.git_dir).map_err(fatal("could not open the git folder"))?;
+        // A path of a socket may have 107 bytes, so it is relative.
+        env::set_current_dir(&worktree.git_dir).map_err(fatal("could not enter the git folder"))?;
+        let name = file_name("sock");
+        let _ = fs::remove_file(&name);
+        let listener = UnixListener::bind(&name).map_err(fatal("could not create a socket in the git folder"))?;
+        let socket = fs::symlink_metadata(&name).map_err(fatal("could not find the socket"))?;
+        let file = rustix::fs::open(&name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, rustix::fs::Mode::empty());
+        env::set_current_dir("/").map_err(fatal("could not leave the git folder"))?;
+        listener.set_nonblocking(true).map_err(fatal("could not use the socket"))?;
+        if let Ok(file) = file {
+            let events = WatchFlags::ATTRIB | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
+            monitor.socket_watch = walk::add_watch(monitor.inotify.as_fd(), file.as_fd(), events)
+                .map_err(fatal("could not watch the socket: the limit of watches may be reached"))?;
+        }
+        let now = Instant::now();
+        Ok(Daemon {
+            root: worktree.root.clone(),
+            git_dir,
+            number: place::number(&there),
+            instance: RandomState::new().build_hasher().finish(),
+            monitor,
+            listener,
+            socket: place::identity(&socket),
+            connections: Vec::new(),
+            mounts: File::open("/proc/self/mountinfo").ok(),
+            namespace: protocol::namespace(),
+            scan: None,
+            next_scan: now,
+            scanned_index: None,
+            start: now,
+            last_question: now,
+            collect_until: None,
+            given: VecDeque::new(),
+            answers: 0,
+            by_reason: Vec::new(),
+            is_logged_ready: false,
+            stop: None,
+        })
+    }
+
+    /// Serves until the daemon is not needed any more. Returns the reason.
+    fn serve(&mut self) -> Result<String, Fatal> {
+        self.log(&format!("start: process {}, {}", std::process::id(), self.root.display()));
+        self.start_scan();
+        loop {
+            self.wait()?;
+            if self.collect_until.is_none_or(|until| Instant::now() >= until) {
+                self.read_events()?;
+            }
+            if self.monitor.is_walking() {
+                self.monitor.step(64)?;
+            }
+            self.note_ready();
+            self.read_scan();
+            connections::accept(&self.listener, &mut self.connections);
+            self.serve_clients()?;
+            if let Some(why) = self.stop.take().or_else(|| self.reason_to_end()) {
+                return Ok(why);
+            }
+        }
+    }
+
+    fn read_events(&mut self) -> Result<(), Fatal> {
+        let count = self.monitor.drain()?;
+        self.collect_until = (count > 0).then(|| Instant::now() + COLLECT);
+        Ok(())
+    }
+
+    /// Sleeps until there is something to do.
+    fn wait(&mut self) -> Result<(), Fatal> {
+        let now = Instant::now();
+        let mut deadline = self.last_question + self.monitor.limits.idle;
+        let mut fds = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        match self.collect_until {
+            Some(until) => deadline = deadline.min(until),
+            None => fds.push(PollFd::new(&*self.monitor.inotify, PollFlags::IN)),
+        }
+        if let Some(scan) = &self.scan {
+            fds.push(PollFd::new(&scan.output, PollFlags::IN));
+        }
+        for client in &self.connections {
+            let events = if client.is_sending() { PollFlags::OUT } else { PollFlags::IN };
+            fds.push(PollFd::new(&client.stream, events));
+            let patience = if client.waiting.is_some() { self.start + FIRST_WALK } else { client.deadline() };
+            deadline = deadline.min(patience);
+        }
+        let mounts_at = fds.len();
+        fds.extend(self.mounts.iter().map(|mounts| PollFd::new(mounts, PollFlags::PRI)));
+        let left = if self.monitor.is_walking() { Duration::ZERO } else { deadline.saturating_duration_since(now) };
+        // Whole milliseconds, rounded up: a shorter sleep would end before the deadline, and begin anew.
+        let left = if left.is_zero() { left } else { left + Duration::from_millis(1) };
+        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) as _ };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Fatal(format!("could not wait for events: {error}"))),
+        }
+        let have_mounts_changed = fds.get(mounts_at).is_some_and(|fd| fd.revents().intersects(PollFlags::PRI));
+        if have_mounts_changed {
+            // The kernel reports each change once, when the file is read again.
+            self.mounts = File::open("/proc/self/mountinfo").ok();
+            self.monitor.check_mounts();
+        }
+        Ok(())
+    }
+
+    fn serve_clients(&mut self) -> Result<(), Fatal> {
+        let now = Instant::now();
+        let mut clients = std::mem::take(&mut self.connections);
+        let mut kept = Vec::new();
+        for mut client in clients.drain(..) {
+            let mut is_kept = !client.is_late(now);
+            if let Some(query) = client.waiting.take_if(|_| !self.is_waiting_useful()) {
+                client.answer(&self.answer(&query)?);
+            } else if !client.is_sending() && client.waiting.is_none() {
+                match client.receive() {
+                    Received::Nothing => {}
+                    Received::Closed => is_kept = false,
+                    Received::Unknown => {
+                        is_kept = false;
+                        self.stop = Some("a client of another version asked".into());
+                    }
+                    Received::Request(request) => self.serve_request(request, &mut client)?,
+                }
+            }
+            if client.is_sending() {
+                is_kept = client.send();
+            }
+            if is_kept {
+                kept.push(client);
+            }
+        }
+        self.connections = kept;
+        self.look_at_askers();
+        Ok(())
+    }
+
+    fn is_waiting_useful(&self) -> bool {
+        !(self.monitor.is_ready() && self.monitor.files.is_known) && self.start.elapsed() < FIRST_WALK
+    }
+
+    fn serve_request(&mut self, request: Request, client: &mut Connection) -> Result<(), Fatal> {
+        match request {
+            Request::Stop => {
+                self.stop = Some("stopped by request".into());
+                self.remove_socket();
+                client.answer(b"");
+            }
+            Request::Status => client.answer(self.status().as_bytes()),
+            Request::Query(query) if query.may_wait && self.is_waiting_useful() => client.waiting = Some(query),
+            Request::Query(query) => client.answer(&self.answer(&query)?),
+        }
+        Ok(())
+    }
+
+    /// Answers a question: a token, a NUL byte, and the paths with NUL bytes.
+    fn answer(&mut self, query: &Query) -> Result<Vec<u8>, Fatal> {
+        self.last_question = Instant::now();
+        let changes = self.changes(query)?;
+        let token = Token { worktree: self.number, daemon: self.instance, sequence: self.monitor.tree.sequence() };
+        let (mut answer, paths, everything) = match changes {
+            Ok(list) => ([token.to_string().as_bytes(), b"\0", &list.paths].concat(), list.count, None),
+            Err((reason, is_valid)) => {
+                let token = if is_valid { token.to_string() } else { token::NONE.into() };
+                ([token.as_bytes(), b"\0/\0"].concat(), 1, Some(reason))
+            }
+        };
+        answer.shrink_to_fit();
+        self.answers += 1;
+        if let Some(reason) = everything {
+            match self.by_reason.iter_mut().find(|(other, _)| *other == reason) {
+                Some((_, count)) => *count += 1,
+                None => self.by_reason.push((reason, 1)),
+            }
+        }
+        self.given.truncate(LAST_MAX - 1);
+        // The command is looked up after the answer has been sent.
+        let command = format!("\0{}", query.asker);
+        self.given.push_front(Given { at: self.last_question, paths, everything, command });
+        if self.is_scan_due() {
+            self.start_scan();
+        }
+        Ok(answer)
+    }
+
+    /// Returns the changes, or the reason why there is no list, and whether the next token is valid in spite of that.
+    fn changes(&mut self, query: &Query) -> Result<Result<super::tree::List, (Reason, bool)>, Fatal> {
+        if query.folder != self.monitor.root_identity {
+            return Ok(Err((Reason::OtherWorktree, false)));
+        }
+        if query.namespace != self.namespace || query.namespace.is_empty() {
+            return Ok(Err((Reason::OtherNamespace, false)));
+        }
+        let token = match token::parse(&query.token) {
+            Parsed::Token(token) if token.worktree != self.number => return Ok(Err((Reason::OtherWorktree, false))),
+            Parsed::Token(token) => Ok(token),
+            Parsed::None => Err(Reason::NoToken),
+            Parsed::Other => Err(Reason::BadToken),
+        };
+        // Even if the answer is `/`, the next token must not be older than the changes that git is about to see.
+        let is_complete = self.monitor.catch_up()?;
+        let token = match token {
+            Ok(token) if token.daemon != self.instance => Err(Reason::EarlierDaemon),
+            Ok(token) if !self.monitor.is_ready() => Ok(Err((Reason::Walking, token))),
+            Ok(token) if !is_complete => Ok(Err((Reason::Busy, token))),
+            Ok(token) => Ok(Ok(token)),
+            Err(reason) => Err(reason),
+        };
+        Ok(match token {
+            Err(reason) | Ok(Err((reason, _))) => Err((reason, true)),
+            Ok(Ok(token)) => self.monitor.changes(token.sequence).map_err(|reason| (reason, true)),
+        })
+    }
+
+    /// Looks up the commands that asked, now that they have their answers.
+    fn look_at_askers(&mut self) {
+        for given in self.given.iter_mut().filter(|given| given.command.starts_with('\0')) {
+            let read = fs::read(format!("/proc/{}/cmdline", &given.command[1..])).unwrap_or_default();
+            let words = read.split(|byte| *byte == 0).take(12).map(String::from_utf8_lossy);
+            let line = words.collect::<Vec<_>>().join(" ");
+            given.command = line.trim().chars().filter(|c| !c.is_control()).take(80).collect();
+        }
+    }
+
+    fn note_ready(&mut self) {
+        if self.monitor.is_ready() != self.is_logged_ready {
+            self.is_logged_ready = self.monitor.is_ready();
+            let text = if self.is_logged_ready {
+                format!("ready: {} folders in {} µs", self.monitor.folder_count(), self.monitor.walk_us)
+            } else {
+                "reading all folders again: events were lost, or mounts or permissions changed".into()
+            };
+            self.log(&text);
+        }
+    }
+
+    fn log(&self, text: &str) {
+        log::append(self.git_dir.as_fd(), text);
+    }
+
+    fn reason_to_end(&mut self) -> Option<String> {
+        if self.monitor.is_gone {
+            return Some("the worktree is gone".into());
+        }
+        if std::mem::take(&mut self.monitor.has_socket_changed) && !self.has_socket() {
+            return Some("the socket was removed or replaced".into());
+        }
+        let is_idle = self.connections.is_empty() && self.last_question.elapsed() >= self.monitor.limits.idle;
+        is_idle.then(|| "no program has asked for a long time".into())
+    }
+
+    fn has_socket(&self) -> bool {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.git_dir, file_name("sock"), flags, rustix::fs::Mode::empty());
+        file.is_ok_and(|file| walk::identity(file).is_ok_and(|(identity, _)| identity == self.socket))
+    }
+
+    /// Removes the socket, unless it belongs to another daemon by now.
+    fn remove_socket(&self) {
+        if self.has_socket() {
+            let _ = rustix::fs::unlinkat(&self.git_dir, file_name("sock"), rustix::fs::AtFlags::empty());
+        }
+    }
+
+    /// Device and inode cannot tell whether the index changed, because git writes a new file each time.
+    fn index(&self) -> Option<(u64, i64, u64)> {
+        let there = rustix::fs::statat(&self.git_dir, c"index", rustix::fs::AtFlags::empty()).ok()?;
+        Some((there.st_ino as u64, there.st_mtime as i64, there.st_size as u64))
+    }
+
+    fn is_scan_due(&self) -> bool {
+        let is_needed = !self.monitor.files.is_known || !self.monitor.files.are_all_watched
+            || self.index() != self.scanned_index;
+        self.scan.is_none() && is_needed && Instant::now() >= self.next_scan
+    }
+
+    /// Starts a process that lists the tracked files. Its memory is not ours.
+    fn start_scan(&mut self) {
+        self.scanned_index = self.index();
+        let root = self.monitor.root_path().unwrap_or_else(|_| self.root.clone());
+        let git_dir = git::path_of(&self.git_dir);
+        let mut command = Command::new("/proc/self/exe");
+        command.arg(SCAN).arg(root).arg(git_dir.unwrap_or_default()).arg(self.monitor.files.limit.to_string());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let start = Instant::now();
+        self.next_scan = start + SCAN_PAUSE;
+        let Ok(mut child) = command.spawn() else { return self.log("could not start a process to list files") };
+        let Some(output) = child.stdout.take() else { return };
+        let _ = rustix::io::ioctl_fionbio(&output, true);
+        self.scan = Some(Scan { child, output, list: Vec::new(), start });
+    }
+
+    fn read_scan(&mut self) {
+        let Some(scan) = &mut self.scan else { return };
+        let mut buffer = [0; 16 << 10];
+        loop {
+            match scan.output.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => scan.list.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return,
+            }
+        }
+        let Some(mut scan) = self.scan.take() else { return };
+        // A scan may take a hundredth of a CPU.
+        self.next_scan = Instant::now() + SCAN_PAUSE.max(scan.start.elapsed() * 100);
+        let has_succeeded = scan.child.wait().is_ok_and(|status| status.success());
+        match scan.list.split_first() {
+            Some((kind, list)) if has_succeeded => self.monitor.set_tracked(list, *kind == b'a'),
+            _ => self.log("could not list the tracked files: every answer is `/` until that works"),
+        }
+    }
+
+    fn status(&self) -> String {
+        let monitor = &self.monitor;
+        let mut text = format!(
+            "pid={}\nready={}\nknown={}\nwalk_us={}\nwalks={}\nage_s={}\npending={}\nfolders={}\nfiles={}\nlinked={}\nalways={}\n\
+             all_watched={}\nnested={}\nanswers={}\n",
+            std::process::id(), monitor.is_ready(), monitor.files.is_known, monitor.walk_us, monitor.walks, self.start.elapsed().as_secs(),
+            monitor.tree.pending(), monitor.folder_count(), monitor.files.count(), monitor.files.linked_count(),
+            monitor.files.always_count(), monitor.files.are_all_watched, monitor.nested_count(), self.answers,
+        );
+        for (reason, count) in &self.by_reason {
+            text += &format!("everything={} {count}\n", reason.code());
+        }
+        for given in self.given.iter().rev() {
+            let code = given.everything.map_or("-", Reason::code);
+            let age_ms = given.at.elapsed().as_millis();
+            let command = given.command.trim_start_matches(|c: char| c == '\0' || c.is_ascii_digit());
+            text += &format!("answer={age_ms} {} {code} {command}\n", given.paths);
+        }
+        text
+    }
+}
+
+/// Reads limits for tests, such as `journal=100,events=50`. Unknown words are ignored.
+fn limits(text: &str) -> Limits {
+    let mut limits = Limits::default();
+    for (name, value) in text.split(',').filter_map(|word| word.split_once('=')) {
+        let Ok(value) = value.parse::<usize>() else { continue };
+        match name {
+            "journal" => limits.journal = value,
+            "events" => limits.events = value,
+            "folders" => limits.folders = value,
+            "files" => limits.files = value,
+            "idle_ms" => limits.idle = Duration::from_millis(value as u64),
+            _ => {}
+        }
+    }
+    limits
+}
+
+/// Starts a daemon. Returns without waiting for it.
+pub fn start(hook: &Path, worktree: &Worktree) -> io::Result<()> {
+    let mut command = Command::new(hook);
+    command.arg(DAEMON).arg(&worktree.root).arg(&worktree.git_dir);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).env_clear().current_dir("/");
+    let kept = ["PATH", "HOME", "ASCERTAIN_FSMONITOR_LIMITS"].map(|name| (name, env::var_os(name)));
+    command.envs(kept.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    command.spawn().map(drop)
+}
+
+/// Leaves the session of the process that started this one, and everything that was inherited from it: that process or
+/// its caller may wait until every copy of its pipes and locks is closed. Returns only if that failed.
+pub fn detach(arguments: &[OsString]) -> io::Error {
+    let _ = rustix::process::setsid();
+    match ascertain_sys::descriptors::close_on_exec() {
+        Ok(()) => Command::new("/proc/self/exe").arg(DETACHED).args(arguments).exec(),
+        Err(error) => error,
+    }
+}
+
+/// Returns the reason why the last daemon could not run, and the time since then; `None` if there was no failure, or if
+/// the clock has jumped.
+pub fn failure(worktree: &Worktree) -> Option<(String, Duration)> {
+    let path = worktree.file("lock");
+    let text = place::read_small(&path)?;
+    let why = text.strip_prefix(b"failed\n")?;
+    let age = fs::metadata(&path).ok()?.modified().ok()?.elapsed().ok()?;
+    Some((String::from_utf8_lossy(why).trim().to_owned(), age))
+}
+
+/// Lists the tracked files for the daemon: `a` and all of them if there are at most `limit`, or `l` and those with
+/// several names.
+pub fn scan(root: &Path, git_dir: &Path, limit: usize) -> io::Result<()> {
+    let mut command = Command::new("git");
+    command.arg("-c").arg("core.fsmonitor=false").args(["ls-files", "-z"]).current_dir(root);
+    command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", root).env("GIT_OPTIONAL_LOCKS", "0");
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output()?;
+    if !output.status.success() {
+        return Err(io::Error::other("git ls-files failed"));
+    }
+    let folder = monitor::open_root(root)?;
+    let paths = output.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+    let is_few = paths.clone().take(limit + 1).count() <= limit;
+    let mut list = vec![if is_few { b'a' } else { b'l' }];
+    for path in paths {
+        let names = walk::names_of(folder.as_fd(), Path::new(std::ffi::OsStr::from_bytes(path)));
+        if names.is_some_and(|names| is_few || names > 1) {
+            list.extend_from_slice(path);
+            list.push(0);
+        }
+    }
+    io::stdout().write_all(&list)
+}
+

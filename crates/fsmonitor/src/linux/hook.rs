@@ -1,0 +1,96 @@
+//! The program that git calls. It must be quick, and it must never fail: it answers `/` instead.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::exit;
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+use super::client::{self, Client};
+use super::place::{self, Worktree};
+use super::protocol::Request;
+use super::daemon;
+
+/// First argument of the process that becomes a daemon, before and after it has left the session of its caller.
+pub const DAEMON: &str = "daemon";
+pub const DETACHED: &str = "detached-daemon";
+/// First argument of the process that lists tracked files.
+pub const SCAN: &str = "scan";
+
+/// Time that git waits for this program at most.
+const DEADLINE: Duration = Duration::from_millis(250);
+/// Time after a failure before another daemon is started.
+const RETRY: Duration = Duration::from_secs(60);
+
+/// Runs the hook or the daemon: the `main` of `ascertain-fsmonitor-hook`. Does not return.
+///
+/// Git calls the hook with `2` and a token. Exit code 1: another version of the protocol, so that git looks at all
+/// files. Exit code 2: called by hand.
+pub fn hook_main() -> ! {
+    let start = Instant::now();
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    let words: Vec<&OsStr> = arguments.iter().map(OsString::as_os_str).collect();
+    let is = |word: &str| words.first().is_some_and(|first| *first == word);
+    match *words {
+        [_, _, _] if is(DAEMON) => {
+            daemon::detach(&arguments[1..]);
+            exit(1)
+        }
+        [_, root, git_dir] if is(DETACHED) => exit(daemon::run(Path::new(root), Path::new(git_dir)).is_err().into()),
+        [_, root, git_dir, limit] if is(SCAN) => {
+            let limit = limit.to_str().and_then(|limit| limit.parse().ok()).unwrap_or(0);
+            exit(daemon::scan(Path::new(root), Path::new(git_dir), limit).is_err().into())
+        }
+        [_, ..] if is("2") => {
+            // Even a defect must not make git store an empty token.
+            std::panic::set_hook(Box::new(|_| print(&client::everything())));
+            let token = words.get(1).map_or(&b""[..], |token| token.as_bytes());
+            print(&answer(token, start).unwrap_or_else(|_| client::everything()))
+        }
+        [] => fail(2, "git calls this program (core.fsmonitor); `ascertain fsmonitor enable` sets it up"),
+        _ => fail(1, "only version 2 of the hook protocol is supported: set core.fsmonitorHookVersion to 2"),
+    }
+}
+
+fn print(answer: &[u8]) -> ! {
+    let mut out = io::stdout();
+    let written = out.write_all(answer).and_then(|()| out.flush());
+    exit(written.is_err().into())
+}
+
+fn fail(code: i32, text: &str) -> ! {
+    let _ = writeln!(io::stderr(), "ascertain-fsmonitor-hook: {text}");
+    exit(code)
+}
+
+/// Asks the daemon; starts one if none runs.
+fn answer(token: &[u8], start: Instant) -> io::Result<Vec<u8>> {
+    let deadline = start + DEADLINE;
+    let named = env::var_os("GIT_DIR").map(PathBuf::from);
+    let git_dir = place::confirmed_git_dir(Path::new("."), named.as_deref()).ok_or(ErrorKind::NotFound)?;
+    let asker = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get().cast_unsigned());
+    let query = client::query(Path::new("."), token, asker, true)?;
+    let mut is_started = false;
+    loop {
+        match Client::connect(&git_dir) {
+            Ok(mut client) => return client.request(&Request::Query(query), deadline),
+            Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+                return Err(error);
+            }
+            Err(error) if Instant::now() >= deadline => return Err(error),
+            Err(_) => {}
+        }
+        let worktree = Worktree { root: env::current_dir()?, git_dir: std::path::absolute(&git_dir)? };
+        let failure = daemon::failure(&worktree).filter(|(_, age)| *age < RETRY);
+        if failure.is_some() {
+            return Err(ErrorKind::NotConnected.into());
+        }
+        if !is_started {
+            daemon::start(Path::new("/proc/self/exe"), &worktree)?;
+            is_started = true;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}

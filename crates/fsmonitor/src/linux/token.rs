@@ -1,0 +1,88 @@
+//! Tokens: the text that git keeps in its index and sends with the next question.
+
+use std::fmt;
+
+const PREFIX: &str = "ascertain-fsmonitor:";
+
+/// A token with which every question is answered with `/`. It is given out if the daemon could not be asked.
+pub const NONE: &str = "ascertain-fsmonitor:none";
+
+/// A moment in the life of one daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Number of the worktree.
+    pub worktree: u64,
+    /// Random number of the daemon.
+    pub daemon: u64,
+    /// Number of the last change that earlier answers contain.
+    pub sequence: u64,
+}
+
+/// The meaning of a text that git sends as a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// A token of this program.
+    Token(Token),
+    /// [`NONE`], an empty text, or the number of nanoseconds that git sends if its index has no token.
+    None,
+    /// Anything else.
+    Other,
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX}{:016x}:{:016x}:{}", self.worktree, self.daemon, self.sequence)
+    }
+}
+
+/// Reads a token.
+pub fn parse(text: &[u8]) -> Parsed {
+    if text.is_empty() || text == NONE.as_bytes() || (text.len() < 40 && text.iter().all(u8::is_ascii_digit)) {
+        return Parsed::None;
+    }
+    read(text).map_or(Parsed::Other, Parsed::Token)
+}
+
+fn read(text: &[u8]) -> Option<Token> {
+    let mut parts = std::str::from_utf8(text).ok()?.strip_prefix(PREFIX)?.split(':');
+    let mut number = |radix: u32, digits: usize| {
+        let part = parts.next().filter(|part| digits == 0 || part.len() == digits)?;
+        // Only digits: `from_str_radix` also accepts a sign.
+        part.bytes().all(|byte| byte.is_ascii_alphanumeric()).then(|| u64::from_str_radix(part, radix).ok())?
+    };
+    let token = Token { worktree: number(16, 16)?, daemon: number(16, 16)?, sequence: number(10, 0)? };
+    parts.next().is_none().then_some(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_read_as_it_was_written() {
+        let token = Token { worktree: 1, daemon: u64::MAX, sequence: 77 };
+        assert_eq!(parse(token.to_string().as_bytes()), Parsed::Token(token));
+    }
+
+    #[test]
+    fn other_texts_are_no_tokens() {
+        for text in ["", NONE, "1700000000000000000", "0"] {
+            assert_eq!(parse(text.as_bytes()), Parsed::None, "{text}");
+        }
+        let good = Token { worktree: 1, daemon: 2, sequence: 3 }.to_string();
+        let wrong = [
+            "junk".to_owned(),
+            format!("{good}:"),
+            format!("{good}x"),
+            format!(" {good}"),
+            good.replace(":3", ":+3"),
+            good.replace(":3", ":99999999999999999999999"),
+            good.replacen("0000", "000", 1),
+            "9".repeat(1_000_000),
+        ];
+        for text in wrong {
+            assert_eq!(parse(text.as_bytes()), Parsed::Other, "{text}");
+        }
+        assert_eq!(parse(b"ascertain-fsmonitor:\xff"), Parsed::Other);
+    }
+}

@@ -1,0 +1,28 @@
+//! The choices that a caller of `enable` has.
+
+use std::path::PathBuf;
+
+/// Name of the program that git calls, and that is also the daemon.
+pub const HOOK: &str = "ascertain-fsmonitor-hook";
+
+/// Options for [`enable`](crate::enable).
+#[derive(Clone, Debug, Default)]
+pub struct EnableOptions {
+    /// Path of the hook; `None` for the file [`HOOK`] in the folder of the running program.
+    pub hook: Option<PathBuf>,
+    /// Replace a monitor that is already set. Without it, such a monitor is kept, and `enable` fails.
+    pub replace: bool,
+    /// The form of `git status` that git's cache of untracked files is kept for.
+    pub untracked: Untracked,
+}
+
+/// The way in which `git status` lists untracked files. Git's cache serves only one way at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Untracked {
+    /// A folder without tracked files is one line: `git status` and `git status -unormal`.
+    #[default]
+    Normal,
+    /// Every file is a line: `git status -uall`, which many editors call. `enable` then sets
+    /// `status.showUntrackedFiles` to `all`.
+    All,
+}

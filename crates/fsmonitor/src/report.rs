@@ -1,0 +1,210 @@
+//! Plain data that the functions of this crate return.
+
+use std::path::PathBuf;
+
+/// The result of [`enable`](crate::enable).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Enabled {
+    /// The root folder of the worktree.
+    pub root: PathBuf,
+    /// The hook that git calls from now on.
+    pub hook: PathBuf,
+    /// Git's version, as `git --version` prints it.
+    pub git: String,
+    /// `true` if this git has a monitor of its own that works on Linux (git 2.55 and later).
+    pub has_builtin: bool,
+    /// Number of worktrees of the repository that use the setting. A daemon starts for a worktree when git asks.
+    pub worktrees: usize,
+    /// Number of submodules, which are enabled one at a time.
+    pub submodules: usize,
+    /// The reason why the monitor cannot help at present, such as a limit; `None` if the daemon is ready.
+    pub problem: Option<String>,
+}
+
+/// The files that changed since a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// These paths may have changed, relative to the root. A path that ends in `/` stands for everything below.
+    Paths(Vec<Vec<u8>>),
+    /// Anything may have changed, for this reason.
+    Everything(Reason),
+}
+
+/// The reason why an answer was `/`: anything may have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The index had no token of this monitor. Another program may have removed it from the index.
+    NoToken,
+    /// The token is from an earlier life of the daemon.
+    EarlierDaemon,
+    /// The token is older than the journal.
+    TooOld,
+    /// The token belongs to another worktree, or git was called from another folder.
+    OtherWorktree,
+    /// Git runs in another mount namespace, where other file systems may be mounted.
+    OtherNamespace,
+    /// The daemon is still reading the folders.
+    Walking,
+    /// The queue of the kernel overflowed, or the mounts or the permissions of the root changed.
+    Overflow,
+    /// A network file system is mounted below the root.
+    NetworkMount,
+    /// Too many changes came at once.
+    Busy,
+    /// Too many files have several names, and there are not enough watches for them.
+    Links,
+    /// The token has a form that no monitor uses.
+    BadToken,
+}
+
+impl Reason {
+    /// Every reason.
+    pub const ALL: [Reason; 11] = [
+        Reason::NoToken,
+        Reason::EarlierDaemon,
+        Reason::TooOld,
+        Reason::OtherWorktree,
+        Reason::OtherNamespace,
+        Reason::Walking,
+        Reason::Overflow,
+        Reason::NetworkMount,
+        Reason::Busy,
+        Reason::Links,
+        Reason::BadToken,
+    ];
+
+    /// The reason as a word for programs, such as `no-token`.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Reason::NoToken => "no-token",
+            Reason::EarlierDaemon => "earlier-daemon",
+            Reason::TooOld => "too-old",
+            Reason::OtherWorktree => "other-worktree",
+            Reason::OtherNamespace => "other-namespace",
+            Reason::Walking => "walking",
+            Reason::Overflow => "overflow",
+            Reason::NetworkMount => "network-mount",
+            Reason::Busy => "busy",
+            Reason::Links => "links",
+            Reason::BadToken => "bad-token",
+        }
+    }
+
+    /// Returns the reason with this code.
+    #[must_use]
+    pub fn from_code(code: &str) -> Option<Reason> {
+        Reason::ALL.into_iter().find(|reason| reason.code() == code)
+    }
+
+    /// The reason as a clause for people.
+    #[must_use]
+    pub fn explanation(self) -> &'static str {
+        match self {
+            Reason::NoToken => {
+                "the index had no token of this monitor: a first query, or a program removed the token, as \
+                 `git -c core.fsmonitor=false status` does"
+            }
+            Reason::EarlierDaemon => "the token is from an earlier daemon",
+            Reason::TooOld => "the token is older than the journal",
+            Reason::OtherWorktree => "git was called from another folder than the worktree, or for another index",
+            Reason::OtherNamespace => "git ran in a container or another mount namespace",
+            Reason::Walking => "the daemon was still reading the folders",
+            Reason::Overflow => "the queue of the kernel overflowed, or mounts or permissions changed",
+            Reason::NetworkMount => "a network file system is mounted below the root",
+            Reason::Busy => "too many changes came at once",
+            Reason::Links => "too many tracked files have several names (hard links)",
+            Reason::BadToken => "the token was not given out by any monitor",
+        }
+    }
+}
+
+/// One answer of the daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Answer {
+    /// Time since the answer, in milliseconds.
+    pub age_ms: u64,
+    /// Number of paths in the answer.
+    pub paths: u64,
+    /// The reason if the answer was `/`; `None` if it named paths.
+    pub everything: Option<Reason>,
+    /// The command that asked, such as `git status`; empty if it had ended before the daemon could look.
+    pub command: String,
+}
+
+/// The watches of the daemon, and the kernel's limits for this user.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Watches {
+    /// Number of watched folders.
+    pub folders: u64,
+    /// Number of tracked files with watches of their own.
+    pub files: u64,
+    /// Number of watches that a user may have, over all programs.
+    pub limit: u64,
+    /// Number of inotify instances that a user may have. Each daemon takes one.
+    pub instances_limit: u64,
+    /// Estimated kernel memory for the watches, in bytes. It does not count as memory of the daemon.
+    pub kernel_bytes: u64,
+}
+
+/// Tracked files with several names (hard links). A write through a name outside of the worktree gives no event on the
+/// folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Links {
+    /// Number of known files with several names.
+    pub files: u64,
+    /// Number of those that have no watch, and are in every answer instead.
+    pub always: u64,
+    /// `true` if every tracked file has a watch, so that a new name is noticed at once. Otherwise the daemon looks for
+    /// new names from time to time.
+    pub are_all_watched: bool,
+}
+
+/// The state of the monitor of a worktree.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Status {
+    /// The root folder of the worktree.
+    pub root: PathBuf,
+    /// The value of `core.fsmonitor`; `None` if it is not set.
+    pub configured: Option<String>,
+    /// `true` if git calls our hook, and the hook exists.
+    pub is_enabled: bool,
+    /// Process ID of the daemon; `None` if none runs.
+    pub pid: Option<u32>,
+    /// The reason why the last attempt to start a daemon failed.
+    pub failure: Option<String>,
+    /// `true` if the daemon has read all folders.
+    pub is_ready: bool,
+    /// Time that the last reading of all folders took, in microseconds.
+    pub walk_us: u64,
+    /// Number of times that the daemon had to read all folders again.
+    pub walks: u64,
+    /// Memory of the daemon, in bytes (resident and private to it).
+    pub memory_bytes: u64,
+    /// CPU time of the daemon, in milliseconds.
+    pub cpu_ms: u64,
+    /// Time since the daemon started, in seconds.
+    pub age_s: u64,
+    /// Number of paths in the journal.
+    pub pending: u64,
+    /// The watches.
+    pub watches: Watches,
+    /// Tracked files with several names.
+    pub links: Links,
+    /// Number of answers since the daemon started.
+    pub answers: u64,
+    /// Number of answers by reason, for those that were `/`.
+    pub everything: Vec<(Reason, u64)>,
+    /// The last answers, the newest last.
+    pub last: Vec<Answer>,
+    /// Number of submodules and other repositories below the root. They are in every answer.
+    pub nested: u64,
+    /// The reasons why `git status` may be slow although the monitor works: one sentence each.
+    pub hints: Vec<String>,
+}
