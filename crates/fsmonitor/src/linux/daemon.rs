@@ -34,6 +34,8 @@ const FIRST_WALK: Duration = Duration::from_millis(100);
 const COLLECT: Duration = Duration::from_millis(10);
 /// Shortest time between two looks at the numbers of names of all tracked files.
 const SCAN_PAUSE: Duration = Duration::from_secs(2);
+/// Time that a new daemon waits for the lock, because a killed one may not have ended yet.
+const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 /// Number of answers that `status` shows.
 const LAST_MAX: usize = 20;
 
@@ -42,20 +44,23 @@ pub fn run(root: &Path, git_dir: &Path) -> io::Result<()> {
     let worktree = Worktree { root: root.to_owned(), git_dir: git_dir.to_owned() };
     let folder = monitor::open_root(git_dir)?;
     let Some(mut lock) = lock(&worktree)? else { return Ok(()) };
-    let ended = Daemon::new(&worktree, &folder).and_then(|mut daemon| {
-        let ended = daemon.serve();
-        daemon.remove_socket();
-        ended
-    });
-    let text = match &ended {
-        Ok(why) => format!("end: {why}"),
-        Err(Fatal(why)) => {
-            let _ = lock.set_len(0);
-            let _ = lock.write_all(format!("failed\n{why}\n").as_bytes());
-            format!("end: {why}")
-        }
+    // The name that `ps` shows.
+    let _ = fs::write("/proc/self/comm", "ascertain-fsmon");
+    log::create(folder.as_fd());
+    let mut daemon = Daemon::new(&worktree, &folder);
+    let ended = match &mut daemon {
+        Ok(daemon) => daemon.serve(),
+        Err(Fatal(why)) => Err(Fatal(why.clone())),
     };
-    log::append(folder.as_fd(), &text);
+    let (Ok(why) | Err(Fatal(why))) = &ended;
+    if ended.is_err() {
+        // Clients read the reason as soon as the socket is closed.
+        let _ = lock.write_all(format!("failed\n{why}\n").as_bytes());
+    }
+    log::append(folder.as_fd(), &format!("end: {why}"));
+    if let Ok(daemon) = daemon {
+        daemon.remove_socket();
+    }
     Ok(())
 }
 
@@ -67,8 +72,12 @@ fn lock(worktree: &Worktree) -> io::Result<Option<File>> {
         File::options().read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(flags).open(&path)
     };
     let file = open()?;
-    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Ok(None);
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    while rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if Instant::now() >= deadline {
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
     // Another file may have replaced this one in the meantime.
     let is_same = place::identity(&file.metadata()?) == place::identity(&fs::symlink_metadata(&path)?);
@@ -490,17 +499,16 @@ pub fn start(hook: &Path, worktree: &Worktree) -> io::Result<()> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).env_clear().current_dir("/");
     let kept = ["PATH", "HOME", "ASCERTAIN_FSMONITOR_LIMITS"].map(|name| (name, env::var_os(name)));
     command.envs(kept.into_iter().filter_map(|(name, value)| Some((name, value?))));
-    command.spawn().map(drop)
+    let status = command.status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("the hook ended with {status}"))) }
 }
 
-/// Leaves the session of the process that started this one, and everything that was inherited from it: that process or
-/// its caller may wait until every copy of its pipes and locks is closed. Returns only if that failed.
-pub fn detach(arguments: &[OsString]) -> io::Error {
+/// Starts the daemon without anything that this process inherited from its caller: the caller may wait until every copy
+/// of its pipes and locks is closed. This process is the caller's child and ends at once; the daemon is not.
+pub fn detach(arguments: &[OsString]) -> io::Result<()> {
     let _ = rustix::process::setsid();
-    match ascertain_sys::descriptors::close_on_exec() {
-        Ok(()) => Command::new("/proc/self/exe").arg(DETACHED).args(arguments).exec(),
-        Err(error) => error,
-    }
+    ascertain_sys::descriptors::close_on_exec()?;
+    Command::new("/proc/self/exe").arg0(crate::HOOK).arg(DETACHED).args(arguments).spawn().map(drop)
 }
 
 /// Returns the reason why the last daemon could not run, and the time since then; `None` if there was no failure, or if
