@@ -12,7 +12,7 @@ use std::process::Output;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
 
 use crate::common::{Repo, append, os};
 
@@ -505,7 +505,13 @@ fn run(operations: u64) {
         let config =
             Config { cases: 1, failure_persistence: None, max_shrink_iters: shrink, rng_seed, ..Config::default() };
         if let Err(error) = TestRunner::new(config).run(&steps(), |steps| case(&steps, &counts)) {
-            panic!("seed {base}, case {number}: {error}");
+            match error {
+                TestError::Fail(why, (limits, steps)) => {
+                    let steps: Vec<String> = steps.iter().map(|step| format!("{step:?}\n")).collect();
+                    panic!("seed {base}, case {number}, limits {limits}: {why}\n{}", steps.concat());
+                }
+                error => panic!("{error}"),
+            }
         }
     }
     let everything = counts.everything.lock().unwrap();
