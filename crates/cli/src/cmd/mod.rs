@@ -9,6 +9,7 @@ pub mod compare;
 pub mod completions;
 pub mod continue_run;
 pub mod explain;
+pub mod fsmonitor;
 pub mod get;
 pub mod history;
 pub mod judge;

@@ -1,10 +1,10 @@
 //! The daemon: one thread, which sleeps until an event, a question or a mount wakes it.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
@@ -521,27 +521,37 @@ pub fn failure(worktree: &Worktree) -> Option<(String, Duration)> {
     Some((String::from_utf8_lossy(why).trim().to_owned(), age))
 }
 
-/// Lists the tracked files for the daemon: `a` and all of them if there are at most `limit`, or `l` and those with
-/// several names.
+/// Lists files for the daemon. If there are at most `limit` tracked files: `a`, their paths, an empty path, and untracked
+/// files as long as there are fewer than half of `limit`. Otherwise: `l` and the tracked files with several names.
 pub fn scan(root: &Path, git_dir: &Path, limit: usize) -> io::Result<()> {
-    let mut command = Command::new("git");
-    command.arg("-c").arg("core.fsmonitor=false").args(["ls-files", "-z"]).current_dir(root);
-    command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", root).env("GIT_OPTIONAL_LOCKS", "0");
-    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output()?;
-    if !output.status.success() {
-        return Err(io::Error::other("git ls-files failed"));
-    }
     let folder = monitor::open_root(root)?;
-    let paths = output.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-    let is_few = paths.clone().take(limit + 1).count() <= limit;
-    let mut list = vec![if is_few { b'a' } else { b'l' }];
-    for path in paths {
-        let names = walk::names_of(folder.as_fd(), Path::new(std::ffi::OsStr::from_bytes(path)));
-        if names.is_some_and(|names| is_few || names > 1) {
-            list.extend_from_slice(path);
-            list.push(0);
-        }
+    let names = |path: &[u8]| walk::names_of(folder.as_fd(), Path::new(OsStr::from_bytes(path)));
+    let tracked = list(root, git_dir, "--cached", usize::MAX)?;
+    let are_few = tracked.len() <= limit;
+    let mut text = vec![if are_few { b'a' } else { b'l' }];
+    let mut add = |path: &[u8]| text.extend_from_slice(&[path, b"\0"].concat());
+    tracked.iter().filter(|path| names(path).is_some_and(|names| are_few || names > 1)).for_each(|path| add(path));
+    if are_few {
+        add(b"");
+        let others = list(root, git_dir, "--others", limit / 2)?;
+        others.iter().filter(|path| names(path).is_some()).for_each(|path| add(path));
     }
-    io::stdout().write_all(&list)
+    io::stdout().write_all(&text)
 }
 
+/// Returns the first paths that `git ls-files` lists.
+fn list(root: &Path, git_dir: &Path, kind: &str, most: usize) -> io::Result<Vec<Vec<u8>>> {
+    let mut command = Command::new("git");
+    command.args(["-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false", "ls-files", "-z", kind]);
+    command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", root).env("GIT_OPTIONAL_LOCKS", "0").current_dir(root);
+    let mut child = command.stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let output = io::BufReader::new(child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?);
+    let paths = output.split(0).take(most).collect::<io::Result<Vec<_>>>()?;
+    let is_whole = paths.len() < most;
+    // Git may still be writing paths that nobody needs.
+    if !is_whole {
+        let _ = child.kill();
+    }
+    let status = child.wait()?;
+    if status.success() || !is_whole { Ok(paths) } else { Err(io::Error::other("git ls-files failed")) }
+}

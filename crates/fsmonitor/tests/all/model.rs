@@ -238,6 +238,10 @@ impl Model {
         }
         repo.git(["branch", "b0"]);
         repo.enable();
+        // Another hook shows which differences are git's own.
+        if let Some(hook) = std::env::var_os("ASCERTAIN_MODEL_HOOK") {
+            repo.git(["config".as_ref(), "core.fsmonitor".as_ref(), hook.as_os_str()]);
+        }
         Model { repo, is_moved: false }
     }
 
