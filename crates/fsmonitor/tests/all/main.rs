@@ -2,4 +2,6 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+mod cases;
+mod faults;
 mod model;
