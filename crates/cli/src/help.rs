@@ -10,7 +10,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("Decide from data you have", &["judge", "permute", "power", "cost"]),
     ("Runs", &["continue", "report", "history", "clean"]),
     ("This machine", &["calibrate-here", "list", "explain"]),
-    ("Tools built on the same libraries", &["put", "get", "ls", "listen", "barrierd"]),
+    ("Tools built on the same libraries", &["put", "get", "ls", "listen", "fsmonitor", "barrierd"]),
     ("Shell", &["completions", "man"]),
 ];
 

@@ -10,6 +10,7 @@ pub mod completions;
 pub mod continue_run;
 pub mod cost;
 pub mod explain;
+pub mod fsmonitor;
 pub mod get;
 pub mod history;
 pub mod judge;

@@ -92,12 +92,24 @@ impl Client {
     }
 }
 
+/// Returns whether an error means that no daemon runs, or that it ended during the request.
+pub fn is_without_daemon(error: &io::Error) -> bool {
+    let kinds = [
+        ErrorKind::NotFound,
+        ErrorKind::ConnectionRefused,
+        ErrorKind::ConnectionReset,
+        ErrorKind::UnexpectedEof,
+        ErrorKind::BrokenPipe,
+    ];
+    kinds.contains(&error.kind())
+}
+
 /// Connects to the daemon; starts one if none runs. Waits until the deadline.
 pub fn connect_or_start(hook: &Path, worktree: &Worktree, deadline: Instant) -> io::Result<Client> {
     let mut is_started = false;
     loop {
         match Client::connect(&worktree.git_dir) {
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+            Err(error) if is_without_daemon(&error) => {
                 if !is_started {
                     daemon::start(hook, worktree)?;
                     is_started = true;

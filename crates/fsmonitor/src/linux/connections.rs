@@ -78,9 +78,10 @@ impl Connection {
     pub fn answer(&mut self, content: &[u8]) {
         self.output = protocol::framed(content);
         self.waiting = None;
+        self.deadline = Instant::now() + PATIENCE;
     }
 
-    /// Sends as much as the socket takes. Returns `false` when the client can be dropped.
+    /// Sends as much as the socket takes. Returns `false` if the client is gone.
     pub fn send(&mut self) -> bool {
         while !self.output.is_empty() {
             match self.stream.write(&self.output) {
@@ -90,7 +91,8 @@ impl Connection {
                 Err(_) => return false,
             }
         }
-        false
+        self.output = Vec::new();
+        true
     }
 
     pub fn is_sending(&self) -> bool {

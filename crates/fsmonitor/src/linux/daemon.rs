@@ -1,10 +1,10 @@
 //! The daemon: one thread, which sleeps until an event, a question or a mount wakes it.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
@@ -34,6 +34,8 @@ const FIRST_WALK: Duration = Duration::from_millis(100);
 const COLLECT: Duration = Duration::from_millis(10);
 /// Shortest time between two looks at the numbers of names of all tracked files.
 const SCAN_PAUSE: Duration = Duration::from_secs(2);
+/// Time that a new daemon waits for the lock, because a killed one may not have ended yet.
+const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 /// Number of answers that `status` shows.
 const LAST_MAX: usize = 20;
 
@@ -42,20 +44,23 @@ pub fn run(root: &Path, git_dir: &Path) -> io::Result<()> {
     let worktree = Worktree { root: root.to_owned(), git_dir: git_dir.to_owned() };
     let folder = monitor::open_root(git_dir)?;
     let Some(mut lock) = lock(&worktree)? else { return Ok(()) };
-    let ended = Daemon::new(&worktree, &folder).and_then(|mut daemon| {
-        let ended = daemon.serve();
-        daemon.remove_socket();
-        ended
-    });
-    let text = match &ended {
-        Ok(why) => format!("end: {why}"),
-        Err(Fatal(why)) => {
-            let _ = lock.set_len(0);
-            let _ = lock.write_all(format!("failed\n{why}\n").as_bytes());
-            format!("end: {why}")
-        }
+    // The name that `ps` shows.
+    let _ = fs::write("/proc/self/comm", "ascertain-fsmon");
+    log::create(folder.as_fd());
+    let mut daemon = Daemon::new(&worktree, &folder);
+    let ended = match &mut daemon {
+        Ok(daemon) => daemon.serve(),
+        Err(Fatal(why)) => Err(Fatal(why.clone())),
     };
-    log::append(folder.as_fd(), &text);
+    let (Ok(why) | Err(Fatal(why))) = &ended;
+    if ended.is_err() {
+        // Clients read the reason as soon as the socket is closed.
+        let _ = lock.write_all(format!("failed\n{why}\n").as_bytes());
+    }
+    log::append(folder.as_fd(), &format!("end: {why}"));
+    if let Ok(daemon) = daemon {
+        daemon.remove_socket();
+    }
     Ok(())
 }
 
@@ -67,8 +72,12 @@ fn lock(worktree: &Worktree) -> io::Result<Option<File>> {
         File::options().read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(flags).open(&path)
     };
     let file = open()?;
-    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Ok(None);
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    while rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if Instant::now() >= deadline {
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
     // Another file may have replaced this one in the meantime.
     let is_same = place::identity(&file.metadata()?) == place::identity(&fs::symlink_metadata(&path)?);
@@ -490,17 +499,16 @@ pub fn start(hook: &Path, worktree: &Worktree) -> io::Result<()> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).env_clear().current_dir("/");
     let kept = ["PATH", "HOME", "ASCERTAIN_FSMONITOR_LIMITS"].map(|name| (name, env::var_os(name)));
     command.envs(kept.into_iter().filter_map(|(name, value)| Some((name, value?))));
-    command.spawn().map(drop)
+    let status = command.status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("the hook ended with {status}"))) }
 }
 
-/// Leaves the session of the process that started this one, and everything that was inherited from it: that process or
-/// its caller may wait until every copy of its pipes and locks is closed. Returns only if that failed.
-pub fn detach(arguments: &[OsString]) -> io::Error {
+/// Starts the daemon without anything that this process inherited from its caller: the caller may wait until every copy
+/// of its pipes and locks is closed. This process is the caller's child and ends at once; the daemon is not.
+pub fn detach(arguments: &[OsString]) -> io::Result<()> {
     let _ = rustix::process::setsid();
-    match ascertain_sys::descriptors::close_on_exec() {
-        Ok(()) => Command::new("/proc/self/exe").arg(DETACHED).args(arguments).exec(),
-        Err(error) => error,
-    }
+    ascertain_sys::descriptors::close_on_exec()?;
+    Command::new("/proc/self/exe").arg0(crate::HOOK).arg(DETACHED).args(arguments).spawn().map(drop)
 }
 
 /// Returns the reason why the last daemon could not run, and the time since then; `None` if there was no failure, or if
@@ -513,27 +521,37 @@ pub fn failure(worktree: &Worktree) -> Option<(String, Duration)> {
     Some((String::from_utf8_lossy(why).trim().to_owned(), age))
 }
 
-/// Lists the tracked files for the daemon: `a` and all of them if there are at most `limit`, or `l` and those with
-/// several names.
+/// Lists files for the daemon. If there are at most `limit` tracked files: `a`, their paths, an empty path, and untracked
+/// files as long as there are fewer than half of `limit`. Otherwise: `l` and the tracked files with several names.
 pub fn scan(root: &Path, git_dir: &Path, limit: usize) -> io::Result<()> {
-    let mut command = Command::new("git");
-    command.arg("-c").arg("core.fsmonitor=false").args(["ls-files", "-z"]).current_dir(root);
-    command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", root).env("GIT_OPTIONAL_LOCKS", "0");
-    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output()?;
-    if !output.status.success() {
-        return Err(io::Error::other("git ls-files failed"));
-    }
     let folder = monitor::open_root(root)?;
-    let paths = output.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-    let is_few = paths.clone().take(limit + 1).count() <= limit;
-    let mut list = vec![if is_few { b'a' } else { b'l' }];
-    for path in paths {
-        let names = walk::names_of(folder.as_fd(), Path::new(std::ffi::OsStr::from_bytes(path)));
-        if names.is_some_and(|names| is_few || names > 1) {
-            list.extend_from_slice(path);
-            list.push(0);
-        }
+    let names = |path: &[u8]| walk::names_of(folder.as_fd(), Path::new(OsStr::from_bytes(path)));
+    let tracked = list(root, git_dir, "--cached", usize::MAX)?;
+    let are_few = tracked.len() <= limit;
+    let mut text = vec![if are_few { b'a' } else { b'l' }];
+    let mut add = |path: &[u8]| text.extend_from_slice(&[path, b"\0"].concat());
+    tracked.iter().filter(|path| names(path).is_some_and(|names| are_few || names > 1)).for_each(|path| add(path));
+    if are_few {
+        add(b"");
+        let others = list(root, git_dir, "--others", limit / 2)?;
+        others.iter().filter(|path| names(path).is_some()).for_each(|path| add(path));
     }
-    io::stdout().write_all(&list)
+    io::stdout().write_all(&text)
 }
 
+/// Returns the first paths that `git ls-files` lists.
+fn list(root: &Path, git_dir: &Path, kind: &str, most: usize) -> io::Result<Vec<Vec<u8>>> {
+    let mut command = Command::new("git");
+    command.args(["-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false", "ls-files", "-z", kind]);
+    command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", root).env("GIT_OPTIONAL_LOCKS", "0").current_dir(root);
+    let mut child = command.stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let output = io::BufReader::new(child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?);
+    let paths = output.split(0).take(most).collect::<io::Result<Vec<_>>>()?;
+    let is_whole = paths.len() < most;
+    // Git may still be writing paths that nobody needs.
+    if !is_whole {
+        let _ = child.kill();
+    }
+    let status = child.wait()?;
+    if status.success() || !is_whole { Ok(paths) } else { Err(io::Error::other("git ls-files failed")) }
+}

@@ -13,7 +13,7 @@ use super::place::{self, Worktree};
 use super::protocol::Request;
 use super::daemon;
 
-/// First argument of the process that becomes a daemon, before and after it has left the session of its caller.
+/// First argument of the process that starts a daemon, and of the daemon.
 pub const DAEMON: &str = "daemon";
 pub const DETACHED: &str = "detached-daemon";
 /// First argument of the process that lists tracked files.
@@ -34,10 +34,7 @@ pub fn hook_main() -> ! {
     let words: Vec<&OsStr> = arguments.iter().map(OsString::as_os_str).collect();
     let is = |word: &str| words.first().is_some_and(|first| *first == word);
     match *words {
-        [_, _, _] if is(DAEMON) => {
-            daemon::detach(&arguments[1..]);
-            exit(1)
-        }
+        [_, _, _] if is(DAEMON) => exit(daemon::detach(&arguments[1..]).is_err().into()),
         [_, root, git_dir] if is(DETACHED) => exit(daemon::run(Path::new(root), Path::new(git_dir)).is_err().into()),
         [_, root, git_dir, limit] if is(SCAN) => {
             let limit = limit.to_str().and_then(|limit| limit.parse().ok()).unwrap_or(0);
@@ -73,14 +70,11 @@ fn answer(token: &[u8], start: Instant) -> io::Result<Vec<u8>> {
     let asker = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get().cast_unsigned());
     let query = client::query(Path::new("."), token, asker, true)?;
     let mut is_started = false;
+    let request = Request::Query(query);
     loop {
-        match Client::connect(&git_dir) {
-            Ok(mut client) => return client.request(&Request::Query(query), deadline),
-            Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
-                return Err(error);
-            }
-            Err(error) if Instant::now() >= deadline => return Err(error),
-            Err(_) => {}
+        match Client::connect(&git_dir).and_then(|mut client| client.request(&request, deadline)) {
+            Err(error) if client::is_without_daemon(&error) && Instant::now() < deadline => {}
+            answer => return answer,
         }
         let worktree = Worktree { root: env::current_dir()?, git_dir: std::path::absolute(&git_dir)? };
         let failure = daemon::failure(&worktree).filter(|(_, age)| *age < RETRY);

@@ -62,9 +62,18 @@ impl Files {
         (self.unwatched.len() > ALWAYS_MAX).then_some(Reason::Links)
     }
 
-    pub fn begin_list(&mut self, are_all: bool) {
+    pub fn begin_list(&mut self, tree: &mut Tree, kernel: BorrowedFd<'_>, are_all: bool) {
         self.is_known = true;
         self.are_all_watched = are_all;
+        if self.watched.len() * 2 < self.limit {
+            return;
+        }
+        // Room for tracked files.
+        let is_spare = |node: &NodeId| tree.flags(*node) & TRACKED == 0 && !self.linked.contains(node);
+        let spare: Vec<NodeId> = self.watched.values().flatten().copied().filter(is_spare).collect();
+        for node in spare {
+            self.detach(tree, kernel, node);
+        }
     }
 
     /// Marks a file as tracked.
@@ -75,8 +84,10 @@ impl Files {
     /// Looks at a file, and gives it a watch if it needs one.
     pub fn check(&mut self, tree: &mut Tree, root: BorrowedFd<'_>, kernel: BorrowedFd<'_>, node: NodeId) {
         let path = tree.path(node);
-        let is_tracked = self.are_all_watched && tree.flags(node) & TRACKED != 0;
-        if !is_tracked && !self.linked.contains(&node) && walk::names_of(root, &path).is_none_or(|names| names < 2) {
+        let is_tracked = tree.flags(node) & TRACKED != 0;
+        // A new file may become a tracked one before the next list.
+        let is_wanted = self.are_all_watched && (is_tracked || self.watched.len() * 2 < self.limit);
+        if !is_wanted && !self.linked.contains(&node) && walk::names_of(root, &path).is_none_or(|names| names < 2) {
             return;
         }
         let Ok(Some((file, names))) = walk::open_regular(root, &path) else {
@@ -86,7 +97,7 @@ impl Files {
             self.linked.insert(node);
         } else {
             self.linked.remove(&node);
-            if !is_tracked {
+            if !is_wanted {
                 return self.forget(tree, kernel, node);
             }
         }
@@ -104,7 +115,7 @@ impl Files {
             self.unwatched.remove(&node);
             tree.clear(node, ALWAYS);
         } else {
-            self.are_all_watched = false;
+            self.are_all_watched &= !is_tracked;
             self.detach(tree, kernel, node);
             if names > 1 {
                 self.unwatched.insert(node);

@@ -24,11 +24,19 @@ pub fn log(path: &Path) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Appends a line with the time. A full disk loses the line, and nothing else.
+fn open(git_dir: BorrowedFd<'_>, extra: OFlags) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | extra;
+    fs::openat(git_dir, file_name("log"), flags, Mode::from_raw_mode(0o600))
+}
+
+/// Creates the file when a daemon starts. Later, a new file could disturb a program that removes the whole folder.
+pub fn create(git_dir: BorrowedFd<'_>) {
+    let _ = open(git_dir, OFlags::CREATE);
+}
+
+/// Appends a line with the time, if the file exists. A full disk loses the line, and nothing else.
 pub fn append(git_dir: BorrowedFd<'_>, text: &str) {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let Ok(file) = fs::openat(git_dir, file_name("log"), flags, Mode::from_raw_mode(0o600)) else { return };
-    let _ = write(file, text);
+    let _ = open(git_dir, OFlags::empty()).map(|file| write(file, text));
 }
 
 fn write(file: OwnedFd, text: &str) -> std::io::Result<()> {
@@ -77,6 +85,9 @@ mod tests {
     fn a_log_does_not_grow_for_ever_and_follows_no_link() {
         let folder = tempfile::tempdir().unwrap();
         let there = std::fs::File::open(folder.path()).unwrap();
+        append(there.as_fd(), "not before the start");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        create(there.as_fd());
         for _ in 0..3000 {
             append(there.as_fd(), "a line of a log");
         }

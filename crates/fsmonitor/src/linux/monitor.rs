@@ -455,12 +455,20 @@ impl Monitor {
         }
     }
 
-    /// Takes over the list of tracked files that a scan found: each path with a NUL byte.
+    /// Takes over the list of files that a scan found: each path with a NUL byte. An empty path separates the tracked
+    /// files from the others.
     pub fn set_tracked(&mut self, list: &[u8], are_all: bool) {
-        self.files.begin_list(are_all);
-        for path in list.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
+        self.files.begin_list(&mut self.tree, self.inotify.as_fd(), are_all);
+        let mut are_tracked = true;
+        for path in list.split(|byte| *byte == 0) {
+            if path.is_empty() {
+                are_tracked = false;
+                continue;
+            }
             let node = self.tree.node_of(path);
-            self.files.track(&mut self.tree, node);
+            if are_tracked {
+                self.files.track(&mut self.tree, node);
+            }
             self.check_names(node);
         }
     }

@@ -123,6 +123,7 @@ impl Tree {
     }
 
     /// Returns the child with this name if the tree has it.
+    #[cfg(test)]
     pub fn find(&self, parent: NodeId, name: &[u8]) -> Option<NodeId> {
         self.slots[self.slot(parent, name)].checked_sub(1)
     }

@@ -41,18 +41,23 @@ pub fn add_watch(inotify: BorrowedFd<'_>, there: BorrowedFd<'_>, events: WatchFl
     Ok(inotify::add_watch(inotify, format!("/proc/self/fd/{}", there.as_raw_fd()), events)?)
 }
 
-/// Opens a file below the root so that it can be watched; returns it with its number of names. Returns `None` if it is
-/// not a regular file.
+/// Returns whether entries of this kind can have several names that git tracks.
+fn may_be_linked(kind: FileType) -> bool {
+    matches!(kind, FileType::RegularFile | FileType::Symlink)
+}
+
+/// Opens a file or a symbolic link below the root so that it can be watched; returns it with its number of names.
+/// Returns `None` for anything else.
 pub fn open_regular(root: BorrowedFd<'_>, path: &Path) -> io::Result<Option<(OwnedFd, u64)>> {
     let file = fs::openat(root, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     let there = fs::fstat(&file)?;
-    Ok((FileType::from_raw_mode(there.st_mode) == FileType::RegularFile).then_some((file, there.st_nlink as u64)))
+    Ok(may_be_linked(FileType::from_raw_mode(there.st_mode)).then_some((file, there.st_nlink as u64)))
 }
 
-/// Returns the number of names of an entry if it is a regular file.
+/// Returns the number of names of an entry if it is a file or a symbolic link.
 pub fn names_of(root: BorrowedFd<'_>, path: &Path) -> Option<u64> {
     let there = fs::statat(root, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    (FileType::from_raw_mode(there.st_mode) == FileType::RegularFile).then_some(there.st_nlink as u64)
+    may_be_linked(FileType::from_raw_mode(there.st_mode)).then_some(there.st_nlink as u64)
 }
 
 /// An entry of a folder.

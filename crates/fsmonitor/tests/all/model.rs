@@ -1,0 +1,543 @@
+//! A model test: random operations on files, with faults in between. After each few operations, git must print the same
+//! with the monitor as without.
+//!
+//! `cargo test` runs a few cases. The whole test has 100,000 operations:
+//! `ASCERTAIN_MODEL_OPERATIONS=100000 cargo test -p ascertain-fsmonitor --test all -- --ignored model --nocapture`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
+
+use crate::common::{Repo, append, os};
+
+/// One operation. Paths are numbers, so that they shrink.
+#[derive(Clone, Debug)]
+enum Operation {
+    Write(Place, u8),
+    Append(Place),
+    Rewrite(Place),
+    Replace(Place, u8),
+    Remove(Place),
+    RemoveFolder(Folder),
+    MakeFolder(Folder),
+    Rename(Place, Place),
+    RenameFolder(Folder, Folder),
+    MoveOut(Folder, u8),
+    MoveIn(u8, Folder),
+    CopyIn(u8, Folder),
+    Executable(Place, bool),
+    FolderMode(Folder),
+    Link(Place, Place),
+    LinkOut(Place, u8),
+    AppendOut(u8),
+    RemoveOut(u8),
+    Symlink(Place),
+    SymlinkFolder(Folder),
+    Ignore(u8, bool),
+    Nest(Folder),
+    CommitNested(Folder),
+    Git(Git),
+    Fault(Fault),
+}
+
+/// A git command that changes the index or files. It may fail.
+#[derive(Clone, Debug)]
+enum Git {
+    Add(Place),
+    AddAll,
+    Commit,
+    CommitAll,
+    CheckoutForced(u8),
+    Checkout(u8),
+    Branch(u8),
+    ResetHard,
+    ResetMixed,
+    Restore(Place),
+    Remove(Place),
+    Stash,
+    StashPop,
+    Sparse(Folder),
+    SparseOff,
+    Clean,
+    WithoutMonitor,
+    WithoutLocks,
+    OtherIndex,
+}
+
+/// A fault of the monitor.
+#[derive(Clone, Debug)]
+enum Fault {
+    Kill,
+    RemoveSocket,
+    Overflow,
+    MoveRepository,
+}
+
+/// A folder: up to two names.
+#[derive(Clone, Debug)]
+struct Folder(u8, u8);
+/// A file in a folder.
+#[derive(Clone, Debug)]
+struct Place(Folder, u8);
+
+const FOLDERS: [&[u8]; 5] = [b"", b"a", b"b b", b"ign", b"\xff\xc3"];
+const FILES: [&[u8]; 6] = [b"f", b"g.o", b"x y", b"b b", b"a", b"\xfe'\""];
+
+impl Folder {
+    fn path(&self) -> PathBuf {
+        PathBuf::from(os(FOLDERS[usize::from(self.0) % 5])).join(os(FOLDERS[usize::from(self.1) % 5]))
+    }
+}
+
+impl Place {
+    fn path(&self) -> PathBuf {
+        self.0.path().join(os(FILES[usize::from(self.1) % 6]))
+    }
+}
+
+/// The command whose output is compared.
+#[derive(Clone, Copy, Debug)]
+enum Check {
+    Normal,
+    All,
+    No,
+    DiffFiles,
+    DiffIndex,
+    LsFiles,
+    AddAll,
+    Stash,
+    Clean,
+}
+
+fn folder() -> impl Strategy<Value = Folder> {
+    (0..5_u8, prop_oneof![3 => Just(0_u8), 2 => 0..5_u8]).prop_map(|(first, second)| Folder(first, second))
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    (folder(), 0..6_u8).prop_map(|(folder, file)| Place(folder, file))
+}
+
+fn git() -> impl Strategy<Value = Git> {
+    prop_oneof![
+        4 => place().prop_map(Git::Add),
+        2 => Just(Git::AddAll),
+        3 => Just(Git::Commit),
+        2 => Just(Git::CommitAll),
+        1 => (0..3_u8).prop_map(Git::CheckoutForced),
+        1 => (0..3_u8).prop_map(Git::Checkout),
+        1 => (0..3_u8).prop_map(Git::Branch),
+        1 => Just(Git::ResetHard),
+        1 => Just(Git::ResetMixed),
+        1 => place().prop_map(Git::Restore),
+        1 => place().prop_map(Git::Remove),
+        1 => Just(Git::Stash),
+        1 => Just(Git::StashPop),
+        1 => folder().prop_map(Git::Sparse),
+        1 => Just(Git::SparseOff),
+        1 => Just(Git::Clean),
+        1 => Just(Git::WithoutMonitor),
+        1 => Just(Git::WithoutLocks),
+        1 => Just(Git::OtherIndex),
+    ]
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    prop_oneof![
+        3 => Just(Fault::Kill),
+        1 => Just(Fault::RemoveSocket),
+        1 => Just(Fault::Overflow),
+        2 => Just(Fault::MoveRepository),
+    ]
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    use Operation as O;
+    let files = prop_oneof![
+        6 => (place(), any::<u8>()).prop_map(|(place, text)| O::Write(place, text)),
+        6 => place().prop_map(O::Append),
+        2 => place().prop_map(O::Rewrite),
+        3 => (place(), any::<u8>()).prop_map(|(place, text)| O::Replace(place, text)),
+        4 => place().prop_map(O::Remove),
+        3 => (place(), place()).prop_map(|(from, to)| O::Rename(from, to)),
+        2 => (place(), any::<bool>()).prop_map(|(place, is)| O::Executable(place, is)),
+        1 => place().prop_map(O::Symlink),
+        2 => (place(), place()).prop_map(|(from, to)| O::Link(from, to)),
+        2 => (place(), 0..3_u8).prop_map(|(from, to)| O::LinkOut(from, to)),
+        3 => (0..3_u8).prop_map(O::AppendOut),
+        1 => (0..3_u8).prop_map(O::RemoveOut),
+    ];
+    let folders = prop_oneof![
+        2 => folder().prop_map(O::RemoveFolder),
+        2 => folder().prop_map(O::MakeFolder),
+        3 => (folder(), folder()).prop_map(|(from, to)| O::RenameFolder(from, to)),
+        1 => (folder(), 0..2_u8).prop_map(|(from, to)| O::MoveOut(from, to)),
+        2 => (0..2_u8, folder()).prop_map(|(from, to)| O::MoveIn(from, to)),
+        1 => (0..2_u8, folder()).prop_map(|(from, to)| O::CopyIn(from, to)),
+        1 => folder().prop_map(O::FolderMode),
+        1 => folder().prop_map(O::SymlinkFolder),
+        1 => folder().prop_map(O::Nest),
+        1 => folder().prop_map(O::CommitNested),
+    ];
+    prop_oneof![
+        24 => files,
+        8 => folders,
+        2 => (0..4_u8, any::<bool>()).prop_map(|(rule, is_tracked)| O::Ignore(rule, is_tracked)),
+        6 => git().prop_map(O::Git),
+        1 => fault().prop_map(O::Fault),
+    ]
+}
+
+fn check() -> impl Strategy<Value = Check> {
+    prop_oneof![
+        8 => Just(Check::Normal),
+        2 => Just(Check::All),
+        2 => Just(Check::No),
+        1 => Just(Check::DiffFiles),
+        1 => Just(Check::DiffIndex),
+        1 => Just(Check::LsFiles),
+        1 => Just(Check::AddAll),
+        1 => Just(Check::Stash),
+        1 => Just(Check::Clean),
+    ]
+}
+
+type Steps = Vec<(Vec<Operation>, Check)>;
+
+fn steps() -> impl Strategy<Value = (u8, Steps)> {
+    let step = (prop::collection::vec(operation(), 1..8), check());
+    (0..6_u8, prop::collection::vec(step, 1..60))
+}
+
+/// Limits of the daemon in a case. Half of the cases have the usual ones.
+const LIMITS: [&str; 6] = ["", "", "", "journal=20", "events=30,folders=2", "files=0"];
+
+/// A repository and the folders outside of it.
+struct Model {
+    repo: Repo,
+    is_moved: bool,
+}
+
+impl Model {
+    fn new(limits: &str) -> Model {
+        let repo = Repo::empty().with_limits(limits);
+        for (folder, file) in [(0, 0), (1, 0), (1, 1), (2, 2), (4, 5)] {
+            let path = repo.root.join(Place(Folder(folder, 0), file).path());
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, format!("{folder}{file}")).unwrap();
+        }
+        repo.git(["add", "."]);
+        repo.git(["commit", "-qm", "a"]);
+        for name in ["links", "moved"] {
+            fs::create_dir(repo.outside().join(name)).unwrap();
+        }
+        repo.git(["branch", "b0"]);
+        repo.enable();
+        // Another hook shows which differences are git's own.
+        if let Some(hook) = std::env::var_os("ASCERTAIN_MODEL_HOOK") {
+            repo.git(["config".as_ref(), "core.fsmonitor".as_ref(), hook.as_os_str()]);
+        }
+        Model { repo, is_moved: false }
+    }
+
+    fn at(&self, path: &Path) -> PathBuf {
+        self.repo.root.join(path)
+    }
+
+    /// Path of a file outside of the repository that has another name inside.
+    fn link(&self, number: u8) -> PathBuf {
+        self.repo.outside().join("links").join(number.to_string())
+    }
+
+    fn moved(&self, number: u8) -> PathBuf {
+        self.repo.outside().join("moved").join(number.to_string())
+    }
+
+    /// Carries out an operation, if it is possible.
+    fn apply(&mut self, operation: &Operation, counts: &Counts) {
+        use Operation as O;
+        let at = |place: &Place| self.at(&place.path());
+        let folder = |folder: &Folder| self.at(&folder.path());
+        let is_root = |folder: &Folder| folder.path().as_os_str().is_empty();
+        let _ = match operation {
+            O::Write(place, text) => {
+                let path = at(place);
+                let _ = fs::create_dir_all(path.parent().unwrap());
+                fs::write(path, text.to_string())
+            }
+            O::Append(place) if at(place).is_file() => Ok(append(&at(place), "more")),
+            O::Rewrite(place) if at(place).is_file() => {
+                fs::read(at(place)).and_then(|text| fs::write(at(place), text))
+            }
+            O::Replace(place, text) if at(place).parent().is_some_and(Path::is_dir) => {
+                let draft = at(place).with_file_name("draft~");
+                fs::write(&draft, format!("r{text}")).and_then(|()| fs::rename(&draft, at(place)))
+            }
+            O::Remove(place) => fs::remove_file(at(place)),
+            O::RemoveFolder(of) if !is_root(of) => fs::remove_dir_all(folder(of)),
+            O::MakeFolder(of) => fs::create_dir_all(folder(of)),
+            O::Rename(from, to) => fs::rename(at(from), at(to)),
+            O::RenameFolder(from, to) if !is_root(from) && !is_root(to) => fs::rename(folder(from), folder(to)),
+            O::MoveOut(from, to) if !is_root(from) => fs::rename(folder(from), self.moved(*to)),
+            O::MoveIn(from, to) if !is_root(to) => fs::rename(self.moved(*from), folder(to)),
+            O::CopyIn(from, to) if !is_root(to) => copy(&self.moved(*from), &folder(to)),
+            O::Executable(place, is) if at(place).is_file() => {
+                fs::set_permissions(at(place), fs::Permissions::from_mode(if *is { 0o755 } else { 0o644 }))
+            }
+            O::FolderMode(of) if folder(of).is_dir() => {
+                fs::set_permissions(folder(of), fs::Permissions::from_mode(0o711))
+            }
+            O::Link(from, to) => fs::hard_link(at(from), at(to)),
+            O::LinkOut(from, to) => fs::hard_link(at(from), self.link(*to)),
+            O::AppendOut(of) if self.link(*of).is_file() && self.may_write(*of) => {
+                Ok(append(&self.link(*of), "out"))
+            }
+            O::RemoveOut(of) => fs::remove_file(self.link(*of)),
+            O::Symlink(place) => symlink("f", at(place)),
+            O::SymlinkFolder(of) if !is_root(of) => symlink("a", folder(of)),
+            O::Ignore(rule, is_tracked) => {
+                let path = if *is_tracked { ".gitignore" } else { ".git/info/exclude" };
+                fs::write(self.at(Path::new(path)), ["", "ign/\n", "*.o\n", "a\n!f\n"][usize::from(*rule)])
+            }
+            O::Nest(of) if !is_root(of) && folder(of).is_dir() => {
+                Ok(drop(self.repo.command_in(&folder(of)).args(["init", "-q"]).output()))
+            }
+            O::CommitNested(of) if !is_root(of) && folder(of).join(".git").is_dir() => {
+                let commit = ["-c", "user.name=t", "-c", "user.email=e", "commit", "-qm", "n", "--allow-empty"];
+                Ok(drop(self.repo.command_in(&folder(of)).args(commit).output()))
+            }
+            O::Git(git) => return self.git(git),
+            O::Fault(fault) => return self.fault(fault, counts),
+            _ => Ok(()),
+        };
+    }
+
+    /// Returns whether the monitor can notice a write through a name outside: the file is tracked and has a watch, or is
+    /// in every answer. Otherwise the write is a blind spot, which the documentation names: the daemon looks for new
+    /// names only from time to time if it does not watch every tracked file.
+    fn may_write(&self, link: u8) -> bool {
+        let _ = link;
+        self.repo.git(["status"]);
+        let status = self.repo.status();
+        status.pid.is_some() && status.links.are_all_watched
+    }
+
+    fn git(&mut self, git: &Git) {
+        let path = |place: &Place| place.path().into_os_string();
+        let words = |words: &[&str]| words.iter().map(Into::into).collect::<Vec<std::ffi::OsString>>();
+        let with = |list: &[&str], last: std::ffi::OsString| [words(list), vec![last]].concat();
+        let commit = ["commit", "-q", "--allow-empty", "-m", "c"];
+        let branch = |number: &u8| ["b0", "b1", "b2"][usize::from(*number)];
+        let arguments = match git {
+            Git::Add(place) => with(&["add", "-f", "--"], path(place)),
+            Git::AddAll => words(&["add", "-A"]),
+            Git::Commit => words(&commit),
+            Git::CommitAll => [words(&commit), words(&["-a"])].concat(),
+            Git::CheckoutForced(number) => words(&["checkout", "-q", "-f", branch(number)]),
+            Git::Checkout(number) => words(&["checkout", "-q", branch(number)]),
+            Git::Branch(number) => words(&["branch", "-f", branch(number)]),
+            Git::ResetHard => words(&["reset", "-q", "--hard"]),
+            Git::ResetMixed => words(&["reset", "-q"]),
+            Git::Restore(place) => with(&["checkout", "-q", "--"], path(place)),
+            Git::Remove(place) => with(&["rm", "-q", "-f", "--"], path(place)),
+            Git::Stash => words(&["stash", "-q", "-u"]),
+            Git::StashPop => words(&["stash", "pop", "-q"]),
+            Git::Sparse(folder) => with(&["sparse-checkout", "set", "--"], folder.path().into_os_string()),
+            Git::SparseOff => words(&["sparse-checkout", "disable"]),
+            Git::Clean => words(&["clean", "-fdq"]),
+            Git::WithoutMonitor => words(&["-c", "core.fsmonitor=false", "status"]),
+            Git::WithoutLocks => words(&["--no-optional-locks", "status"]),
+            Git::OtherIndex => {
+                let mut command = self.repo.command();
+                command.env("GIT_INDEX_FILE", self.at(Path::new(".git/other"))).args(["add", "-A"]);
+                return drop(command.output());
+            }
+        };
+        let output = self.repo.command().args(&arguments).output().unwrap();
+        if output.status.success() && matches!(git, Git::CheckoutForced(_) | Git::ResetHard) {
+            let plain = self.plain(&["diff-index", "HEAD", "--ignore-submodules=all"]);
+            assert_eq!(String::from_utf8_lossy(&plain.stdout), "", "{git:?} left differences");
+        }
+    }
+
+    fn fault(&mut self, fault: &Fault, counts: &Counts) {
+        match fault {
+            Fault::Kill => {
+                counts.add(&self.repo);
+                self.repo.kill();
+            }
+            Fault::RemoveSocket => {
+                counts.add(&self.repo);
+                drop(fs::remove_file(self.at(Path::new(".git/ascertain-fsmonitor.0.sock"))));
+            }
+            Fault::Overflow => {
+                // More events than the kernel's queue holds, faster than they can be read.
+                let Some(pid) = self.repo.pid() else { return };
+                crate::common::signal(pid, "STOP");
+                for number in 0..6000 {
+                    let path = self.at(Path::new(&format!("overflow{}", number % 2)));
+                    let _ = fs::write(&path, "").and_then(|()| fs::remove_file(&path));
+                }
+                crate::common::signal(pid, "CONT");
+            }
+            Fault::MoveRepository => {
+                self.is_moved = !self.is_moved;
+                let to = self.repo.beside(if self.is_moved { "renamed" } else { "r" });
+                fs::rename(&self.repo.root, &to).unwrap();
+                self.repo.root = to;
+            }
+        }
+    }
+
+    fn plain(&self, arguments: &[&str]) -> Output {
+        self.repo.plain().args(arguments).output().unwrap()
+    }
+
+    /// Compares the output of a command with and without the monitor.
+    fn check(&self, check: Check) -> Result<(), TestCaseError> {
+        let with_copy = |arguments: &[&str], then: &[&str]| {
+            let index = self.at(Path::new(".git/index"));
+            let copy = self.at(Path::new(".git/copy"));
+            fs::copy(index, &copy).unwrap();
+            let run = |arguments: &[&str]| self.repo.plain().env("GIT_INDEX_FILE", &copy).args(arguments).output();
+            let first = run(arguments).unwrap();
+            if then.is_empty() { first } else { run(then).unwrap() }
+        };
+        let arguments: &[&str] = match check {
+            Check::Normal => &["status", "--porcelain"],
+            Check::All => &["status", "--porcelain", "-uall"],
+            Check::No => &["status", "--porcelain", "-uno"],
+            Check::DiffFiles => &["diff-files", "--raw"],
+            Check::DiffIndex => &["diff-index", "--raw", "HEAD"],
+            Check::LsFiles => &["ls-files", "-m", "-o", "-d", "--exclude-standard"],
+            Check::Clean => &["clean", "-n", "-d"],
+            Check::AddAll => {
+                let plain = with_copy(&["add", "-A"], &["write-tree"]);
+                let added = self.repo.command().args(["add", "-A"]).output().unwrap();
+                let ours = self.repo.command().arg("write-tree").output().unwrap();
+                return compare(check, &ours, &plain, added.status.success());
+            }
+            Check::Stash => {
+                let tree = |output: Output| {
+                    let commit = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+                    self.plain(&["rev-parse", &format!("{commit}^{{tree}}"), &format!("{commit}^2^{{tree}}")])
+                };
+                let plain = tree(with_copy(&["stash", "create"], &[]));
+                let ours = tree(self.repo.command().args(["stash", "create"]).output().unwrap());
+                return compare(check, &ours, &plain, ours.status.success());
+            }
+        };
+        let plain = self.plain(arguments);
+        let ours = self.repo.command().args(arguments).output().unwrap();
+        compare(check, &ours, &plain, true)
+    }
+}
+
+fn compare(check: Check, ours: &Output, plain: &Output, matters: bool) -> Result<(), TestCaseError> {
+    if matters && ours.stdout != plain.stdout {
+        let text = |output: &Output| {
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+        };
+        return Err(TestCaseError::fail(format!("{check:?}\nours:\n{}plain:\n{}", text(ours), text(plain))));
+    }
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)?.flatten() {
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() { copy(&entry.path(), &target)? } else { drop(fs::copy(entry.path(), target)) }
+    }
+    Ok(())
+}
+
+/// The answers of all daemons of a test.
+#[derive(Default)]
+struct Counts {
+    operations: AtomicU64,
+    checks: AtomicU64,
+    answers: AtomicU64,
+    everything: std::sync::Mutex<BTreeMap<&'static str, u64>>,
+}
+
+impl Counts {
+    fn add(&self, repo: &Repo) {
+        let status = repo.status();
+        self.answers.fetch_add(status.answers, Relaxed);
+        for (reason, count) in status.everything {
+            *self.everything.lock().unwrap().entry(reason.code()).or_default() += count;
+        }
+    }
+}
+
+fn case((limits, steps): &(u8, Steps), counts: &Counts) -> Result<(), TestCaseError> {
+    let (is_verbose, start) = (std::env::var_os("ASCERTAIN_MODEL_VERBOSE").is_some(), std::time::Instant::now());
+    let mut model = Model::new(LIMITS[usize::from(*limits)]);
+    for (operations, check) in steps {
+        for operation in operations {
+            if is_verbose {
+                eprintln!("{:?} {operation:?}", start.elapsed());
+            }
+            model.apply(operation, counts);
+            counts.operations.fetch_add(1, Relaxed);
+        }
+        if is_verbose {
+            eprintln!("{:?} {check:?}", start.elapsed());
+        }
+        model.check(*check)?;
+        counts.checks.fetch_add(1, Relaxed);
+    }
+    counts.add(&model.repo);
+    Ok(())
+}
+
+fn run(operations: u64) {
+    let counts = Counts::default();
+    let shrink = std::env::var("ASCERTAIN_MODEL_SHRINK").ok().and_then(|text| text.parse().ok()).unwrap_or(200);
+    let base = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse::<u64>().ok());
+    let base = base.unwrap_or_else(|| std::time::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64));
+    let mut number = 0;
+    while counts.operations.load(Relaxed) < operations {
+        number += 1;
+        let rng_seed = RngSeed::Fixed(base.wrapping_mul(1_000_003).wrapping_add(number));
+        let config =
+            Config { cases: 1, failure_persistence: None, max_shrink_iters: shrink, rng_seed, ..Config::default() };
+        if let Err(error) = TestRunner::new(config).run(&steps(), |steps| case(&steps, &counts)) {
+            match error {
+                TestError::Fail(why, (limits, steps)) => {
+                    let steps: Vec<String> = steps.iter().map(|step| format!("{step:?}\n")).collect();
+                    panic!("seed {base}, case {number}, limits {limits}: {why}\n{}", steps.concat());
+                }
+                error => panic!("{error}"),
+            }
+        }
+    }
+    let everything = counts.everything.lock().unwrap();
+    let sum: u64 = everything.values().sum();
+    eprintln!("{counts:?} short: {}", counts.answers.load(Relaxed) - sum);
+}
+
+impl std::fmt::Debug for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Counts { operations, checks, answers, everything } = self;
+        write!(f, "operations: {operations:?}, checks: {checks:?}, answers: {answers:?}, `/`: {everything:?}")
+    }
+}
+
+#[test]
+fn git_prints_the_same_with_and_without_the_monitor() {
+    run(300);
+}
+
+#[test]
+#[ignore = "takes several minutes"]
+fn model_of_100_000_operations() {
+    let count = std::env::var("ASCERTAIN_MODEL_OPERATIONS").ok().and_then(|text| text.parse().ok());
+    run(count.unwrap_or(100_000));
+}
