@@ -3,6 +3,8 @@
 use ascertain_engine::experiment::Experiment;
 #[cfg(feature = "chance")]
 use ascertain_experiments_chance as chance;
+#[cfg(feature = "host")]
+use ascertain_experiments_host as host;
 #[cfg(feature = "networks")]
 use ascertain_experiments_networks as networks;
 #[cfg(feature = "numeric")]
@@ -39,6 +41,8 @@ const FAMILIES: &[Family] = &[
     ("Storage", &[&storage::Storage]),
     #[cfg(feature = "transfer")]
     ("Transfer", &[&transfer::Transfer, &transfer::CacheRace]),
+    #[cfg(feature = "host")]
+    ("Programs", &[&host::Runtimes]),
     #[cfg(feature = "chance")]
     ("Chance", &[&chance::FillRate, &chance::Reshuffle]),
 ];
