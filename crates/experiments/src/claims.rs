@@ -33,6 +33,7 @@ const SHIPPED: &[(&str, &str)] = shipped! {
     "networks": "networks",
     "networks": "dns-propagation",
     "storage": "storage",
+    "host": "python",
     "transfer": "file-transfers",
     "transfer": "cache-race",
     "transfer": "racing",

@@ -1,7 +1,9 @@
 //! Suites of workloads as text: the answer, its three intervals, the workloads that disagree, and the builds.
 
+use ascertain_engine::claim::{Bound, Judging, Test};
+use ascertain_engine::experiment::Arm;
 use ascertain_engine::finding::{FailedWorkload, Remark, StartedProgram, UnlikeFact, WorkloadFailure};
-use ascertain_engine::outcome::{ArmFacts, Decision, Outcome};
+use ascertain_engine::outcome::{ArmFacts, ClaimResult, Decision, Outcome};
 use ascertain_engine::suite::{
     BuildGroup, Ends, Estimate, LEAST_SAMPLE, LeftOutWorkload, Suite, SuiteComparison, WorkloadDrift, WorkloadLack,
     WorkloadRatio, split_name,
@@ -33,7 +35,62 @@ pub(crate) fn sentences(suite: &Suite, outcome: &Outcome) -> Vec<String> {
     let groups = suite.builds.iter().flat_map(builds);
     let identities = identities(suite, &outcome.facts);
     let sample = (!suite.sample.is_empty()).then(|| format!("A sample is {}.", suite.sample));
-    comparisons.chain(groups).chain(sample).chain(identities).collect()
+    comparisons.chain(groups).chain(claimed(suite, outcome)).chain(sample).chain(identities).collect()
+}
+
+/// Returns a sentence for each claim about the mean of two runtimes: which of the intervals contains the claimed ratio?
+fn claimed(suite: &Suite, outcome: &Outcome) -> Vec<String> {
+    let name = |arm: &Arm| {
+        let level = arm.point.get(&suite.factor).map(ToString::to_string).unwrap_or_default();
+        split_name(&level).0.map_or(level.clone(), String::from)
+    };
+    let sentence = |claim: &ClaimResult| {
+        let [Test::Versus { candidate, baseline, bound, .. }] = claim.asked.tests.as_slice() else { return None };
+        let is_it = |of: &&SuiteComparison| {
+            let names = [of.candidate.as_str(), of.baseline.as_str()];
+            [[name(candidate), name(baseline)], [name(baseline), name(candidate)]].iter().any(|pair| pair[..] == names)
+        };
+        let comparison = suite.comparisons.iter().find(is_it)?;
+        let mean = comparison.mean?;
+        // The suite may have the two runtimes the other way round.
+        let is_swapped = comparison.candidate == name(baseline);
+        let turned = |ends: Ends| match is_swapped {
+            true => Ends { low: ends.high.map(f64::recip), high: ends.low.map(f64::recip), ..ends },
+            false => ends,
+        };
+        let [this_suite, like_these] = [mean.this_suite, mean.like_these].map(|ends| ends.map(turned));
+        let (value, is_in): (String, Box<dyn Fn(Ends) -> bool>) = match *bound {
+            Bound::AtLeast(least) | Bound::AtMost(least) => (least.to_string(), Box::new(move |ends| ends.contains(least))),
+            Bound::Within(low, high) => (
+                format!("{low} to {high}"),
+                Box::new(move |ends: Ends| {
+                    ends.low.is_none_or(|end| end <= high) && ends.high.is_none_or(|end| end >= low)
+                }),
+            ),
+        };
+        let interval = |ends: Ends| {
+            let middle = ends.low.zip(ends.high).map(|(low, high)| (low * high).sqrt());
+            Figure::new(middle, ends.low, ends.high, &SAME_SPEED).range
+        };
+        let what = match (this_suite.map(&is_in), like_these.map(&is_in)) {
+            (Some(true), _) => format!("agrees with this suite and these builds ({})", interval(this_suite?)),
+            (_, Some(true)) => format!(
+                "is outside the interval of this suite, but inside that of workloads like these ({}), so other workloads \
+                 explain it",
+                interval(like_these?)
+            ),
+            (_, Some(false)) => format!(
+                "is outside both intervals, so even other workloads like these ({}) do not explain it",
+                interval(like_these?)
+            ),
+            _ => return None,
+        };
+        Some(format!("{}: the claimed {value} {what}.", quoted(&claim.id)))
+    };
+    let of_suite = outcome.claims.iter().filter(|claim| {
+        claim.experiment == suite.experiment && claim.asked.judging == Judging::Rate && claim.asked.is_comparison()
+    });
+    of_suite.filter_map(sentence).collect()
 }
 
 /// Returns a ratio and an interval as text, such as `1.24 (1.21 to 1.27)`.
@@ -114,7 +171,7 @@ fn comparison(comparison: &SuiteComparison) -> Vec<String> {
         Some(ends) => intervals.push(format!(
             "workloads like these {} (Student's t with {}, not exact)",
             range(mean.ratio, ends),
-            counted(ends.degrees as u64, "degree").replace("degree", "degree").replace("degrees", "degrees") + " of freedom"
+            counted(ends.degrees as u64, "degree") + " of freedom"
         )),
         None => intervals.push(format!("workloads like these: no interval from fewer than {LEAST_SAMPLE} workloads")),
     }
@@ -140,7 +197,11 @@ fn counts(comparison: &SuiteComparison) -> String {
     let of = |side: usize| {
         let counts = comparison.workloads.iter().map(|workload| workload.values[side]);
         let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
-        if least == most { counted(most, "process").replace("processs", "processes") } else { format!("{least} to {most} processes") }
+        match (least, most) {
+            (1, 1) => "1 process".to_string(),
+            (least, most) if least == most => format!("{most} processes"),
+            (least, most) => format!("{least} to {most} processes"),
+        }
     };
     let [candidate, baseline] = [&comparison.candidate, &comparison.baseline].map(|name| quoted(name));
     format!("For each workload, {candidate} has {}, and {baseline} has {}", of(0), of(1))

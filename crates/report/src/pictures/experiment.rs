@@ -44,8 +44,9 @@ pub fn of_experiment(run: &RecordedRun, experiment: &str) -> Vec<Picture> {
     let mut pictures: Vec<(bool, Picture)> = pictures.collect();
     // The sweeps of the compared metric come first, because they show the effects of the experiment's factors.
     pictures.sort_by_key(|(is_compared, picture)| match picture.kind {
-        PictureKind::Sweep => u8::from(!is_compared),
-        _ => 2,
+        PictureKind::Forest => 0,
+        PictureKind::Sweep => 1 + u8::from(!is_compared),
+        _ => 3,
     });
     pictures.into_iter().map(|(_, picture)| picture).collect()
 }

@@ -13,14 +13,13 @@ mod workloads;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use ascertain_engine::claim::{Claim, Effect, Hypothesis, Judging, Test};
-use ascertain_engine::claim::Bound;
+use ascertain_engine::claim::{Bound, Claim, Effect, Hypothesis, Judging, Test};
 use ascertain_engine::experiment::{
-    Accepts, Arm, Experiment, Factor, Level, Metric, Plot, Reduce, Session, Setup, Spec, TargetError, Unavailable,
+    Accepts, Arm, Better, Experiment, Factor, Level, Metric, Plot, Reduce, Session, Setup, Spec, TargetError,
+    Unavailable,
 };
 use ascertain_engine::finding::Remark;
 use ascertain_engine::unit::Unit;
-use ascertain_engine::experiment::Better;
 use ascertain_sys::machine::Machine;
 
 /// The experiment `runtimes`, which compares language runtimes and their builds over a suite of workloads.
@@ -46,8 +45,6 @@ const TIME: usize = 1;
 const PASS: usize = 2;
 const STARTED: usize = 3;
 const DRIFT: usize = 4;
-const HASH_SEED: usize = 5;
-const STRINGS: usize = 6;
 
 /// The key of the negative control.
 const CONTROL: &str = "control";
@@ -109,14 +106,6 @@ fn metrics() -> Vec<Metric> {
             Better::Lower,
         ))
         .by_key(),
-        Metric::new("hash_seed", "seed of hashes, the same for all runtimes of a trial", Unit::One, Better::Lower).by_key(),
-        Metric::new(
-            "strings",
-            "bytes of arguments and environment, the same for all runtimes of a trial",
-            Unit::Byte,
-            Better::Lower,
-        )
-        .by_key(),
     ]
 }
 
@@ -144,24 +133,25 @@ impl Experiment for Runtimes {
         levels::chosen(arms, are_named)
     }
 
+    /// Returns the claim that each runtime is faster than the first one, by the geometric mean.
     fn claims_about(&self, arms: &[Arm]) -> Vec<Claim> {
-        let Some((first, others)) = arms.split_first() else { return Vec::new() };
-        let suite = &SPEC.metrics[SUITE];
+        let others = |arm: &Arm| arm.point.only(|factor, _| factor != RUNTIME);
         let order = |candidate: &Arm| {
+            let first = arms.iter().find(|arm| others(arm) == others(candidate)).filter(|first| *first != candidate)?;
             let [name, base] = [candidate, first].map(levels::name);
-            let says = format!("{name} is faster than {base} on this suite");
             let test = Test::Versus {
-                measure: suite.into(),
+                measure: (&SPEC.metrics[SUITE]).into(),
                 candidate: candidate.clone(),
                 baseline: first.clone(),
                 scale: Effect::Ratio,
                 bound: Bound::AtLeast(1.0),
             };
+            let says = format!("{name} is faster than {base} on this suite");
             let claim = Claim::in_half("runtimes", format!("runtimes.{name}"), says, test);
             let asked = Hypothesis { judging: Judging::Order, ..claim.asked };
-            Claim { restated: String::new(), asked, ..claim }
+            Some(Claim { restated: String::new(), asked, ..claim })
         };
-        others.iter().map(order).collect()
+        arms.iter().filter_map(order).collect()
     }
 
     fn notices(&self, arms: &[Arm], _: u64) -> Result<Vec<Remark>, String> {

@@ -102,6 +102,13 @@ pub fn settled(factor: &str, level: Level) -> Result<Level, String> {
 /// runtime only the variant of its language.
 pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
     let mut chosen: Vec<Arm> = Vec::new();
+    // Each variant has all requested levels in the order of the request, whatever their language.
+    let mut requested: Vec<String> = Vec::new();
+    for level in arms.iter().map(|arm| text(arm, RUNTIME)) {
+        if !requested.contains(&level) {
+            requested.push(level);
+        }
+    }
     for arm in arms {
         let language = super::languages::named(&arm.variant);
         if text(&arm, RUNTIME) == FOUND {
@@ -122,14 +129,12 @@ pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
     match runtimes.len() {
         0 => Err("no two runtimes of one language were found on this machine; name them with `runtime`".into()),
         1 => Err("a comparison needs two runtimes; name another one with `runtime`".into()),
-        2..=MOST_RUNTIMES => Ok(in_order_of_request(chosen)),
+        2..=MOST_RUNTIMES => {
+            chosen.sort_by_key(|arm| requested.iter().position(|level| *level == text(arm, RUNTIME)));
+            Ok(chosen)
+        }
         count => Err(format!("{count} runtimes are too many for one trial; name at most {MOST_RUNTIMES} with `runtime`")),
     }
-}
-
-/// Keeps the order in which the runtimes were requested, so that the first one is the baseline in all languages.
-fn in_order_of_request(arms: Vec<Arm>) -> Vec<Arm> {
-    arms
 }
 
 /// Returns the levels for all runtimes of a language. A runtime has its short name, such as `python3.12`, if this name

@@ -1,5 +1,7 @@
-// Prints facts about the JavaScript runtime that runs this file, as one line of JSON after a mark.
+"exit";
 "use strict";
+// Prints facts about the JavaScript runtime that runs this file, as one line of JSON after a mark. If a shell runs this
+// file, the first line ends it.
 const fs = require("fs");
 const read = (path) => {
   try {

@@ -28,6 +28,8 @@ use output::{Passes, read_passes, read_pyperf_value};
 const MOST_PADDING: usize = 4096;
 /// A pass of pyperformance is repeated until it takes about this long, in seconds.
 const LOOPS_S: f64 = 0.05;
+/// The seed of hashes with which results are checked before the first trial.
+const VERIFYING_SEED: u32 = 1;
 /// The largest number of passes of a process that are recorded.
 const MOST_PASSES: usize = 100;
 
@@ -38,7 +40,7 @@ pub struct RuntimesSession {
     control: Option<Control>,
     /// The loops of each workload of pyperformance, which are the same for all runtimes.
     loops: BTreeMap<String, u64>,
-    /// For each file of the user, the arm that ran it first, and its output.
+    /// For each file of the user, its output in the current trial, and the arm that ran it first in this trial.
     outputs: BTreeMap<String, (ArmId, String)>,
     /// The trial whose samples are in the arms.
     current: Option<(u64, u64)>,
@@ -162,7 +164,7 @@ impl RuntimesSession {
     }
 
     /// Returns the time of a process, or how it failed.
-    fn timed(&mut self, arm: ArmId, workload: &Workload, ran: &Ran) -> Result<Timed, FailedWorkload> {
+    fn timed(&mut self, arm: ArmId, workload: &Workload, ran: &Ran, seed: u32) -> Result<Timed, FailedWorkload> {
         let state = &self.arms[arm];
         let failed = |kind: WorkloadFailure, how: String| FailedWorkload { workload: workload.name.clone(), kind, how };
         let limit_ns = state.limit.as_nanos() as f64;
@@ -176,7 +178,7 @@ impl RuntimesSession {
         }
         let time_ns = match (&workload.source, state.phase) {
             (Source::File(_), _) | (_, Phase::Process) => {
-                self.compare_output(arm, workload, &ran.output)?;
+                self.compare_output(arm, workload, &ran.output, seed)?;
                 return Ok(Timed { time_ns: ran.wall_ns as f64, is_censored: false, passes: None });
             }
             (Source::Pyperformance(_), Phase::Start) => ran.wall_ns as f64,
@@ -214,9 +216,15 @@ impl RuntimesSession {
         }
     }
 
-    /// Compares the output of a file with that of the first runtime. If the first runtime prints something else each
-    /// time, the output is not compared.
-    fn compare_output(&mut self, arm: ArmId, workload: &Workload, output: &str) -> Result<(), FailedWorkload> {
+    /// Compares the output of a file with that of the runtime that ran it first in this trial, with the same seed. If
+    /// that runtime prints something else each time, the output is not compared.
+    fn compare_output(
+        &mut self,
+        arm: ArmId,
+        workload: &Workload,
+        output: &str,
+        seed: u32,
+    ) -> Result<(), FailedWorkload> {
         let name = &workload.name;
         let Some((first, expected)) = self.outputs.get(name).cloned() else {
             self.outputs.insert(name.clone(), (arm, output.to_string()));
@@ -226,8 +234,8 @@ impl RuntimesSession {
         if output == expected || is_unstable {
             return Ok(());
         }
-        let again = self.start(first, workload, 1, None).map(|ran| ran.output).unwrap_or_default();
-        if first == arm || again != expected {
+        let again = self.start(first, workload, seed, None).map(|ran| ran.output).unwrap_or_default();
+        if again != expected {
             self.arms[first].unstable.push(name.clone());
             return Ok(());
         }
@@ -240,7 +248,7 @@ impl RuntimesSession {
     /// Runs a workload and adds its samples to the arm. A failure removes the workload from the arm.
     fn sample(&mut self, arm: ArmId, workload: &Workload, (seed, size): (u32, usize)) -> Result<(), TargetError> {
         let ran = self.start(arm, workload, seed, Some(size))?;
-        let timed = self.timed(arm, workload, &ran);
+        let timed = self.timed(arm, workload, &ran, seed);
         let state = &mut self.arms[arm];
         state.note_errors(workload, &ran);
         let key = workload.name.clone();
@@ -276,6 +284,7 @@ impl RuntimesSession {
     fn measure_trial(&mut self, trial: &Trial) -> Result<(), TargetError> {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(trial.seed);
         self.arms.iter_mut().for_each(|arm| arm.samples.clear());
+        self.outputs.clear();
         for (workload, mut arms) in self.by_workload() {
             arms.shuffle(&mut rng);
             let seed = rng.random_range(1..=u32::MAX);
@@ -376,9 +385,9 @@ impl Session for RuntimesSession {
     /// fails.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         for workload in self.arms[arm].workloads.clone() {
-            let ran = self.start(arm, &workload, 1, None)?;
+            let ran = self.start(arm, &workload, VERIFYING_SEED, None)?;
             self.arms[arm].note_errors(&workload, &ran);
-            if let Err(failure) = self.timed(arm, &workload, &ran) {
+            if let Err(failure) = self.timed(arm, &workload, &ran, VERIFYING_SEED) {
                 self.arms[arm].failures.insert(workload.name.clone(), failure);
             } else if matches!(workload.source, Source::Pyperformance(_)) && !self.loops.contains_key(&workload.name) {
                 let value_s = read_pyperf_value(&self.folder.path().join("times.json")).unwrap_or(LOOPS_S);
