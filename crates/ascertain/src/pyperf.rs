@@ -25,8 +25,8 @@ pub struct Pyperf {
 /// Compares each suite with the first one, and writes the requested files.
 ///
 /// # Errors
-/// If an input is neither a file of pyperf nor a run with workloads, if there is nothing to compare, or if a file cannot
-/// be written.
+/// If an input is neither a file of pyperf nor a run with workloads, if there is nothing to compare, or if a file
+/// cannot be written.
 pub fn pyperf(request: &Pyperf) -> Result<PyperfReport, Error> {
     let mut suites: Vec<PyperfSuite> = Vec::new();
     for input in &request.inputs {
@@ -92,13 +92,17 @@ fn write(suites: &[PyperfSuite], folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut written: Vec<PathBuf> = Vec::new();
     for suite in suites {
         let is_plain = |c: char| c.is_alphanumeric() || "-._+".contains(c);
-        let stem: String = suite.name.trim_end_matches(".json").chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+        let stem: String =
+            suite.name.trim_end_matches(".json").chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
         let stem = stem.trim_matches(['-', '.']);
         let name = |number: usize| match number {
             0 => format!("{stem}.json"),
             number => format!("{stem}-{number}.json"),
         };
-        let path = (0..).map(|number| folder.join(name(number))).find(|path| !written.contains(path)).expect("there are more numbers than suites");
+        let path = (0..)
+            .map(|number| folder.join(name(number)))
+            .find(|path| !written.contains(path))
+            .expect("there are more numbers than suites");
         let text = serde_json::to_string(&suite.to_json()).expect("plain data is always JSON") + "\n";
         let file = File::create_new(&path);
         file.and_then(|mut file| file.write_all(text.as_bytes())).or_else(|error| failed(&path, &error))?;

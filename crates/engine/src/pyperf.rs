@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::recorded::RecordedRun;
-use crate::suite::{LeftOutWorkload, Samples, SuiteComparison, WorkloadLack, WorkloadRatio, compare_samples, split_name};
+use crate::suite::{
+    LeftOutWorkload, Samples, SuiteComparison, WorkloadLack, WorkloadRatio, compare_samples, split_name,
+};
 
 /// The unit of times, which is also the unit of a benchmark that names none.
 const SECOND: &str = "second";
@@ -207,8 +209,7 @@ pub fn compare(candidate: &PyperfSuite, baseline: &PyperfSuite) -> PyperfCompari
         let names_of_suites = [&candidate.name, &baseline.name];
         match pair {
             [Some(one), Some(other)] if one.unit == other.unit => {
-                let samples =
-                    Samples { workload: name.into(), candidate: one.means(), baseline: other.means() };
+                let samples = Samples { workload: name.into(), candidate: one.means(), baseline: other.means() };
                 match one.unit.as_str() {
                     SECOND => times.push(samples),
                     unit => others.push((unit.to_string(), samples)),

@@ -60,7 +60,9 @@ fn claimed(suite: &Suite, outcome: &Outcome) -> Vec<String> {
         };
         let [this_suite, like_these] = [mean.this_suite, mean.like_these].map(|ends| ends.map(turned));
         let (value, is_in): (String, Box<dyn Fn(Ends) -> bool>) = match *bound {
-            Bound::AtLeast(least) | Bound::AtMost(least) => (least.to_string(), Box::new(move |ends| ends.contains(least))),
+            Bound::AtLeast(least) | Bound::AtMost(least) => {
+                (least.to_string(), Box::new(move |ends| ends.contains(least)))
+            }
             Bound::Within(low, high) => (
                 format!("{low} to {high}"),
                 Box::new(move |ends: Ends| {
@@ -75,8 +77,8 @@ fn claimed(suite: &Suite, outcome: &Outcome) -> Vec<String> {
         let what = match (this_suite.map(&is_in), like_these.map(&is_in)) {
             (Some(true), _) => format!("agrees with this suite and these builds ({})", interval(this_suite?)),
             (_, Some(true)) => format!(
-                "is outside the interval of this suite, but inside that of workloads like these ({}), so other workloads \
-                 explain it",
+                "is outside the interval of this suite, but inside that of workloads like these ({}): other \
+                 workloads explain it",
                 interval(like_these?)
             ),
             (_, Some(false)) => format!(
@@ -96,7 +98,8 @@ fn claimed(suite: &Suite, outcome: &Outcome) -> Vec<String> {
 /// Returns a ratio and an interval as text, such as `1.24 (1.21 to 1.27)`.
 pub(crate) fn figure(ratio: Estimate, ends: Option<Ends>) -> String {
     let (low, high) = ends.map_or((None, None), |ends| (ends.low, ends.high));
-    let bound = |sign: &str, number: f64| format!("{sign} {}", Figure::new(Some(number), None, None, &SAME_SPEED).value);
+    let bound =
+        |sign: &str, number: f64| format!("{sign} {}", Figure::new(Some(number), None, None, &SAME_SPEED).value);
     match (ratio.value(), ratio.low, ratio.high) {
         (Some(value), ..) if low.is_some() || high.is_some() => {
             Figure::new(Some(value), low, high, &SAME_SPEED).to_string()
@@ -144,7 +147,9 @@ pub(crate) fn disagreeing(comparison: &SuiteComparison) -> Vec<String> {
         }
     };
     let against = comparison.workloads.iter().filter(is_against);
-    against.map(|workload| format!("{} ({})", escape_controls(&workload.workload), figure(workload.ratio, None))).collect()
+    against
+        .map(|workload| format!("{} ({})", escape_controls(&workload.workload), figure(workload.ratio, None)))
+        .collect()
 }
 
 /// Returns the sentences about a single comparison.
@@ -156,7 +161,11 @@ fn comparison(comparison: &SuiteComparison) -> Vec<String> {
     let Some(mean) = &comparison.mean else {
         return [format!("{}.", headline(comparison))].into_iter().chain(left_out(comparison)).collect();
     };
-    let mut parts = vec![format!("{} (geometric mean of {}).", headline(comparison), counted(comparison.workloads.len(), "workload"))];
+    let mut parts = vec![format!(
+        "{} (geometric mean of {}).",
+        headline(comparison),
+        counted(comparison.workloads.len(), "workload")
+    )];
     let verdict = mean.decision.map(|decision| match decision {
         Decision::Faster => ", and the verdict is faster".to_string(),
         Decision::Slower => ", and the verdict is slower".into(),
@@ -184,9 +193,12 @@ fn comparison(comparison: &SuiteComparison) -> Vec<String> {
         ));
     }
     parts.extend(extremes(comparison));
-    parts.extend(comparison.control.as_ref().map(|control| {
-        format!("The negative control is {}.", figure(control.ratio, control.interval))
-    }));
+    parts.extend(
+        comparison
+            .control
+            .as_ref()
+            .map(|control| format!("The negative control is {}.", figure(control.ratio, control.interval))),
+    );
     parts.extend(left_out(comparison));
     parts.extend(drifts(&comparison.drifts));
     vec![parts.join(" ")]
@@ -381,8 +393,10 @@ pub(crate) fn remark(remark: &Remark) -> String {
             format!("{}. So this is a comparison of environments, and not of runtimes", sides.join("; "))
         }
         Remark::Processes { seeds, overruled, inherited, control } => {
-            let mut parts =
-                vec![format!("each workload of a trial had one hash seed for all runtimes ({} in the JSON)", counted(seeds.len(), "seed"))];
+            let mut parts = vec![format!(
+                "each workload of a trial had one hash seed for all runtimes ({} in the JSON)",
+                counted(seeds.len(), "seed")
+            )];
             if !overruled.is_empty() {
                 parts.push(format!("{} of your environment was overruled", overruled.join(", ")));
             }
@@ -394,7 +408,9 @@ pub(crate) fn remark(remark: &Remark) -> String {
                     "the negative control works in {library}, which is the same file for all runtimes (build ID {})",
                     id.chars().take(12).collect::<String>()
                 ),
-                None => "there is no negative control, because the runtimes share no library that could do its work".into(),
+                None => {
+                    "there is no negative control, because the runtimes share no library that could do its work".into()
+                }
             });
             parts.join("; ")
         }

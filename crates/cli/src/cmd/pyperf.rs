@@ -18,9 +18,9 @@ Examples:
 
 /// Compare files of pyperf, or write them from a run of `runtimes`
 ///
-/// The answer has a ratio for each benchmark, and their geometric mean with an interval for these benchmarks and one for
-/// benchmarks like these. The intervals are those of process means. The samples are not paired: one file was measured
-/// after the other, so everything that changed in between is part of the ratios.
+/// The answer has a ratio for each benchmark, and their geometric mean with an interval for these benchmarks and one
+/// for benchmarks like these. The intervals are those of process means. The samples are not paired: one file was
+/// measured after the other, so everything that changed in between is part of the ratios.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

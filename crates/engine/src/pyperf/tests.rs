@@ -46,8 +46,7 @@ fn the_interval_is_that_of_processes_and_not_of_values() {
 #[test]
 fn memory_stands_apart_and_a_ratio_of_1024_is_suspicious() {
     let benchmark = |name: &str, unit: &str, value: f64| {
-        let runs: Vec<Value> =
-            (0..10).map(|i| json!({ "values": [value * (1.0 + f64::from(i) / 1000.0)] })).collect();
+        let runs: Vec<Value> = (0..10).map(|i| json!({ "values": [value * (1.0 + f64::from(i) / 1000.0)] })).collect();
         json!({ "metadata": { "name": name, "unit": unit }, "runs": runs })
     };
     let file = |factor: f64, time: f64| {
@@ -81,9 +80,8 @@ fn memory_stands_apart_and_a_ratio_of_1024_is_suspicious() {
 #[test]
 fn benchmarks_of_one_side_or_of_two_units_are_left_out_on_both() {
     let file = |names: &[(&str, &str)]| {
-        let of = |(name, unit): &(&str, &str)| {
-            json!({ "metadata": { "name": name, "unit": unit }, "runs": [{ "warmups": [[1, 2.0]] }, { "values": [1.0, 3.0] }] })
-        };
+        let runs = json!([{ "warmups": [[1, 2.0]] }, { "values": [1.0, 3.0] }]);
+        let of = |(name, unit): &(&str, &str)| json!({ "metadata": { "name": name, "unit": unit }, "runs": runs });
         json!({ "benchmarks": names.iter().map(of).collect::<Vec<_>>() })
     };
     let a = PyperfSuite::parse("a", &file(&[("x", "second"), ("only-a", "second"), ("mixed", "second")])).unwrap();
@@ -105,8 +103,14 @@ fn files_that_are_not_of_pyperf_are_refused_with_a_reason() {
         (json!({ "benchmarks": [] }), "it has no benchmarks"),
         (json!({ "benchmarks": [{ "metadata": { "name": "x" } }] }), "`x` has no list `runs`"),
         (json!({ "benchmarks": [{ "runs": [{ "values": 1 }] }] }), "the `values` of `benchmark 1` are not a list"),
-        (json!({ "benchmarks": [{ "runs": [{ "values": ["1"] }] }] }), "`benchmark 1` has the value \"1\", which is not a number"),
-        (json!({ "benchmarks": [{ "runs": [{ "values": [0.0] }] }] }), "`benchmark 1` has the value 0; values must be above 0"),
+        (
+            json!({ "benchmarks": [{ "runs": [{ "values": ["1"] }] }] }),
+            "`benchmark 1` has the value \"1\", which is not a number",
+        ),
+        (
+            json!({ "benchmarks": [{ "runs": [{ "values": [0.0] }] }] }),
+            "`benchmark 1` has the value 0; values must be above 0",
+        ),
         (
             json!({ "metadata": { "name": "w" }, "benchmarks": [{ "runs": [] }, { "runs": [] }] }),
             "two of its benchmarks have the name `w`",

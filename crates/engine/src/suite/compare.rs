@@ -111,7 +111,11 @@ pub fn compare_samples(candidate: &str, baseline: &str, samples: &[Samples]) -> 
         let fails = [!is_valid(of_candidate), !is_valid(of_baseline)];
         if fails.contains(&true) {
             let arms = lacking([candidate, baseline], fails);
-            comparison.left_out.push(LeftOutWorkload { workload: workload.clone(), arms, reason: WorkloadLack::Failed });
+            comparison.left_out.push(LeftOutWorkload {
+                workload: workload.clone(),
+                arms,
+                reason: WorkloadLack::Failed,
+            });
             continue;
         }
         let [logs, base_logs] =
@@ -135,7 +139,8 @@ pub fn compare_samples(candidate: &str, baseline: &str, samples: &[Samples]) -> 
         });
     }
     let share = 1.0 / estimates.len() as f64;
-    let weighted = parts.map(|parts| parts.iter().map(|p| MeanPart { weight: p.weight * share, ..*p }).collect::<Vec<_>>());
+    let weighted =
+        parts.map(|parts| parts.iter().map(|p| MeanPart { weight: p.weight * share, ..*p }).collect::<Vec<_>>());
     let this_suite = weighted.and_then(|parts| combined_mean_interval(&parts, ERROR).ok()?);
     finish(&mut comparison, &estimates, this_suite.map(|interval| ends_of(&interval)));
     comparison

@@ -26,8 +26,8 @@ const SAMPLE: &str = "sample";
 /// A drift within a process is reported from this change of the logarithm: 2 %.
 const LEAST_DRIFT: f64 = 0.02;
 
-/// Splits a level such as `old=/opt/a/bin/python3` into the name that the user gave and the rest. A level without a name
-/// is its own name. A path that begins with `/` or `.` has no name, so it may contain `=`.
+/// Splits a level such as `old=/opt/a/bin/python3` into the name that the user gave and the rest. A level without a
+/// name is its own name. A path that begins with `/` or `.` has no name, so it may contain `=`.
 pub fn split_name(level: &str) -> (Option<&str>, &str) {
     match level.split_once('=') {
         Some((name, rest)) if !name.is_empty() && !level.starts_with(['/', '.', '~']) => (Some(name), rest),
@@ -80,9 +80,8 @@ pub(crate) fn suites<'s>(
             continue;
         }
         let others = |arm: &Arm| arm.point.only(|factor, _| factor != forest.factor);
-        let is_alike = |of: &Vec<&ArmValues>| {
-            of[0].experiment == values.experiment && others(&of[0].arm) == others(&values.arm)
-        };
+        let is_alike =
+            |of: &Vec<&ArmValues>| of[0].experiment == values.experiment && others(&of[0].arm) == others(&values.arm);
         match groups.iter_mut().find(|(_, _, of)| is_alike(of)) {
             Some((_, _, of)) => of.push(values),
             None => groups.push((spec, forest, vec![values])),
@@ -123,8 +122,8 @@ fn suite(spec: &Spec, forest: &Forest, arms: &[&ArmValues], (claims, error): (&[
     }
 }
 
-/// Returns the arms with their names. A name is the level of the factor, or the name that the user gave. If several arms
-/// have the same name, the rest of their levels is appended.
+/// Returns the arms with their names. A name is the level of the factor, or the name that the user gave. If several
+/// arms have the same name, the rest of their levels is appended.
 fn members<'a>(arms: &[&'a ArmValues], factor: &str) -> Vec<Member<'a>> {
     let level = |arm: &ArmValues| arm.arm.point.get(factor).map(ToString::to_string).unwrap_or_default();
     let levels: Vec<String> = arms.iter().map(|arm| level(arm)).collect();
@@ -161,7 +160,8 @@ fn comparison(candidate: &Member, baseline: &Member, forest: &Forest, error: f64
             Ok(pairs) => all.push(pairs),
             Err(_) if key == forest.control => {}
             Err((reason, fails)) => {
-                let arms = if reason == WorkloadLack::Failed { lacking(names, fails) } else { names.map(String::from).into() };
+                let arms =
+                    if reason == WorkloadLack::Failed { lacking(names, fails) } else { names.map(String::from).into() };
                 comparison.left_out.push(LeftOutWorkload { workload: key.into(), arms, reason });
             }
         }
@@ -179,11 +179,7 @@ fn drifts(member: &Member, forest: &Forest) -> Vec<WorkloadDrift> {
         let logs: Vec<f64> = values.values.iter().filter(|v| **v > 0.0 && v.is_finite()).map(|v| v.ln()).collect();
         let interval = mean_interval(&logs, ERROR).ok()??;
         let is_beyond = interval.low > LEAST_DRIFT || interval.high < -LEAST_DRIFT;
-        is_beyond.then(|| WorkloadDrift {
-            workload: key.into(),
-            arm: member.name.clone(),
-            ratio: interval.mean.exp(),
-        })
+        is_beyond.then(|| WorkloadDrift { workload: key.into(), arm: member.name.clone(), ratio: interval.mean.exp() })
     };
     member.values.of_keys(metric).filter(|(key, _)| *key != forest.control).filter_map(drift).collect()
 }
@@ -241,7 +237,8 @@ fn build_groups(members: &[Member], factor: &str, logs: &[Option<BuildLogs>]) ->
             }
         }
     }
-    let has_sample = |(_, builds, ..): &(String, Vec<BuildLogs>, Vec<String>, Vec<String>)| builds.len() >= LEAST_SAMPLE;
+    let has_sample =
+        |(_, builds, ..): &(String, Vec<BuildLogs>, Vec<String>, Vec<String>)| builds.len() >= LEAST_SAMPLE;
     let is_asked = |group: &(String, Vec<BuildLogs>, Vec<String>, Vec<String>)| {
         group.1.len() > 1 || !group.3.is_empty() && group.1.len() + group.3.len() > 2
     };
@@ -263,8 +260,11 @@ pub(crate) fn threats(suite: &Suite, observations: &Observations) -> Vec<Threat>
 
 /// Returns a threat if the runtimes of a suite were built in different ways.
 fn unlike_builds(suite: &Suite, observations: &Observations) -> Option<Threat> {
-    let arms: Vec<&ArmValues> =
-        observations.arms().iter().filter(|arm| arm.experiment == suite.experiment && !arm.facts.0.is_empty()).collect();
+    let arms: Vec<&ArmValues> = observations
+        .arms()
+        .iter()
+        .filter(|arm| arm.experiment == suite.experiment && !arm.facts.0.is_empty())
+        .collect();
     let members = members(&arms, &suite.factor);
     let compared = |name: &str| suite.comparisons.iter().any(|of| of.candidate == name || of.baseline == name);
     let members: Vec<&Member> = members.iter().filter(|member| compared(&member.name)).collect();

@@ -15,7 +15,8 @@ fn normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
 }
 
 fn pairs(workload: &str, candidate: &[f64], baseline: &[f64]) -> Pairs {
-    let values = |of: &[f64]| (0..).zip(of.iter().map(|value| Bounds::exact(*value)).collect::<Vec<_>>()).collect::<Vec<_>>();
+    let values =
+        |of: &[f64]| (0..).zip(of.iter().map(|value| Bounds::exact(*value)).collect::<Vec<_>>()).collect::<Vec<_>>();
     Pairs::new(workload, values(candidate).into_iter(), values(baseline).into_iter()).unwrap()
 }
 
@@ -43,7 +44,9 @@ fn the_mean_is_unchanged_when_a_workload_is_ten_times_as_long() {
     let (one, ten) = (suite(1.0), suite(10.0));
     let close = |a: Option<f64>, b: Option<f64>| (a.unwrap() - b.unwrap()).abs() < 1e-12;
     assert!(close(one.ratio.value(), ten.ratio.value()));
-    for (a, b) in [(one.this_suite.unwrap(), ten.this_suite.unwrap()), (one.like_these.unwrap(), ten.like_these.unwrap())] {
+    for (a, b) in
+        [(one.this_suite.unwrap(), ten.this_suite.unwrap()), (one.like_these.unwrap(), ten.like_these.unwrap())]
+    {
         assert!(close(a.low, b.low) && close(a.high, b.high));
     }
 }
@@ -87,7 +90,9 @@ fn a_time_at_the_limit_makes_the_mean_an_interval() {
 
 #[test]
 fn values_are_paired_by_their_trials() {
-    let at = |trials: &[u64], scale: f64| trials.iter().map(|t| (*t, Bounds::exact(scale * (*t + 1) as f64))).collect::<Vec<_>>();
+    let at = |trials: &[u64], scale: f64| {
+        trials.iter().map(|t| (*t, Bounds::exact(scale * (*t + 1) as f64))).collect::<Vec<_>>()
+    };
     let pairs = Pairs::new("a", at(&[0, 2, 3, 7], 1.0).into_iter(), at(&[1, 2, 7, 8], 3.0).into_iter()).unwrap();
     assert_eq!(pairs.trials, [2, 7]);
     assert!(pairs.ranges.iter().all(|[low, high]| low == high && (low - 3_f64.ln()).abs() < 1e-12));

@@ -7,10 +7,10 @@ use ascertain_engine::recorded::RecordedRun;
 
 use super::curve::{curves, is_moving};
 use super::forest::{MANY, medians};
-use super::suite::forests;
 use super::matrix::matrices;
 use super::measured::{MetricRows, numbered};
 use super::quantiles::{LEAST_VALUES, MOST_LINES, about, quantiles};
+use super::suite::forests;
 use super::sweep::Sweep;
 use super::trials::trials;
 use super::waterfall::waterfalls;
@@ -175,7 +175,9 @@ fn chosen<'a>(spec: &'a Spec, swept: &str, by: &str) -> Option<&'a Metric> {
 fn metric_of(plot: &Plot) -> &str {
     match plot {
         Plot::Sweep { metric, .. } | Plot::Choice { metric, .. } => metric,
-        Plot::Matrix { metric } | Plot::Curve { metric } | Plot::Waterfall { metric } | Plot::Forest { metric, .. } => metric,
+        Plot::Matrix { metric } | Plot::Curve { metric } | Plot::Waterfall { metric } | Plot::Forest { metric, .. } => {
+            metric
+        }
     }
 }
 

@@ -22,9 +22,11 @@ const APART: f64 = 0.18;
 /// Draws a suite: all runtimes with their means if there are several comparisons, and the workloads of each comparison.
 pub fn forests(suite: &Suite, id: &str) -> Vec<Picture> {
     let overview = (suite.comparisons.len() > 1).then(|| overview(suite, format!("{id}-means"))).flatten();
-    let forests = suite.comparisons.iter().enumerate().filter_map(|(index, comparison)| {
-        forest(suite, comparison, numbered(format!("{id}-forest"), index))
-    });
+    let forests = suite
+        .comparisons
+        .iter()
+        .enumerate()
+        .filter_map(|(index, comparison)| forest(suite, comparison, numbered(format!("{id}-forest"), index)));
     overview.into_iter().chain(forests).collect()
 }
 
@@ -63,9 +65,11 @@ fn interval(y: f64, ratio: Estimate, ends: Option<Ends>) -> Interval {
 fn forest(suite: &Suite, comparison: &SuiteComparison, id: String) -> Option<Picture> {
     let mean = comparison.mean?;
     let against = disagreeing(comparison);
-    let is_against = |workload: &WorkloadRatio| against.iter().any(|text| text.starts_with(&format!("{} (", workload.workload)));
+    let is_against =
+        |workload: &WorkloadRatio| against.iter().any(|text| text.starts_with(&format!("{} (", workload.workload)));
     let mut workloads: Vec<&WorkloadRatio> = comparison.workloads.iter().collect();
-    let size = |workload: &WorkloadRatio| workload.ratio.value().or(workload.ratio.low).or(workload.ratio.high).unwrap_or(1.0);
+    let size =
+        |workload: &WorkloadRatio| workload.ratio.value().or(workload.ratio.low).or(workload.ratio.high).unwrap_or(1.0);
     workloads.sort_by(|one, other| size(other).total_cmp(&size(one)));
     let mut rows = Rows::default();
     for workload in workloads {
@@ -142,8 +146,14 @@ fn overview(suite: &Suite, id: String) -> Option<Picture> {
         names.push(comparison.candidate.clone());
     }
     let title = match size(best) > 1.0 {
-        true => format!("{} is the fastest: {} times as fast as {baseline}", fastest.candidate, figure(best.ratio, None)),
-        false => format!("{baseline} is the fastest; {} comes next, {} times as fast", fastest.candidate, figure(best.ratio, None)),
+        true => {
+            format!("{} is the fastest: {} times as fast as {baseline}", fastest.candidate, figure(best.ratio, None))
+        }
+        false => format!(
+            "{baseline} is the fastest; {} comes next, {} times as fast",
+            fastest.candidate,
+            figure(best.ratio, None)
+        ),
     };
     let said: Vec<String> = table.rows.iter().map(|row| format!("{} {}", row[0], row[2])).collect();
     let count = if has_like { 2 } else { 1 };
@@ -155,7 +165,11 @@ fn overview(suite: &Suite, id: String) -> Option<Picture> {
         title,
         x: Axis::new(&format!("times as fast as {baseline}, geometric mean"), Scale::Log, Unit::One),
         y: Axis::new("", Scale::Names(names), Unit::One),
-        series: ["this suite, these builds", "workloads like these"].into_iter().take(count).map(String::from).collect(),
+        series: ["this suite, these builds", "workloads like these"]
+            .into_iter()
+            .take(count)
+            .map(String::from)
+            .collect(),
         layers: layers.map(|(series, rows)| Layer::Intervals { series: Some(series), rows }).chain([rule]).collect(),
     };
     Some(Picture { kind: PictureKind::Forest, plot: labelled(plot, Unit::One), table })

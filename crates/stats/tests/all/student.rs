@@ -1,6 +1,8 @@
 //! Student's t against statrs, and the coverage of its intervals in simulations.
 
-use ascertain_stats::{MeanPart, combined_mean_interval, mean_interval, means_without_each, student_size, student_tails};
+use ascertain_stats::{
+    MeanPart, combined_mean_interval, mean_interval, means_without_each, student_size, student_tails,
+};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -85,7 +87,8 @@ fn intervals_miss_one_time_in_twenty() {
     // Ten workloads with variances that differ by a factor of 10,000.
     let missed = misses(|rng| {
         let part = |workload: i32| {
-            let sample: Vec<f64> = (0..12).map(|_| normal(rng) * 10_f64.powf(-2.0 + f64::from(workload) / 4.5)).collect();
+            let sample: Vec<f64> =
+                (0..12).map(|_| normal(rng) * 10_f64.powf(-2.0 + f64::from(workload) / 4.5)).collect();
             MeanPart::new(0.1, &sample).unwrap()
         };
         let parts: Vec<MeanPart> = (0..10).map(part).collect();

@@ -35,7 +35,11 @@ fn is_script(path: &Path) -> bool {
 /// Returns the programs of this name on `PATH`, in its order.
 pub fn on_path(name: &str) -> Vec<PathBuf> {
     let folders = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&folders).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name)).filter(|path| is_program(path)).collect()
+    env::split_paths(&folders)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .filter(|path| is_program(path))
+        .collect()
 }
 
 /// Returns the programs of a language, those on `PATH` first. Scripts are left out, except the first program that has
@@ -51,12 +55,15 @@ fn candidates(language: &Language) -> Vec<PathBuf> {
         paths.sort_by_key(|path| std::cmp::Reverse(path.as_os_str().len()));
         found.extend(paths.into_iter().filter(|path| is_program(path) && !is_script(path)));
     };
-    env::split_paths(&env::var_os("PATH").unwrap_or_default()).filter(|folder| folder.is_absolute()).for_each(|folder| add(&folder));
+    env::split_paths(&env::var_os("PATH").unwrap_or_default())
+        .filter(|folder| folder.is_absolute())
+        .for_each(|folder| add(&folder));
     let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let roots = MANAGERS.iter().map(|(root, bin)| (home.join(root), *bin));
     let named_root = env::var_os("PYENV_ROOT").map(|root| (PathBuf::from(root).join("versions"), "bin"));
     for (root, bin) in named_root.into_iter().chain(roots) {
-        let mut versions: Vec<PathBuf> = fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        let mut versions: Vec<PathBuf> =
+            fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
         versions.sort();
         versions.iter().for_each(|version| add(&version.join(bin)));
     }

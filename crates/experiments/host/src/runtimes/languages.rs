@@ -43,7 +43,9 @@ pub static LANGUAGES: [Language; 3] = [
         extension: "py",
         probe: include_str!("probe.py"),
         drive: include_str!("drive.py"),
-        workloads: python!["calls" "dicts" "documents" "floats" "generators" "integers" "objects" "regex" "sorting" "strings"],
+        workloads: python![
+            "calls" "dicts" "documents" "floats" "generators" "integers" "objects" "regex" "sorting" "strings"
+        ],
         controls: &[
             ("zlib", "libz.so", include_str!("control/zlib.py")),
             ("bz2", "libbz2.so", include_str!("control/bz2.py")),
@@ -59,7 +61,9 @@ pub static LANGUAGES: [Language; 3] = [
         extension: "js",
         probe: include_str!("probe.js"),
         drive: include_str!("drive.js"),
-        workloads: javascript!["calls" "dicts" "documents" "floats" "generators" "integers" "objects" "regex" "sorting" "strings"],
+        workloads: javascript![
+            "calls" "dicts" "documents" "floats" "generators" "integers" "objects" "regex" "sorting" "strings"
+        ],
         controls: &[],
         seed_variable: "",
         seed_option: "--hash-seed=",

@@ -60,9 +60,9 @@ fn find(asked: &str, follows: bool) -> Result<Arc<Runtime>, String> {
         }
     }
     for language in LANGUAGES.iter().filter(|language| !language.programs.is_empty()) {
-        let rest = language.programs.iter().find_map(|program| asked.strip_prefix(program)).unwrap_or(asked);
-        let is_asked = language.is_named(asked) || rest == asked && asked.starts_with(|c: char| c.is_ascii_digit());
-        let of_version = installed(language).into_iter().filter(|runtime| is_version(runtime.version(), rest));
+        let version = asked.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        let is_asked = language.is_named(asked) || version == asked && !asked.is_empty();
+        let of_version = installed(language).into_iter().filter(|runtime| is_version(runtime.version(), version));
         if let Some(newest) = of_version.filter(|_| is_asked).last() {
             return Ok(newest);
         }
@@ -133,7 +133,9 @@ pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
             chosen.sort_by_key(|arm| requested.iter().position(|level| *level == text(arm, RUNTIME)));
             Ok(chosen)
         }
-        count => Err(format!("{count} runtimes are too many for one trial; name at most {MOST_RUNTIMES} with `runtime`")),
+        count => {
+            Err(format!("{count} runtimes are too many for one trial; name at most {MOST_RUNTIMES} with `runtime`"))
+        }
     }
 }
 

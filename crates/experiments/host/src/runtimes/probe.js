@@ -22,7 +22,8 @@ const name = process.versions.bun ? "Bun" : process.versions.deno ? "Deno" : "No
 const version = process.versions.bun || process.versions.deno || process.versions.node;
 const jitless = process.execArgv.includes("--jitless") || (process.env.NODE_OPTIONS || "").includes("--jitless");
 const word = (flag) => (flag === undefined ? "not recorded" : flag && flag !== "false" ? "yes" : "no");
-const compiler = config.clang ? `Clang ${config.llvm_version || ""}` : `GCC (binutils ${config.gas_version || "unknown"})`;
+const ofGcc = `GCC (binutils ${config.gas_version || "unknown"})`;
+const compiler = config.clang ? `Clang ${config.llvm_version || ""}` : ofGcc;
 const mapped = read("/proc/self/maps").split("\n").map((line) => line.split(/ +/).slice(5).join(" "));
 const line = read("/proc/self/cmdline").split("\0").slice(0, -1);
 const preloaded = (process.env.NODE_OPTIONS || "").match(/(?:--require|-r|--import)[ =]\S+/g) || [];

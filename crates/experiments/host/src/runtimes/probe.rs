@@ -155,9 +155,8 @@ fn known_language(
         let direct = Program { path: starts.clone(), options, environment };
         let kept = direct.options.iter().map(|option| option.to_string_lossy().into_owned());
         let variables = direct.environment.iter();
-        let kept = kept.chain(variables.map(|(name, value)| {
-            format!("{}={}", name.to_string_lossy(), value.to_string_lossy())
-        }));
+        let kept = kept
+            .chain(variables.map(|(name, value)| format!("{}={}", name.to_string_lossy(), value.to_string_lossy())));
         let kept = kept.collect();
         let empty = folder.write(&format!("empty.{}", language.extension), "")?;
         let cost = |program: &Program| median_start(program, &empty, folder);
@@ -237,10 +236,10 @@ fn median_start(program: &Program, empty: &Path, folder: &Folder) -> Result<f64,
 
 /// Returns the identity of a build: that of its program and, if it has one, of its own shared library.
 fn content(description: &Value, mapped: &[PathBuf]) -> Option<String> {
-    let is_own = |path: &&PathBuf| ["libpython", "libpypy", "libnode"].iter().any(|own| file_name(path).starts_with(own));
+    let is_own =
+        |path: &&PathBuf| ["libpython", "libpypy", "libnode"].iter().any(|own| file_name(path).starts_with(own));
     let libraries = mapped.iter().filter(is_own).filter_map(|path| identity(path));
-    let parts: Vec<String> =
-        identity(Path::new(&text(description, "running"))).into_iter().chain(libraries).collect();
+    let parts: Vec<String> = identity(Path::new(&text(description, "running"))).into_iter().chain(libraries).collect();
     (!parts.is_empty()).then(|| parts.join("+"))
 }
 

@@ -70,7 +70,9 @@ enum Phase {
     Process,
     Start,
     First,
-    Warm { ns: u64 },
+    Warm {
+        ns: u64,
+    },
 }
 
 /// The time of a process, and whether it is only a lower bound.
@@ -125,7 +127,8 @@ impl RuntimesSession {
         if !language.seed_option.is_empty() {
             arguments.push(format!("{}{seed}", language.seed_option).into());
         }
-        let of_language = |name: &str| self.folder.path().join(language.name).join(format!("{name}.{}", language.extension));
+        let of_language =
+            |name: &str| self.folder.path().join(language.name).join(format!("{name}.{}", language.extension));
         match &workload.source {
             Source::File(path) => arguments.push(path.into()),
             Source::Driven { .. } => {
@@ -138,7 +141,12 @@ impl RuntimesSession {
             Source::Pyperformance(script) => {
                 let loops = self.loops.get(&workload.name).copied().unwrap_or(1);
                 let is_warm = matches!(phase, Phase::Warm { .. });
-                arguments.extend(pyperformance::arguments(script, is_warm, loops, &self.folder.path().join("times.json")));
+                arguments.extend(pyperformance::arguments(
+                    script,
+                    is_warm,
+                    loops,
+                    &self.folder.path().join("times.json"),
+                ));
             }
         }
         Ok(arguments)
@@ -307,7 +315,8 @@ impl RuntimesSession {
         Ok(())
     }
 
-    /// Returns each workload with the arms that have it, in an order that depends only on the names, and shuffled later.
+    /// Returns each workload with the arms that have it, in an order that depends only on the names, and shuffled
+    /// later.
     fn by_workload(&self) -> Vec<(String, Vec<(ArmId, Workload)>)> {
         let mut found: Vec<(String, Vec<(ArmId, Workload)>)> = Vec::new();
         for (arm, state) in self.arms.iter().enumerate().filter(|(_, state)| state.is_verified) {
@@ -337,7 +346,8 @@ impl RuntimesSession {
             let measured = self.arms.iter().zip(&by_arm).filter(|(state, _)| state.is_verified);
             measured.clone().all(|(_, times)| times.get(name).is_some_and(|(_, status)| *status != Status::Lost))
         };
-        let common: Vec<String> = by_arm.iter().flat_map(BTreeMap::keys).filter(|name| is_complete(name)).cloned().collect();
+        let common: Vec<String> =
+            by_arm.iter().flat_map(BTreeMap::keys).filter(|name| is_complete(name)).cloned().collect();
         for (state, times) in self.arms.iter_mut().zip(&by_arm).filter(|(state, _)| state.is_verified) {
             let of_common = times.iter().filter(|(name, _)| common.contains(name)).map(|(_, time)| *time);
             let of_common: Vec<(f64, Status)> = of_common.collect();

@@ -98,7 +98,8 @@ pub fn select(arm: &Arm, language: &Language) -> Result<Vec<Workload>, String> {
     match () {
         () if found.is_empty() => Err("there are no workloads; name at least one".into()),
         () if kinds.len() > 1 => {
-            Err("your own files are timed as whole processes, and other workloads by their passes; measure them in separate runs".into())
+            Err("your own files are timed as whole processes, and other workloads by passes; measure them separately"
+                .into())
         }
         () => Ok(found),
     }

@@ -43,7 +43,8 @@ impl RuntimesSession {
         let printed: Vec<(String, String)> =
             state.errors_printed.iter().map(|(workload, line)| (workload.clone(), line.clone())).collect();
         let printed = (!printed.is_empty()).then_some(Remark::PrintedErrors { printed });
-        let unstable = (!state.unstable.is_empty()).then(|| Remark::UnstableOutput { workloads: state.unstable.clone() });
+        let unstable =
+            (!state.unstable.is_empty()).then(|| Remark::UnstableOutput { workloads: state.unstable.clone() });
         let setup = (arm == 0).then(|| self.setup_remark());
         let hooks = self.hooks_remark(arm);
         [failed, started, printed, unstable, setup, hooks].into_iter().flatten().collect()
@@ -57,7 +58,9 @@ impl RuntimesSession {
         let overruled = overruled.filter(|name| !name.is_empty() && env::var_os(name).is_some());
         let inherited: BTreeSet<String> = env::vars_os()
             .filter_map(|(name, _)| name.into_string().ok())
-            .filter(|name| of_languages.clone().any(|language| language.is_setting(name) && name != language.seed_variable))
+            .filter(|name| {
+                of_languages.clone().any(|language| language.is_setting(name) && name != language.seed_variable)
+            })
             .collect();
         Remark::Processes {
             seeds: self.seeds.clone(),
@@ -72,7 +75,8 @@ impl RuntimesSession {
         let hooks = |arm: ArmId| -> BTreeSet<&Hook> { self.arms[arm].runtime.hooks.iter().collect() };
         let (own, base) = (hooks(arm), hooks(0));
         let names = |hooks: Vec<&&Hook>| hooks.into_iter().map(|hook| hook.name.clone()).collect::<Vec<String>>();
-        let (only_here, only_baseline) = (names(own.difference(&base).collect()), names(base.difference(&own).collect()));
+        let (only_here, only_baseline) =
+            (names(own.difference(&base).collect()), names(base.difference(&own).collect()));
         let differs = !only_here.is_empty() || !only_baseline.is_empty();
         let baseline = levels::name(&self.arms[0].arm);
         (arm != 0 && differs).then_some(Remark::UnlikeStarts { only_here, only_baseline, baseline })

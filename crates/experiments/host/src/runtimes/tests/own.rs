@@ -1,8 +1,8 @@
 //! The own workloads, their passes, the control, and other languages.
 
 use ascertain_engine::experiment::{Session, Setup};
-use ascertain_sys::machine::Machine;
 use ascertain_engine::finding::Remark;
+use ascertain_sys::machine::Machine;
 
 use super::*;
 use crate::runtimes::languages::{LANGUAGES, RESULTS};
@@ -65,7 +65,9 @@ fn the_control_works_in_a_library_of_all_runtimes() {
 
 #[test]
 fn javascript_gives_the_same_results() {
-    let [Some(node), Some(python)] = [installed(named(JAVASCRIPT)).into_iter().next().map(|of| of.program.path.clone()), python()] else {
+    let [Some(node), Some(python)] =
+        [installed(named(JAVASCRIPT)).into_iter().next().map(|of| of.program.path.clone()), python()]
+    else {
         left_out("Node.js is not installed");
         return;
     };

@@ -2,7 +2,8 @@
 
 import re
 
-TEXT = " ".join("on 20%02d-%02d-%02d user%d wrote %d bytes" % (i % 40, i % 12 + 1, i % 28 + 1, i, i * 7) for i in range(500))
+PART = "on 20%02d-%02d-%02d user%d wrote %d bytes"
+TEXT = " ".join(PART % (i % 40, i % 12 + 1, i % 28 + 1, i, i * 7) for i in range(500))
 DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 WORDS = re.compile(r"\b(user|bytes)(\d*)\b|\b(wr[a-z]+e)\b")
 
