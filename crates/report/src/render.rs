@@ -101,7 +101,7 @@ fn for_people(result: &RunResult, options: &RenderOptions) -> String {
     let outcome = &*with_whole_times(result);
     let (style, asked) = (&options.style, outcome.asked_for(&plan.tables));
     let report = folder.as_deref().map(|folder| process::join(&["ascertain", "report", &run_argument(folder)]));
-    let checked = || terminal::checked(&asked, &options.shown, report.as_deref(), style);
+    let checked = || terminal::checked(&without_means(&asked), &options.shown, report.as_deref(), style);
     match plan.use_case {
         UseCase::Compare => comparison(outcome, result, options),
         UseCase::Slo => parted([
@@ -119,7 +119,8 @@ fn for_people(result: &RunResult, options: &RenderOptions) -> String {
         },
         UseCase::Run | UseCase::Bench => {
             let table = if options.shown.all { terminal::points_table } else { terminal::points_screen };
-            let claims = if outcome.claims.is_empty() { terminal::threats(outcome, style) } else { checked() };
+            let is_empty = without_means(outcome).claims.is_empty();
+            let claims = if is_empty { terminal::threats(outcome, style) } else { checked() };
             parted([table(&asked, style), suites(outcome, style), curves(result, &asked, style), claims])
         }
     }
@@ -153,6 +154,16 @@ fn plots(result: &RunResult, options: &RenderOptions) -> String {
     }
     let plots = for_terminal(&result.outcome, &result.observations);
     parted(plots.iter().map(|plot| terminal::plot(plot, &options.style)))
+}
+
+/// Returns the outcome without the comparisons of a suite's means, because the text of the suite has their verdicts.
+fn without_means(outcome: &Outcome) -> Outcome {
+    let is_mean = |claim: &ClaimResult| {
+        let is_of_suite = outcome.suites.iter().any(|suite| suite.experiment == claim.experiment);
+        claim.decision.is_some() && is_of_suite
+    };
+    let claims = outcome.claims.iter().filter(|claim| !is_mean(claim)).cloned().collect();
+    Outcome { claims, ..outcome.clone() }
 }
 
 /// Returns the picture and the sentences of each suite. With several comparisons, the picture has their means.

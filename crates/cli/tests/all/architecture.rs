@@ -20,6 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-tso", &[]),
     ("ascertain-engine", &["ascertain-stats", "ascertain-sys"]),
     ("ascertain-experiments-chance", &["ascertain-engine", "ascertain-permute", "ascertain-sys"]),
+    ("ascertain-experiments-host", &["ascertain-engine", "ascertain-stats", "ascertain-sys"]),
     (
         "ascertain-experiments-networks",
         &["ascertain-engine", "ascertain-netlab", "ascertain-stats", "ascertain-sys", "ascertain-transfer"],
@@ -52,6 +53,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "ascertain-engine",
             "ascertain-experiments-chance",
+            "ascertain-experiments-host",
             "ascertain-experiments-networks",
             "ascertain-experiments-numeric",
             "ascertain-experiments-storage",

@@ -1,7 +1,5 @@
 //! Faults of runtimes and workloads: wrappers, environments, seeds, crashes, wrong answers, time limits.
 
-use std::process::Command;
-
 use ascertain_engine::finding::{Remark, WorkloadFailure};
 use ascertain_engine::suite::WorkloadLack;
 
@@ -42,9 +40,7 @@ fn the_settings_of_a_wrapper_are_kept() {
     let Some(python) = python() else { return };
     let bench = Bench::new();
     let one = bench.wrapper("one", "export PYTHONMARK='x y'; export UNRELATED=1;", &python);
-    let script = format!("#!/bin/sh\nexec '{}' -O -X utf8 \"$@\"\n", python.display());
-    let other = bench.wrapper("other", "", &python);
-    fs::write(&other, script).unwrap();
+    let other = bench.script("other", &format!("#!/bin/sh\nexec '{}' -O -X utf8 \"$@\"\n", python.display()));
     // A wrapper may start another wrapper.
     let outer = bench.wrapper("outer", "export PYTHONOUTER=1;", Path::new(&one));
     let workload = bench.write("w.py", "pass\n");

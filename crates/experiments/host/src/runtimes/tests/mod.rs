@@ -4,8 +4,9 @@ mod faults;
 mod own;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, Experiment, Level};
@@ -52,9 +53,20 @@ impl Bench {
 
     /// Writes a script that starts the program, after `before`.
     pub fn wrapper(&self, name: &str, before: &str, program: &Path) -> String {
-        let path = self.write(name, &format!("#!/bin/sh\n{before} exec '{}' \"$@\"\n", program.display()));
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path
+        self.script(name, &format!("#!/bin/sh\n{before} exec '{}' \"$@\"\n", program.display()))
+    }
+
+    /// Writes an executable script through another process. If this process wrote it, a child of another test that is
+    /// between `fork` and `exec` could still have it open, and the script could not be started.
+    pub fn script(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(&path).stdin(Stdio::piped());
+        let mut child = shell.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success(), "{path:?}");
+        path.display().to_string()
     }
 }
 
