@@ -98,6 +98,10 @@ pub fn settled(factor: &str, level: Level) -> Result<Level, String> {
     }
 }
 
+/// The number of runtimes that are measured if the user names none: the first one and the newest others. With more, the
+/// default time would not be enough for a verdict.
+const MOST_FOUND: usize = 5;
+
 /// Returns the arms to measure: those of all runtimes of this machine in place of the level `found`, and for each
 /// runtime only the variant of its language.
 pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
@@ -139,7 +143,7 @@ pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
     }
 }
 
-/// Returns the levels for all runtimes of a language. A runtime has its short name, such as `python3.12`, if this name
+/// Returns the levels for the runtimes of a language that are measured by default. A runtime has its short name, such as `python3.12`, if this name
 /// leads to it, and otherwise its path.
 fn found(language: &Language) -> Vec<String> {
     let Some(program) = language.programs.first() else { return Vec::new() };
@@ -151,5 +155,9 @@ fn found(language: &Language) -> Vec<String> {
     };
     // The variants have no place for a Python 2, whose results may differ.
     let is_supported = |runtime: &&Arc<Runtime>| !runtime.version().starts_with("2.");
-    installed(language).iter().filter(is_supported).map(level).collect()
+    let all = installed(language);
+    let supported: Vec<&Arc<Runtime>> = all.iter().filter(is_supported).collect();
+    let Some((first, others)) = supported.split_first() else { return Vec::new() };
+    let newest = others.iter().skip(others.len().saturating_sub(MOST_FOUND - 1));
+    [first].into_iter().chain(newest).map(|runtime| level(runtime)).collect()
 }
