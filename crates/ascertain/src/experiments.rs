@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ascertain_engine::claim::Claim;
+use ascertain_engine::experiment::Experiment;
 use ascertain_engine::plan::{Config, Plan, Table, UseCase};
 
 /// A request to measure experiments.
@@ -16,10 +17,13 @@ pub struct Experiments {
     pub config: Config,
 }
 
-/// Returns the default configuration for a run of this many experiments: 45 s for each.
+/// Default time for an experiment that states no other.
+const RUN_TIME: Duration = Duration::from_secs(45);
+
+/// Returns the default configuration for a run of these experiments: for each, the time that it states, or 45 s.
 #[must_use]
-pub fn config(experiments: usize) -> Config {
-    let max_time = Duration::from_secs(45) * u32::try_from(experiments).unwrap_or(u32::MAX);
+pub fn config(experiments: &[&dyn Experiment]) -> Config {
+    let max_time = experiments.iter().map(|experiment| experiment.run_time().unwrap_or(RUN_TIME)).sum();
     Config { max_time, ..Config::default() }
 }
 

@@ -24,6 +24,8 @@ pub mod names;
 pub mod permute;
 #[cfg(feature = "plot")]
 pub mod power;
+#[cfg(all(feature = "plot", feature = "recorded", feature = "html"))]
+pub mod pyperf;
 mod revision;
 mod run;
 #[cfg(feature = "recorded")]

@@ -337,6 +337,31 @@ pub enum Threat {
         /// Origin of the figures, with its licence if that is known.
         source: String,
     },
+    /// Compared runtimes were built in different ways. Their difference may come from the build, and not from the
+    /// version.
+    UnlikeBuilds {
+        /// The facts in which the builds differ.
+        facts: Vec<UnlikeFact>,
+    },
+    /// The negative control differs between two runtimes, although its work is done by the same shared library. A cause
+    /// outside of the runtimes then affects the comparison.
+    ControlDiffers {
+        /// The runtime whose control differs from that of the baseline.
+        candidate: String,
+        /// The runtime with which it is compared.
+        baseline: String,
+        /// The factor by which the control is faster in the candidate.
+        ratio: f64,
+    },
+}
+
+/// A fact in which compared builds differ, such as the compiler.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnlikeFact {
+    /// Name of the fact.
+    pub fact: String,
+    /// The different values, each with the names of the arms that have it.
+    pub values: Vec<(String, Vec<String>)>,
 }
 
 /// A remark of a session about an arm. While the arm is measured, only its latest remark is shown. The final output
@@ -518,11 +543,103 @@ pub enum Remark {
         /// The flipped places.
         places: Vec<FaultPlace>,
     },
+    /// The workloads that a runtime did not complete. They are left out of every comparison with this runtime.
+    FailedWorkloads {
+        /// The workloads, in alphabetical order.
+        failures: Vec<FailedWorkload>,
+    },
+    /// The file that was given as a runtime starts another program.
+    StartsAnother(StartedProgram),
+    /// A runtime printed something to standard error.
+    PrintedErrors {
+        /// For each workload, its name and the first line.
+        printed: Vec<(String, String)>,
+    },
+    /// The output of some files differs from run to run of the same runtime, so it was not compared between runtimes.
+    UnstableOutput {
+        /// Names of the workloads.
+        workloads: Vec<String>,
+    },
+    /// Something runs at each start of one runtime, but not of the other. The comparison is then one of environments.
+    UnlikeStarts {
+        /// Names of files and modules that run only in this runtime.
+        only_here: Vec<String>,
+        /// Names of files and modules that run only in the baseline.
+        only_baseline: Vec<String>,
+        /// Name of the baseline.
+        baseline: String,
+    },
+    /// The conditions that the processes of all runtimes share.
+    Processes {
+        /// The seeds of hashes: one for each workload of each trial, the same for all runtimes.
+        seeds: Vec<u32>,
+        /// Environment variables of the caller that were overruled.
+        overruled: Vec<String>,
+        /// Environment variables of the caller that change how all of these runtimes work.
+        inherited: Vec<String>,
+        /// The library that does the work of the negative control, and its build ID. `None` if the runtimes have no
+        /// such library in common.
+        control: Option<(String, String)>,
+    },
+    /// More workloads are installed than were measured.
+    MoreWorkloads {
+        /// Number of workloads of pyperformance that can be measured.
+        count: u64,
+    },
     /// The expected requests, bytes and costs at stores, and the limits on them.
     Bill {
         /// The bill of each store.
         stores: Vec<StoreBill>,
     },
+}
+
+/// A workload that a runtime did not complete.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FailedWorkload {
+    /// Name of the workload.
+    pub workload: String,
+    /// The kind of failure.
+    pub kind: WorkloadFailure,
+    /// Description of the failure, as text for the user.
+    pub how: String,
+}
+
+/// The kind of failure of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkloadFailure {
+    /// The process crashed or ended with an error.
+    Crash,
+    /// The result was wrong, or differs from that of another runtime.
+    Wrong,
+    /// The runtime lacks a module.
+    Missing,
+}
+
+/// A program that a wrapper starts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StartedProgram {
+    /// The wrapper.
+    pub given: String,
+    /// The program that it starts.
+    pub starts: String,
+    /// Median time of an empty program through the wrapper, in nanoseconds.
+    pub wrapper_ns: f64,
+    /// Median time of an empty program without the wrapper, in nanoseconds.
+    pub program_ns: f64,
+    /// `true` if the program was measured, and not the wrapper.
+    pub is_followed: bool,
+    /// Options and variables that the wrapper adds, and that the measured program also gets.
+    pub kept: Vec<String>,
+}
+
+impl Remark {
+    /// Returns whether the remark is about a runtime that crashed, or gave a wrong answer. A run with such a remark
+    /// fails.
+    pub fn is_failure(&self) -> bool {
+        let fails = |failed: &FailedWorkload| failed.kind != WorkloadFailure::Missing;
+        matches!(self, Remark::FailedWorkloads { failures } if failures.iter().any(fails))
+    }
 }
 
 /// Sizes that follow each other, and the store that is faster at all of them.

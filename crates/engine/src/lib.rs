@@ -25,12 +25,15 @@ mod observer;
 pub mod outcome;
 pub mod plan;
 pub mod predicate;
+#[cfg(feature = "recorded")]
+pub mod pyperf;
 pub mod recorded;
 mod recording;
 pub mod result;
 pub mod run;
 #[cfg(feature = "samples")]
 pub mod samples;
+pub mod suite;
 mod summary;
 mod time;
 pub mod unit;

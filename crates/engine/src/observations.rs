@@ -22,7 +22,7 @@ pub struct ArmValues {
     pub by_metric: Vec<Values>,
     /// The values by key, for each metric whose values are summarised separately for each key. A key is, for instance,
     /// a server. `None` for all other metrics.
-    pub(crate) by_key: Vec<Option<BTreeMap<String, Values>>>,
+    pub(crate) by_key: Vec<Option<BTreeMap<String, KeyValues>>>,
     /// Facts about the arm: properties that the user did not choose, and that are the same in each trial.
     pub facts: Point,
     /// For each metric, the trials in which it has values, as ranges of trial indices.
@@ -46,6 +46,14 @@ impl ArmValues {
         self.trials[metric].iter().cloned().flatten().zip((0..values.len()).map(|index| values.bounds(index)))
     }
 
+    /// Returns the values of each key of a metric, in the order of the keys. Empty for a metric without keys.
+    ///
+    /// # Panics
+    /// If there is no metric with this index.
+    pub fn of_keys(&self, metric: usize) -> impl Iterator<Item = (&str, &KeyValues)> {
+        self.by_key[metric].iter().flatten().map(|(key, values)| (key.as_str(), values))
+    }
+
     /// Returns the factors by which this arm is better than the baseline, one range for each trial with values of both
     /// arms. Trials with a value that is zero or negative are left out.
     ///
@@ -54,6 +62,22 @@ impl ArmValues {
     pub fn ratios_to(&self, baseline: &ArmValues, metric: usize, better: Better) -> Values {
         let ratios = paired_ratios(better, self.by_trial(metric), baseline.by_trial(metric));
         ratios.into_iter().flatten().collect()
+    }
+}
+
+/// The values of one key of a metric, such as a server or a workload.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KeyValues {
+    /// The values, in the order in which they were measured.
+    pub values: Values,
+    /// For each value, the index of its trial.
+    pub trials: Vec<u64>,
+}
+
+impl KeyValues {
+    /// Returns the values, each with the index of its trial.
+    pub fn by_trial(&self) -> impl Iterator<Item = (u64, Bounds)> {
+        self.trials.iter().copied().zip((0..self.values.len()).map(|index| self.values.bounds(index)))
     }
 }
 
@@ -177,13 +201,15 @@ impl Observations {
 
     /// Adds the values of an arm in one trial, for metrics whose values are summarised separately for each key. A key
     /// is, for instance, the name of a server.
-    pub(crate) fn push_by_key(&mut self, arm: usize, samples: &[Sample]) {
+    pub(crate) fn push_by_key(&mut self, arm: usize, trial: u64, samples: &[Sample]) {
         let by_key = &mut self.arms[arm].by_key;
         for sample in samples {
             // In a trial that was cut off, the samples that stand for unobserved values have no key.
             let says_something = !sample.key.is_empty() && !sample.bounds().is_none();
             if let Some(values) = by_key[sample.metric].as_mut().filter(|_| says_something) {
-                values.entry(sample.key.to_string()).or_default().push(sample.bounds());
+                let of_key = values.entry(sample.key.to_string()).or_default();
+                of_key.values.push(sample.bounds());
+                of_key.trials.push(trial);
             }
         }
     }
@@ -250,8 +276,8 @@ mod tests {
         let mut observations = Observations::default();
         let arm = observations.arm(&spec, &Arm { variant: "a".into(), point: Point::default() });
         let of_key = |value| Sample { key: "ns1".into(), value, status: Status::Ok, ..Sample::lost(0) };
-        observations.push_by_key(arm, &[of_key(f64::NAN), of_key(1.0), Sample { key: "".into(), ..of_key(2.0) }]);
+        observations.push_by_key(arm, 0, &[of_key(f64::NAN), of_key(1.0), Sample { key: "".into(), ..of_key(2.0) }]);
         let by_key = observations.arms()[arm].by_key[0].as_ref().unwrap();
-        assert_eq!(by_key.values().map(|values| &**values).collect::<Vec<_>>(), [[1.0]]);
+        assert_eq!(by_key.values().map(|of_key| &*of_key.values).collect::<Vec<_>>(), [[1.0]]);
     }
 }

@@ -7,6 +7,7 @@ use crate::claim::Hypothesis;
 use crate::experiment::{Arm, Better, Point};
 use crate::finding::{Estimated, Reason, Remark, Threat, Unlike, known};
 use crate::plan::Table;
+use crate::suite::Suite;
 use crate::unit::Unit;
 use crate::values::relative_half_width;
 
@@ -48,6 +49,9 @@ pub struct Outcome {
     /// Remarks that sessions made about their arms. Kinds of remarks that this version does not know are dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "known")]
     pub remarks: Vec<ArmRemark>,
+    /// Comparisons of arms over a suite of workloads, for experiments that have such a suite.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suites: Vec<Suite>,
 }
 
 impl Outcome {

@@ -139,7 +139,9 @@ pub fn run_by_clock(
         carry_over(former, &mut outcome, observations.count() != recorded_values);
     }
     let measured_nothing = is_continued && observations.count() == recorded_values;
-    let target_failed = observations.any_failed() || outcome.claims.iter().any(|c| c.verdict == Verdict::Failed);
+    let target_failed = observations.any_failed()
+        || outcome.claims.iter().any(|c| c.verdict == Verdict::Failed)
+        || outcome.remarks.iter().any(|of_arm| of_arm.remark.is_failure());
     let finished = flushed.and_then(|()| writer.map(|writer| writer.finish(outcome.clone())).transpose());
     let folder = finished.unwrap_or_else(|error| {
         observer.unkept(&error);

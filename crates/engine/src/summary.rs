@@ -11,6 +11,7 @@ use crate::finding::{Reason, Threat};
 use crate::observations::{ArmValues, Observations, median_interval};
 use crate::outcome::{ArmFacts, ClaimResult, Outcome, PointSummary, SCHEMA};
 use crate::plan::{Plan, Registry};
+use crate::suite;
 use crate::values::{Bounds, Values};
 
 /// The facts about a run that are known before anything is measured.
@@ -37,6 +38,8 @@ pub(crate) fn summarise(
     threats.extend(cpu_times.and_then(threats_of_steal));
     threats.extend(threats_of_commands(&facts.plan.commands, observations));
     let points: Vec<PointSummary> = with_spec.clone().flat_map(|(values, spec)| summarise_arm(values, spec)).collect();
+    let suites = suite::suites(observations, &spec, &claims, facts.plan.config.error);
+    threats.extend(suites.iter().flat_map(|suite| suite::threats(suite, observations)));
     let several = claims.len() > 1;
     for claim in &mut claims {
         claim.median = median(claim, &points);
@@ -60,6 +63,7 @@ pub(crate) fn summarise(
         left_out: observations.left_out(),
         facts: observations.arms().iter().filter(|values| !values.facts.0.is_empty()).map(facts_of).collect(),
         remarks: Vec::new(),
+        suites,
     }
 }
 
@@ -86,7 +90,7 @@ fn summarise_arm(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
 fn summarise_by_key(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
     let metrics = spec.metrics.iter().zip(&values.by_key);
     let by_key = metrics.flat_map(|(metric, by_key)| by_key.iter().flatten().map(move |of_key| (metric, of_key)));
-    by_key.map(|(metric, (key, observed))| point(values, metric, key, observed)).collect()
+    by_key.map(|(metric, (key, observed))| point(values, metric, key, &observed.values)).collect()
 }
 
 fn point(of: &ArmValues, metric: &Metric, key: &str, observed: &Values) -> PointSummary {

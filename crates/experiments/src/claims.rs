@@ -34,6 +34,7 @@ const SHIPPED: &[(&str, &str)] = shipped! {
     "networks": "dns-propagation",
     "host": "git-status",
     "storage": "storage",
+    "host": "python",
     "transfer": "file-transfers",
     "transfer": "cache-race",
     "transfer": "racing",

@@ -42,7 +42,7 @@ const FAMILIES: &[Family] = &[
     #[cfg(feature = "transfer")]
     ("Transfer", &[&transfer::Transfer, &transfer::CacheRace]),
     #[cfg(feature = "host")]
-    ("Programs", &[&host::GitStatus]),
+    ("Programs", &[&host::GitStatus, &host::Runtimes]),
     #[cfg(feature = "chance")]
     ("Chance", &[&chance::FillRate, &chance::Reshuffle]),
 ];

@@ -6,7 +6,7 @@ use ascertain_engine::outcome::{ClaimResult, Decision};
 use ascertain_engine::unit::{Unit, significant};
 
 use crate::text::{counted, escape_controls, grouped, sorted};
-use crate::{outlook, stores};
+use crate::{outlook, stores, suite};
 
 /// The shortest time that a message recommends as `--max-time`, in nanoseconds. If a verdict needs less time than this,
 /// the time limit was not the reason why the run ended, so the message names no time.
@@ -287,6 +287,13 @@ pub(crate) fn remark(remark: &Remark) -> String {
         | Remark::Scaling { .. }
         | Remark::Faults { .. }
         | Remark::Bill { .. } => stores::remark(remark),
+        Remark::FailedWorkloads { .. }
+        | Remark::StartsAnother(_)
+        | Remark::PrintedErrors { .. }
+        | Remark::UnstableOutput { .. }
+        | Remark::UnlikeStarts { .. }
+        | Remark::Processes { .. }
+        | Remark::MoreWorkloads { .. } => suite::remark(remark),
     }
 }
 
@@ -371,6 +378,16 @@ pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
             let fact =
                 format!("`{arm}` was stopped at its time limit of {limit} in {trials} of {}", counted(*all, "trial"));
             (fact, "the full times of these trials are unknown")
+        }
+        Threat::UnlikeBuilds { facts } => {
+            (suite::unlike_builds(facts), "a difference may come from the build, and not from the version")
+        }
+        Threat::ControlDiffers { candidate, baseline, ratio } => {
+            let times = significant(*ratio);
+            (
+                format!("The negative control is {times} times as fast in `{candidate}` as in `{baseline}`"),
+                "its work is done by the same library, so something outside of the runtimes differs",
+            )
         }
     }
 }

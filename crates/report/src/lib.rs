@@ -34,10 +34,13 @@ pub mod pictures;
 #[cfg(feature = "plot")]
 pub mod power;
 pub mod progress;
+#[cfg(feature = "html")]
+pub mod pyperf;
 #[cfg(all(feature = "claims", feature = "commands", feature = "html"))]
 pub mod render;
 pub mod sentence;
 pub mod stores;
+mod suite;
 pub mod terminal;
 #[cfg(feature = "transfer")]
 pub mod transfer;

@@ -11,13 +11,14 @@ use ascertain_engine::outcome::{Absence, ClaimResult, Outcome, Verdict};
 use ascertain_engine::plan::{Config, UseCase};
 use ascertain_engine::recorded::{self, RecordedRun};
 use ascertain_engine::result::RunResult;
+use ascertain_engine::suite::Suite;
 use ascertain_sys::process;
 
 use crate::options::{Format, RenderOptions};
-use crate::pictures::{PictureKind, for_terminal};
+use crate::pictures::{PictureKind, for_terminal, forests};
 use crate::terminal::{self, Style};
 use crate::text::parted;
-use crate::{calibration, csv, html, json, markdown, sentence};
+use crate::{calibration, csv, html, json, markdown, sentence, suite};
 
 /// Returns the text for standard output. CSV has a single table: the claims if the question is about claims, otherwise
 /// the measured values.
@@ -100,7 +101,7 @@ fn for_people(result: &RunResult, options: &RenderOptions) -> String {
     let outcome = &*with_whole_times(result);
     let (style, asked) = (&options.style, outcome.asked_for(&plan.tables));
     let report = folder.as_deref().map(|folder| process::join(&["ascertain", "report", &run_argument(folder)]));
-    let checked = || terminal::checked(&asked, &options.shown, report.as_deref(), style);
+    let checked = || terminal::checked(&without_means(&asked), &options.shown, report.as_deref(), style);
     match plan.use_case {
         UseCase::Compare => comparison(outcome, result, options),
         UseCase::Slo => parted([
@@ -118,8 +119,9 @@ fn for_people(result: &RunResult, options: &RenderOptions) -> String {
         },
         UseCase::Run | UseCase::Bench => {
             let table = if options.shown.all { terminal::points_table } else { terminal::points_screen };
-            let claims = if outcome.claims.is_empty() { terminal::threats(outcome, style) } else { checked() };
-            parted([table(&asked, style), curves(result, &asked, style), claims])
+            let is_empty = without_means(outcome).claims.is_empty();
+            let claims = if is_empty { terminal::threats(outcome, style) } else { checked() };
+            parted([table(&asked, style), suites(outcome, style), curves(result, &asked, style), claims])
         }
     }
 }
@@ -152,6 +154,26 @@ fn plots(result: &RunResult, options: &RenderOptions) -> String {
     }
     let plots = for_terminal(&result.outcome, &result.observations);
     parted(plots.iter().map(|plot| terminal::plot(plot, &options.style)))
+}
+
+/// Returns the outcome without the comparisons of a suite's means, because the text of the suite has their verdicts.
+fn without_means(outcome: &Outcome) -> Outcome {
+    let is_mean = |claim: &ClaimResult| {
+        let is_of_suite = outcome.suites.iter().any(|suite| suite.experiment == claim.experiment);
+        claim.decision.is_some() && is_of_suite
+    };
+    let claims = outcome.claims.iter().filter(|claim| !is_mean(claim)).cloned().collect();
+    Outcome { claims, ..outcome.clone() }
+}
+
+/// Returns the picture and the sentences of each suite. With several comparisons, the picture has their means.
+fn suites(outcome: &Outcome, style: &Style) -> String {
+    let of_suite = |suite: &Suite| {
+        let picture = forests(suite, &suite.experiment).into_iter().next();
+        let drawn = picture.map_or_else(String::new, |picture| terminal::forest(&picture.plot, style));
+        parted([drawn, style.paragraphs(&suite::sentences(suite, outcome))])
+    };
+    parted(outcome.suites.iter().map(of_suite))
 }
 
 /// Draws the curves of a metric over time. They are drawn only if a single arm was measured, and if this arm measured a

@@ -217,6 +217,18 @@ pub fn plot(plot: &ascertain_plot::Plot, style: &Style) -> String {
     ascertain_plot::text::render(plot, style.width, PLOT_LINES, style.color)
 }
 
+/// Draws a forest plot as characters in the width of the style, with a line for each row.
+#[cfg(feature = "plot")]
+pub fn forest(plot: &ascertain_plot::Plot, style: &Style) -> String {
+    /// Lines for the title, the legend, the axis and its label.
+    const AROUND: usize = 7;
+    let rows = match &plot.y.scale {
+        ascertain_plot::Scale::Names(names) => names.len(),
+        _ => PLOT_LINES,
+    };
+    ascertain_plot::text::render(plot, style.width, rows + AROUND, style.color)
+}
+
 /// Returns a paragraph with the threats to the results of a run; empty if there are none. The consequences of the
 /// threats are described only in the report.
 pub fn threats(outcome: &Outcome, style: &Style) -> String {

@@ -23,6 +23,7 @@ pub mod permute;
 pub mod power;
 mod printed;
 pub mod put;
+pub mod pyperf;
 pub mod report;
 pub mod run;
 pub mod slo;

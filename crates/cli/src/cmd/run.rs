@@ -32,8 +32,8 @@ Examples:
       Measure two of its variants at two sizes";
 
 /// Run experiments, and judge the shipped claims about them
-#[derive(clap::Args)]
-#[command(after_help = EXAMPLES, mut_arg("max_time", |arg| with_default(arg, "45 s for each experiment")))]
+#[derive(clap::Args, Clone)]
+#[command(after_help = EXAMPLES, mut_arg("max_time", |arg| with_default(arg, "45 s for each experiment, 100 s for `runtimes`")))]
 pub struct Args {
     /// Ids of experiments, as printed by `ascertain list`
     #[arg(required = true, value_name = "EXPERIMENT")]
@@ -45,6 +45,12 @@ pub struct Args {
     /// more than half of the memory is an error.
     #[arg(long, value_name = "FACTOR=LEVELS")]
     at: Vec<String>,
+    /// Builds of one version of a runtime, for the experiment `runtimes`; repeat the option for each version
+    ///
+    /// The first build of the first version is the baseline. From three builds of a version on, the answer has an
+    /// interval for builds like these. Copies of one build count once.
+    #[arg(long, value_name = "VERSION=PATH,PATH,PATH")]
+    build: Vec<String>,
     /// Variants to measure; claims that need other variants are not judged
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     variants: Vec<String>,
@@ -66,6 +72,7 @@ pub struct Args {
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {
+    let args = &with_builds(args)?;
     let chosen = args.experiments.iter().map(|id| find(id)).collect::<anyhow::Result<Vec<_>>>()?;
     let mut tables = chosen.iter().map(|experiment| table(*experiment, args)).collect::<anyhow::Result<Vec<_>>>()?;
     check_names(&chosen, args)?;
@@ -101,12 +108,26 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let config = Config {
         table_trials: Some(trials),
         fail_on: fail_on(&args.fail_on),
-        ..args.common.config(experiments::config(args.experiments.len()))
+        ..args.common.config(experiments::config(&chosen))
     };
     let request = Request::Run(Experiments { tables, claims, config });
     let shown = Shown { all: args.all, ..Shown::default() };
     let options = RenderOptions { shown, ..args.common.render() };
     measure(Start::New(Box::new(request), &args.common), &options, &args.common.exports)
+}
+
+/// Returns the arguments with a level of the factor `runtime` for each build.
+fn with_builds(args: &Args) -> anyhow::Result<Args> {
+    let mut args = args.clone();
+    if !args.build.is_empty() && args.experiments.iter().all(|id| id != "runtimes") {
+        bail!("--build: only the experiment `runtimes` has builds; leave the option out");
+    }
+    for build in std::mem::take(&mut args.build) {
+        let parts = build.split_once('=').filter(|(version, paths)| !version.is_empty() && !paths.is_empty());
+        let Some((version, paths)) = parts else { bail!("--build {build}: write VERSION=PATH,PATH,PATH") };
+        args.at.extend(paths.split(',').map(|path| format!("runtime={version}={path}")));
+    }
+    Ok(args)
 }
 
 impl Args {

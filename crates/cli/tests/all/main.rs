@@ -32,6 +32,7 @@ mod permute;
 mod power;
 mod progress;
 mod put_get;
+mod pyperf;
 mod recorded;
 mod report;
 #[cfg(target_os = "linux")]

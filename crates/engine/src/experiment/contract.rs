@@ -1,6 +1,7 @@
 //! The traits that experiments and sessions implement, and the samples that a measurement returns.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::machine::Machine;
@@ -91,6 +92,11 @@ pub trait Experiment {
     /// The reason why the arms cannot be measured, as text for the user.
     fn notices(&self, _arms: &[Arm], _trials: u64) -> Result<Vec<Remark>, String> {
         Ok(Vec::new())
+    }
+
+    /// Returns the time that a run of this experiment should take by default; `None` for the default of all experiments.
+    fn run_time(&self) -> Option<Duration> {
+        None
     }
 
     /// Returns whether the event that this arm measures happens only once, such as a change in a DNS zone. A table then

@@ -165,6 +165,22 @@ pub enum Plot {
         /// Name of the metric whose values are the durations of the phases.
         metric: String,
     },
+    /// A forest plot of ratios. The keys of the metric are workloads, and the arms differ in the level of `factor`,
+    /// such as a runtime. Each arm is compared with the first arm: a row for each workload, and the geometric mean with
+    /// its intervals. See [`suite`](crate::suite).
+    Forest {
+        /// Name of the metric whose keys are the workloads. Its values must be above zero.
+        metric: String,
+        /// Name of the metric with the geometric mean of a trial, by which claims judge the mean.
+        mean: String,
+        /// Name of the factor whose levels are compared.
+        factor: String,
+        /// Name of the metric with the change of each workload within a process: the measured value divided by the
+        /// earlier ones. It has the same keys.
+        drift: String,
+        /// The key of the negative control: work that should take the same time in all arms. It is no part of the mean.
+        control: String,
+    },
 }
 
 impl Plot {

@@ -263,7 +263,7 @@ impl<'a> RunJudge<'a> {
             is_interrupted |= row.contains(&Bounds::UNKNOWN);
             if let Some(place) = lane.observations[arm.slot] {
                 self.observations.push(place, number, row);
-                self.observations.push_by_key(place, &record.samples.0[arm.samples.clone()]);
+                self.observations.push_by_key(place, number, &record.samples.0[arm.samples.clone()]);
             }
         }
         let values = TrialValues {

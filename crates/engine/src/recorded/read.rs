@@ -51,7 +51,8 @@ impl RecordedRun {
         let elapsed_ns = outcome.claims.iter().map(|claim| claim.elapsed_ns).max().unwrap_or(0);
         RunResult {
             plan: header.plan,
-            target_failed: outcome.claims.iter().any(|claim| claim.verdict == Verdict::Failed),
+            target_failed: outcome.claims.iter().any(|claim| claim.verdict == Verdict::Failed)
+                || outcome.remarks.iter().any(|of_arm| of_arm.remark.is_failure()),
             outcome,
             observations,
             folder: Some(folder),

@@ -16,6 +16,7 @@ use crate::grid;
 use crate::options::TableLayout;
 use crate::pictures;
 use crate::sentence::left_out;
+use crate::suite;
 use crate::text::{escape_controls, quoted};
 
 /// The data of an experiment that the HTML template uses.
@@ -58,6 +59,8 @@ pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &m
     let asked = of_experiment(run, &spec.id);
     let mut constants = grid::scan::best_levels(&asked, &TableLayout::default());
     constants.extend(pictures::constants(run, &spec.id));
+    let suites = run.outcome.suites.iter().filter(|suite| suite.experiment == spec.id);
+    constants.extend(suites.flat_map(|of_experiment| suite::sentences(of_experiment, &run.outcome)));
     constants.extend(pictures::facts(&run.outcome.facts, &spec.id));
     constants.extend(spec.emulates.as_ref().filter(|_| is_emulated(run, spec)).map(emulated));
     let mut others = grid::by_key(&asked);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use ascertain_engine::claim::{Hypothesis, Judging, Test};
 use ascertain_engine::experiment::Arm;
 use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, Verdict};
+use ascertain_engine::plan::UseCase;
 use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 
 use super::claim::{anchors, heading, sentence};
@@ -14,8 +15,10 @@ use crate::clause::{self, ArmComparison, ClaimFigure, Clause, joined};
 use crate::fastest;
 use crate::figure::{error_in_words, exact_percent};
 use crate::grid::{self, left_open};
+use crate::pictures::forests;
 use crate::sentence::marked::{self, Sides, of_whose};
 use crate::standing::furthest_first;
+use crate::suite;
 use crate::text::{capitalised, counted, escape_controls, grouped, listed, plain, quoted};
 
 /// The answer of a run, in words.
@@ -39,6 +42,13 @@ impl Answer {
             title: plain(&headline).replace('`', ""),
             lead: (!lead.is_empty()).then(|| Html::sentence(&lead)),
         };
+        // The answer of a suite is the title of its first picture.
+        let suite =
+            outcome.suites.first().and_then(|suite| Some((suite, forests(suite, "answer").into_iter().next()?)));
+        if let Some((suite, picture)) = suite.filter(|_| run.header.plan.use_case == UseCase::Run) {
+            let lead = suite::sentences(suite, outcome).into_iter().next().unwrap_or_default();
+            return said(picture.plot.title, lead);
+        }
         match (compared.as_slice(), outcome.claims.as_slice()) {
             (_, []) => said(purpose.into(), String::new()),
             ([one], [_]) => {

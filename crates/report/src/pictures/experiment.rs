@@ -10,6 +10,7 @@ use super::forest::{MANY, medians};
 use super::matrix::matrices;
 use super::measured::{MetricRows, numbered};
 use super::quantiles::{LEAST_VALUES, MOST_LINES, about, quantiles};
+use super::suite::forests;
 use super::sweep::Sweep;
 use super::trials::trials;
 use super::waterfall::waterfalls;
@@ -43,8 +44,9 @@ pub fn of_experiment(run: &RecordedRun, experiment: &str) -> Vec<Picture> {
     let mut pictures: Vec<(bool, Picture)> = pictures.collect();
     // The sweeps of the compared metric come first, because they show the effects of the experiment's factors.
     pictures.sort_by_key(|(is_compared, picture)| match picture.kind {
-        PictureKind::Sweep => u8::from(!is_compared),
-        _ => 2,
+        PictureKind::Forest => 0,
+        PictureKind::Sweep => 1 + u8::from(!is_compared),
+        _ => 3,
     });
     pictures.into_iter().map(|(_, picture)| picture).collect()
 }
@@ -64,6 +66,7 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
         let pictures = series.flat_map(|plot| match plot {
             Plot::Matrix { .. } => matrices(&measured, id, &spec.id),
             Plot::Waterfall { .. } => waterfalls(run, spec, metric, id),
+            Plot::Forest { .. } => of_suites(run, spec, id),
             _ => curves(run, spec, metric, id),
         });
         return pictures.collect();
@@ -71,6 +74,13 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
     let parts =
         apart(spec, &measured).into_iter().filter(|part| part.everywhere().or(part.but_for_stopped()).is_none());
     parts.flat_map(|part| of_part(run, spec, &part, is_first, &with_levels(id, &part))).collect()
+}
+
+/// Draws the suites of the experiment.
+fn of_suites(run: &RecordedRun, spec: &Spec, id: &str) -> Vec<Picture> {
+    let suites: Vec<_> = run.outcome.suites.iter().filter(|suite| suite.experiment == spec.id).collect();
+    let forests = suites.iter().enumerate().flat_map(|(index, suite)| forests(suite, &numbered(id.to_string(), index)));
+    forests.collect()
 }
 
 /// Divides the rows into groups, each with its own axes. Rows of different groups are not comparable, because they
@@ -165,7 +175,9 @@ fn chosen<'a>(spec: &'a Spec, swept: &str, by: &str) -> Option<&'a Metric> {
 fn metric_of(plot: &Plot) -> &str {
     match plot {
         Plot::Sweep { metric, .. } | Plot::Choice { metric, .. } => metric,
-        Plot::Matrix { metric } | Plot::Curve { metric } | Plot::Waterfall { metric } => metric,
+        Plot::Matrix { metric } | Plot::Curve { metric } | Plot::Waterfall { metric } | Plot::Forest { metric, .. } => {
+            metric
+        }
     }
 }
 

@@ -44,6 +44,8 @@ pub enum PictureKind {
     Curve,
     /// The durations of the consecutive stages of a measurement.
     Waterfall,
+    /// The ratios of a suite's workloads, and their geometric means.
+    Forest,
 }
 
 /// The most important numbers of a plot, for readers who can't see it or need exact numbers.

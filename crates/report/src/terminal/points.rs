@@ -30,7 +30,11 @@ pub fn points_screen(outcome: &Outcome, style: &Style) -> String {
         let more = distinct(points.iter().map(|point| &point.arm)).len() - kept.len();
         drawn(&grid::experiment_table(experiment, &of_kept, &outcome.claims), style) + &and_more(more, style)
     });
-    let by_key = grid::by_key(outcome).into_iter().map(|(heading, mut grid)| {
+    // A suite has its own text and picture.
+    let is_suite = |experiment: &str| outcome.suites.iter().any(|suite| suite.experiment == experiment);
+    let mut without = outcome.clone();
+    without.by_key.retain(|point| !is_suite(&point.experiment));
+    let by_key = grid::by_key(&without).into_iter().map(|(heading, mut grid)| {
         let more = grid.rows.len().saturating_sub(MOST_ROWS);
         grid.rows.truncate(MOST_ROWS);
         drawn(&(heading, grid), style) + &and_more(more, style)

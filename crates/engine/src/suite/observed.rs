@@ -1,0 +1,296 @@
+//! Suites of a run: from the observed values to comparisons.
+
+use std::collections::BTreeSet;
+
+use ascertain_stats::{MeanPart, mean_interval};
+
+use super::builds::{BuildLogs, group};
+use super::compare::{Pairs, add_pairs, lacking, trial_means};
+use super::{BuildGroup, ERROR, LEAST_SAMPLE, LeftOutWorkload, Suite, SuiteComparison, WorkloadDrift, WorkloadLack};
+use crate::claim::{Judging, Test};
+use crate::experiment::{Arm, Plot, Spec};
+use crate::finding::{Threat, UnlikeFact};
+use crate::observations::{ArmValues, Observations};
+use crate::outcome::{ClaimResult, Decision};
+
+/// The facts that describe how a runtime was built, besides its version. Runtimes that differ in one of them are unlike
+/// builds.
+const BUILD_FACTS: [&str; 8] =
+    ["compiler", "optimisation", "pgo", "lto", "jit", "free_threading", "tail_calls", "allocator"];
+/// The fact that identifies a build by its content.
+const BUILD: &str = "build";
+/// The fact with the version of a runtime.
+const VERSION: &str = "version";
+/// The fact that describes a sample.
+const SAMPLE: &str = "sample";
+/// A drift within a process is reported from this change of the logarithm: 2 %.
+const LEAST_DRIFT: f64 = 0.02;
+
+/// Splits a level such as `old=/opt/a/bin/python3` into the name that the user gave and the rest. A level without a
+/// name is its own name. A path that begins with `/` or `.` has no name, so it may contain `=`.
+pub fn split_name(level: &str) -> (Option<&str>, &str) {
+    match level.split_once('=') {
+        Some((name, rest)) if !name.is_empty() && !level.starts_with(['/', '.', '~']) => (Some(name), rest),
+        _ => (None, level),
+    }
+}
+
+/// The metrics and the factor of a forest plot.
+struct Forest<'a> {
+    metric: usize,
+    mean: &'a str,
+    factor: &'a str,
+    drift: Option<usize>,
+    control: &'a str,
+}
+
+/// An arm of a suite with its name.
+struct Member<'a> {
+    name: String,
+    values: &'a ArmValues,
+}
+
+impl Member<'_> {
+    fn fact(&self, fact: &str) -> Option<String> {
+        self.values.facts.get(fact).map(ToString::to_string)
+    }
+
+    /// Returns the version to which the build belongs: the name that the user gave, or else the version that the
+    /// runtime reports.
+    fn version(&self, factor: &str) -> String {
+        let level = self.values.arm.point.get(factor).map(ToString::to_string).unwrap_or_default();
+        let given = split_name(&level).0.map(String::from);
+        given.or_else(|| self.fact(VERSION)).unwrap_or_else(|| self.name.clone())
+    }
+}
+
+/// Returns the suites of a run: one for each experiment with a forest plot, and for each combination of the levels of
+/// other factors.
+pub(crate) fn suites<'s>(
+    observations: &Observations,
+    spec: &impl Fn(&str) -> Option<&'s Spec>,
+    claims: &[ClaimResult],
+    error: f64,
+) -> Vec<Suite> {
+    let mut groups: Vec<(&'s Spec, Forest<'s>, Vec<&ArmValues>)> = Vec::new();
+    for values in observations.arms() {
+        let Some(spec) = spec(&values.experiment) else { continue };
+        let Some(forest) = spec.plots.iter().find_map(|plot| Forest::new(spec, plot)) else { continue };
+        if values.of_keys(forest.metric).next().is_none() {
+            continue;
+        }
+        let others = |arm: &Arm| arm.point.only(|factor, _| factor != forest.factor);
+        let is_alike =
+            |of: &Vec<&ArmValues>| of[0].experiment == values.experiment && others(&of[0].arm) == others(&values.arm);
+        match groups.iter_mut().find(|(_, _, of)| is_alike(of)) {
+            Some((_, _, of)) => of.push(values),
+            None => groups.push((spec, forest, vec![values])),
+        }
+    }
+    let suites = groups.iter().filter(|(_, _, arms)| arms.len() > 1);
+    suites.map(|(spec, forest, arms)| suite(spec, forest, arms, (claims, error))).collect()
+}
+
+impl<'a> Forest<'a> {
+    fn new(spec: &Spec, plot: &'a Plot) -> Option<Forest<'a>> {
+        let Plot::Forest { metric, mean, factor, drift, control } = plot else { return None };
+        Some(Forest { metric: spec.metric(metric)?, mean, factor, drift: spec.metric(drift), control })
+    }
+}
+
+fn suite(spec: &Spec, forest: &Forest, arms: &[&ArmValues], (claims, error): (&[ClaimResult], f64)) -> Suite {
+    let members = members(arms, forest.factor);
+    let (baseline, others) = members.split_first().expect("a suite has at least two arms");
+    let mut logs = Vec::new();
+    let comparisons = others.iter().map(|candidate| {
+        let (mut comparison, pairs) = comparison(candidate, baseline, forest, error);
+        if let Some(mean) = &mut comparison.mean {
+            let measure = (spec.id.as_str(), forest.mean);
+            mean.decision = decision(claims, measure, &candidate.values.arm, &baseline.values.arm);
+        }
+        logs.push(build_logs(&candidate.name, &pairs));
+        comparison
+    });
+    let comparisons: Vec<SuiteComparison> = comparisons.collect();
+    Suite {
+        experiment: spec.id.clone(),
+        metric: spec.metrics[forest.metric].name.clone(),
+        factor: forest.factor.into(),
+        sample: baseline.fact(SAMPLE).unwrap_or_default(),
+        builds: build_groups(&members, forest.factor, &logs),
+        comparisons,
+    }
+}
+
+/// Returns the arms with their names. A name is the level of the factor, or the name that the user gave. If several
+/// arms have the same name, the rest of their levels is appended.
+fn members<'a>(arms: &[&'a ArmValues], factor: &str) -> Vec<Member<'a>> {
+    let level = |arm: &ArmValues| arm.arm.point.get(factor).map(ToString::to_string).unwrap_or_default();
+    let levels: Vec<String> = arms.iter().map(|arm| level(arm)).collect();
+    let short = |level: &str| split_name(level).0.unwrap_or(level).to_string();
+    let named = arms.iter().zip(&levels).map(|(values, level)| {
+        let name = short(level);
+        let is_shared = levels.iter().filter(|other| short(other) == name).count() > 1;
+        let name = if is_shared { format!("{name} ({})", split_name(level).1) } else { name };
+        Member { name, values }
+    });
+    named.collect()
+}
+
+fn comparison(candidate: &Member, baseline: &Member, forest: &Forest, error: f64) -> (SuiteComparison, Vec<Pairs>) {
+    let (of_candidate, of_baseline) = (candidate.values, baseline.values);
+    let keys: BTreeSet<&str> =
+        [of_candidate, of_baseline].iter().flat_map(|arm| arm.of_keys(forest.metric).map(|(key, _)| key)).collect();
+    let names = [candidate.name.as_str(), baseline.name.as_str()];
+    let mut comparison = SuiteComparison {
+        candidate: names[0].into(),
+        baseline: names[1].into(),
+        is_same_build: candidate.fact(BUILD).is_some_and(|build| Some(build) == baseline.fact(BUILD)),
+        ..SuiteComparison::default()
+    };
+    let mut all = Vec::new();
+    for key in keys {
+        let find = |arm: &ArmValues| {
+            let found = arm.of_keys(forest.metric).find(|(other, _)| *other == key);
+            found.map(|(_, values)| values.by_trial().collect::<Vec<_>>()).unwrap_or_default()
+        };
+        let pairs = Pairs::new(key, find(of_candidate).into_iter(), find(of_baseline).into_iter());
+        match pairs {
+            Ok(pairs) if key == forest.control => comparison.control = Some(pairs.ratio(error)),
+            Ok(pairs) => all.push(pairs),
+            Err(_) if key == forest.control => {}
+            Err((reason, fails)) => {
+                let arms =
+                    if reason == WorkloadLack::Failed { lacking(names, fails) } else { names.map(String::from).into() };
+                comparison.left_out.push(LeftOutWorkload { workload: key.into(), arms, reason });
+            }
+        }
+    }
+    add_pairs(&mut comparison, &all, error);
+    comparison.drifts = [candidate, baseline].into_iter().flat_map(|member| drifts(member, forest)).collect();
+    (comparison, all)
+}
+
+/// Returns the workloads of an arm whose passes still change: the interval of the change excludes 2 % in either
+/// direction.
+fn drifts(member: &Member, forest: &Forest) -> Vec<WorkloadDrift> {
+    let Some(metric) = forest.drift else { return Vec::new() };
+    let drift = |(key, values): (&str, &crate::observations::KeyValues)| {
+        let logs: Vec<f64> = values.values.iter().filter(|v| **v > 0.0 && v.is_finite()).map(|v| v.ln()).collect();
+        let interval = mean_interval(&logs, ERROR).ok()??;
+        let is_beyond = interval.low > LEAST_DRIFT || interval.high < -LEAST_DRIFT;
+        is_beyond.then(|| WorkloadDrift { workload: key.into(), arm: member.name.clone(), ratio: interval.mean.exp() })
+    };
+    member.values.of_keys(metric).filter(|(key, _)| *key != forest.control).filter_map(drift).collect()
+}
+
+/// Returns the answer of the claim that compares the mean of these two arms.
+fn decision(
+    claims: &[ClaimResult],
+    (experiment, mean): (&str, &str),
+    of_candidate: &Arm,
+    of_baseline: &Arm,
+) -> Option<Decision> {
+    let is_it = |claim: &&ClaimResult| {
+        let is_pair = matches!(claim.asked.tests.as_slice(), [Test::Versus { measure, candidate, baseline, .. }]
+            if measure.metric == mean && candidate == of_candidate && baseline == of_baseline);
+        claim.experiment == experiment && claim.asked.judging == Judging::Order && is_pair
+    };
+    claims.iter().find(is_it)?.decision
+}
+
+fn build_logs(name: &str, pairs: &[Pairs]) -> Option<BuildLogs> {
+    let middle = |[low, high]: [f64; 2]| (low == high).then_some(low);
+    let trials: Vec<f64> = trial_means(pairs).into_iter().filter_map(middle).collect();
+    let of_workload = |pairs: &Pairs| {
+        let logs: Vec<f64> = pairs.ranges.iter().copied().filter_map(middle).collect();
+        Some((pairs.workload.clone(), MeanPart::new(1.0, &logs)?.mean))
+    };
+    let workloads: Vec<(String, f64)> = pairs.iter().map(of_workload).collect::<Option<_>>()?;
+    let mean = workloads.iter().map(|(_, log)| log).sum::<f64>() / workloads.len() as f64;
+    let noise = MeanPart::new(1.0, &trials).map(|part| (part.variance, part.degrees));
+    (!workloads.is_empty()).then_some(BuildLogs { name: name.into(), mean, noise, workloads })
+}
+
+/// Returns the versions with several different builds. `logs` has an entry for each member except the first, whose
+/// ratios are all 1.
+fn build_groups(members: &[Member], factor: &str, logs: &[Option<BuildLogs>]) -> Vec<BuildGroup> {
+    let workloads = logs.iter().flatten().next().map(|of| of.workloads.clone()).unwrap_or_default();
+    let zero = workloads.into_iter().map(|(workload, _)| (workload, 0.0)).collect();
+    let first = BuildLogs { name: members[0].name.clone(), mean: 0.0, noise: None, workloads: zero };
+    let logs: Vec<Option<BuildLogs>> = [Some(first)].into_iter().chain(logs.iter().cloned()).collect();
+    let mut groups: Vec<(String, Vec<BuildLogs>, Vec<String>, Vec<String>)> = Vec::new();
+    for (member, logs) in members.iter().zip(logs) {
+        let Some(logs) = logs else { continue };
+        let version = member.version(factor);
+        let identity = member.fact(BUILD).unwrap_or_else(|| member.name.clone());
+        let place = groups.iter().position(|(known, ..)| *known == version).unwrap_or_else(|| {
+            groups.push((version.clone(), Vec::new(), Vec::new(), Vec::new()));
+            groups.len() - 1
+        });
+        let (_, builds, identities, copies) = &mut groups[place];
+        match identities.contains(&identity) {
+            true => copies.push(member.name.clone()),
+            false => {
+                identities.push(identity);
+                builds.push(logs);
+            }
+        }
+    }
+    let has_sample =
+        |(_, builds, ..): &(String, Vec<BuildLogs>, Vec<String>, Vec<String>)| builds.len() >= LEAST_SAMPLE;
+    let is_asked = |group: &(String, Vec<BuildLogs>, Vec<String>, Vec<String>)| {
+        group.1.len() > 1 || !group.3.is_empty() && group.1.len() + group.3.len() > 2
+    };
+    let Some((base, others)) = groups.split_first() else { return Vec::new() };
+    let mut found = Vec::new();
+    if is_asked(base) {
+        found.push(group((&base.0, &base.1), base.3.clone(), None));
+    }
+    for other in others.iter().filter(|other| is_asked(other) || has_sample(base)) {
+        found.push(group((&other.0, &other.1), other.3.clone(), Some((&base.0, &base.1))));
+    }
+    found
+}
+
+/// Returns the threats to the results of a suite: unlike builds, and negative controls that differ.
+pub(crate) fn threats(suite: &Suite, observations: &Observations) -> Vec<Threat> {
+    unlike_builds(suite, observations).into_iter().chain(control_differs(suite)).collect()
+}
+
+/// Returns a threat if the runtimes of a suite were built in different ways.
+fn unlike_builds(suite: &Suite, observations: &Observations) -> Option<Threat> {
+    let arms: Vec<&ArmValues> = observations
+        .arms()
+        .iter()
+        .filter(|arm| arm.experiment == suite.experiment && !arm.facts.0.is_empty())
+        .collect();
+    let members = members(&arms, &suite.factor);
+    let compared = |name: &str| suite.comparisons.iter().any(|of| of.candidate == name || of.baseline == name);
+    let members: Vec<&Member> = members.iter().filter(|member| compared(&member.name)).collect();
+    let unlike = |fact: &&str| {
+        let mut values: Vec<(String, Vec<String>)> = Vec::new();
+        for member in &members {
+            let value = member.fact(fact).unwrap_or_else(|| "unknown".into());
+            match values.iter_mut().find(|(known, _)| *known == value) {
+                Some((_, names)) => names.push(member.name.clone()),
+                None => values.push((value, vec![member.name.clone()])),
+            }
+        }
+        (values.len() > 1).then(|| UnlikeFact { fact: fact.replace('_', " "), values })
+    };
+    let facts: Vec<UnlikeFact> = BUILD_FACTS.iter().filter_map(unlike).collect();
+    (!facts.is_empty()).then_some(Threat::UnlikeBuilds { facts })
+}
+
+/// Returns a threat for each comparison whose negative control differs.
+fn control_differs(suite: &Suite) -> Vec<Threat> {
+    let differs = |comparison: &SuiteComparison| {
+        let control = comparison.control.as_ref()?;
+        let is_decided = matches!(control.decision, Some(Decision::Faster | Decision::Slower));
+        let ratio = control.ratio.value().filter(|ratio| is_decided && ratio.ln().abs() > LEAST_DRIFT)?;
+        let (candidate, baseline) = (comparison.candidate.clone(), comparison.baseline.clone());
+        Some(Threat::ControlDiffers { candidate, baseline, ratio })
+    };
+    suite.comparisons.iter().filter_map(differs).collect()
+}

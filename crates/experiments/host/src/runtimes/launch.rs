@@ -1,0 +1,93 @@
+//! Processes of runtimes: each with its own environment, time limit, and captured output.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ascertain_engine::experiment::TargetError;
+use ascertain_sys::clock;
+use ascertain_sys::interrupt::Stop;
+use ascertain_sys::process::{Command, Exit, Input, Output, Prepared};
+
+/// A program with the arguments and variables that it always gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    pub path: PathBuf,
+    /// Arguments before the file.
+    pub options: Vec<OsString>,
+    /// Variables that a wrapper sets.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// The result of a process.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    pub exit: Exit,
+    /// A reading of the clock just before the process was started, in nanoseconds.
+    pub start_ns: u64,
+    pub wall_ns: u64,
+    /// The last part of standard output.
+    pub output: String,
+    pub error_output: String,
+}
+
+impl Ran {
+    /// Returns the last line of standard error, shortened; empty if there is none.
+    pub fn last_error_line(&self) -> String {
+        let line = self.error_output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        line.trim().chars().take(200).collect()
+    }
+}
+
+/// Name of the variable that fills the environment to the size of the trial.
+pub const PADDING: &str = "ASCERTAIN_PADDING";
+
+/// Runs the program with arguments and additional variables, and waits for its end.
+///
+/// # Errors
+/// If the program cannot be started, or a stop was requested.
+pub fn run(
+    program: &Program,
+    arguments: &[OsString],
+    environment: &[(OsString, OsString)],
+    (folder, limit, stop): (&Path, Duration, &Stop),
+) -> Result<Ran, TargetError> {
+    let errors = folder.join("standard-error");
+    let command = Command {
+        program: program.path.clone().into(),
+        args: program.options.iter().chain(arguments).cloned().collect(),
+        env: program.environment.iter().chain(environment).cloned().collect(),
+        stdin: Input::Null,
+        stdout: Output::Memory,
+        stderr: Output::File(errors.clone()),
+    };
+    let failed = |error: ascertain_sys::Error| match error {
+        ascertain_sys::Error::Interrupted => TargetError::Interrupted,
+        error => TargetError::Failed(error.to_string()),
+    };
+    let prepared = Prepared::new(&command).map_err(failed)?.stopping_with(stop);
+    let start_ns = clock::now_ns();
+    let usage = prepared.run(Some(limit)).map_err(failed)?;
+    if usage.exit == Exit::Interrupted || stop.is_requested() {
+        return Err(TargetError::Interrupted);
+    }
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Ran {
+        exit: usage.exit,
+        start_ns,
+        wall_ns: usage.wall_ns,
+        output: text(prepared.captured_output()),
+        error_output: text(fs::read(&errors).unwrap_or_default()),
+    })
+}
+
+/// Returns the bytes of the strings that a process of the program gets: the path, twice, the arguments and the
+/// variables.
+pub fn strings_bytes(program: &Program, arguments: &[OsString], environment: &[(OsString, OsString)]) -> usize {
+    let variables = program.environment.iter().chain(environment);
+    let of_variables: usize = variables.map(|(name, value)| name.len() + value.len() + 2).sum();
+    let of_arguments: usize = program.options.iter().chain(arguments).map(|argument| argument.len() + 1).sum();
+    2 * (program.path.as_os_str().as_bytes().len() + 1) + of_arguments + of_variables
+}

@@ -1,0 +1,435 @@
+//! The session: measures all runtimes of a trial interleaved, each workload in a fresh process.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ascertain_engine::experiment::{Arm, ArmId, Point, Sample, Samples, Session, Setup, Status, TargetError, Trial};
+use ascertain_engine::finding::{FailedWorkload, WorkloadFailure};
+use ascertain_sys::process::Exit;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::launch::{self, PADDING, Ran};
+use super::levels::{self, text};
+use super::probe::{self, Control, Runtime};
+use super::workloads::{self, Folder, Source, Workload};
+use super::{CONTROL, DRIFT, FIRST, PASS, PHASE, START, STARTED, SUITE, TIME, WARM, pyperformance};
+
+mod output;
+mod remarks;
+
+use output::{Passes, read_passes, read_pyperf_value};
+
+/// The largest number of random bytes by which the environments of two trials differ.
+const MOST_PADDING: usize = 4096;
+/// A pass of pyperformance is repeated until it takes about this long, in seconds.
+const LOOPS_S: f64 = 0.05;
+/// The seed of hashes with which results are checked before the first trial.
+const VERIFYING_SEED: u32 = 1;
+/// The largest number of passes of a process that are recorded.
+const MOST_PASSES: usize = 100;
+
+pub struct RuntimesSession {
+    arms: Vec<ArmState>,
+    folder: Folder,
+    setup: Setup,
+    control: Option<Control>,
+    /// The loops of each workload of pyperformance, which are the same for all runtimes.
+    loops: BTreeMap<String, u64>,
+    /// For each file of the user, its output in the current trial, and the arm that ran it first in this trial.
+    outputs: BTreeMap<String, (ArmId, String)>,
+    /// The trial whose samples are in the arms.
+    current: Option<(u64, u64)>,
+    /// The seeds of all processes so far: one for each workload of a trial.
+    seeds: Vec<u32>,
+}
+
+struct ArmState {
+    arm: Arm,
+    runtime: Arc<Runtime>,
+    workloads: Vec<Workload>,
+    phase: Phase,
+    limit: Duration,
+    is_verified: bool,
+    failures: BTreeMap<String, FailedWorkload>,
+    /// The first line that each workload printed to standard error.
+    errors_printed: BTreeMap<String, String>,
+    /// Files whose output differs from run to run, so that it cannot be compared.
+    unstable: Vec<String>,
+    samples: Vec<Sample>,
+}
+
+/// The part of a process that is a sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// The whole process; only for files of the user.
+    Process,
+    Start,
+    First,
+    Warm {
+        ns: u64,
+    },
+}
+
+/// The time of a process, and whether it is only a lower bound.
+struct Timed {
+    time_ns: f64,
+    is_censored: bool,
+    passes: Option<Passes>,
+}
+
+impl RuntimesSession {
+    pub fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
+        let folder = Folder::new().map_err(TargetError::Failed)?;
+        folder.write_all().map_err(TargetError::Failed)?;
+        let state = |arm: &Arm| {
+            let runtime = levels::runtime(arm).map_err(TargetError::Failed)?;
+            let phase = match text(arm, PHASE).as_str() {
+                START => Phase::Start,
+                FIRST => Phase::First,
+                WARM => Phase::Warm { ns: arm.integer("warm_ms")? * 1_000_000 },
+                _ => Phase::Process,
+            };
+            Ok(ArmState {
+                workloads: workloads::select(arm, runtime.language).map_err(TargetError::Failed)?,
+                arm: arm.clone(),
+                runtime,
+                phase,
+                limit: Duration::from_secs(arm.integer("limit_s")?),
+                is_verified: false,
+                failures: BTreeMap::new(),
+                errors_printed: BTreeMap::new(),
+                unstable: Vec::new(),
+                samples: Vec::new(),
+            })
+        };
+        let arms = arms.iter().map(state).collect::<Result<Vec<_>, TargetError>>()?;
+        let runtimes: Vec<Arc<Runtime>> = arms.iter().map(|arm| arm.runtime.clone()).collect();
+        let has_files = arms.iter().any(|arm| arm.phase == Phase::Process);
+        let control = if has_files { None } else { probe::control(&runtimes) };
+        if let (Some(control), Some(runtime)) = (&control, runtimes.first()) {
+            let name = format!("{}/{CONTROL}.{}", runtime.language.name, runtime.language.extension);
+            folder.write(&name, control.source).map_err(TargetError::Failed)?;
+        }
+        let (loops, outputs) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { arms, folder, setup: setup.clone(), control, loops, outputs, current: None, seeds: Vec::new() })
+    }
+
+    /// Returns the arguments of a process that runs a workload.
+    fn arguments(&self, arm: ArmId, workload: &Workload, seed: u32) -> Result<Vec<OsString>, String> {
+        let ArmState { runtime, phase, .. } = &self.arms[arm];
+        let language = runtime.language;
+        let mut arguments: Vec<OsString> = Vec::new();
+        if !language.seed_option.is_empty() {
+            arguments.push(format!("{}{seed}", language.seed_option).into());
+        }
+        let of_language =
+            |name: &str| self.folder.path().join(language.name).join(format!("{name}.{}", language.extension));
+        match &workload.source {
+            Source::File(path) => arguments.push(path.into()),
+            Source::Driven { .. } => {
+                let least = match phase {
+                    Phase::Warm { ns } => ns.to_string(),
+                    _ => "-1".into(),
+                };
+                arguments.extend([of_language("drive").into(), of_language(&workload.name).into(), least.into()]);
+            }
+            Source::Pyperformance(script) => {
+                let loops = self.loops.get(&workload.name).copied().unwrap_or(1);
+                let is_warm = matches!(phase, Phase::Warm { .. });
+                arguments.extend(pyperformance::arguments(
+                    script,
+                    is_warm,
+                    loops,
+                    &self.folder.path().join("times.json"),
+                ));
+            }
+        }
+        Ok(arguments)
+    }
+
+    /// Runs a workload in a fresh process.
+    fn start(&self, arm: ArmId, workload: &Workload, seed: u32, size: Option<usize>) -> Result<Ran, TargetError> {
+        let ArmState { runtime, limit, .. } = &self.arms[arm];
+        let arguments = self.arguments(arm, workload, seed).map_err(TargetError::Failed)?;
+        let mut environment: Vec<(OsString, OsString)> = Vec::new();
+        if !runtime.language.seed_variable.is_empty() {
+            environment.push((runtime.language.seed_variable.into(), seed.to_string().into()));
+        }
+        if matches!(workload.source, Source::Pyperformance(_)) {
+            let packages = pyperformance::library(runtime.language, &self.folder).map_err(TargetError::Failed)?;
+            environment.push(("PYTHONPATH".into(), packages.into()));
+            _ = fs::remove_file(self.folder.path().join("times.json"));
+        }
+        let own = launch::strings_bytes(&runtime.program, &arguments, &environment);
+        let padding = size.map_or(0, |size| size.saturating_sub(own));
+        environment.push((PADDING.into(), "x".repeat(padding).into()));
+        launch::run(&runtime.program, &arguments, &environment, (self.folder.path(), *limit, &self.setup.stop))
+    }
+
+    /// Returns the time of a process, or how it failed.
+    fn timed(&mut self, arm: ArmId, workload: &Workload, ran: &Ran, seed: u32) -> Result<Timed, FailedWorkload> {
+        let state = &self.arms[arm];
+        let failed = |kind: WorkloadFailure, how: String| FailedWorkload { workload: workload.name.clone(), kind, how };
+        let limit_ns = state.limit.as_nanos() as f64;
+        match ran.exit {
+            Exit::Code(0) => {}
+            Exit::TimedOut => {
+                let time_ns = self.least_time(arm, ran, limit_ns);
+                return Ok(Timed { time_ns, is_censored: true, passes: None });
+            }
+            exit => return Err(crashed(exit, ran, &failed)),
+        }
+        let time_ns = match (&workload.source, state.phase) {
+            (Source::File(_), _) | (_, Phase::Process) => {
+                self.compare_output(arm, workload, &ran.output, seed)?;
+                return Ok(Timed { time_ns: ran.wall_ns as f64, is_censored: false, passes: None });
+            }
+            (Source::Pyperformance(_), Phase::Start) => ran.wall_ns as f64,
+            (Source::Pyperformance(_), _) => {
+                let value_s = read_pyperf_value(&self.folder.path().join("times.json"));
+                let how = || failed(WorkloadFailure::Crash, "it wrote no time".into());
+                value_s.ok_or_else(how)? * 1e9
+            }
+            (Source::Driven { result, .. }, phase) => {
+                let passes = read_passes(&ran.output, ran.start_ns)
+                    .ok_or_else(|| failed(WorkloadFailure::Crash, "it printed no times".into()))?;
+                if let Some(expected) = result.filter(|expected| *expected != passes.result) {
+                    let how = format!("the result is {}, and not {expected}", passes.result);
+                    return Err(failed(WorkloadFailure::Wrong, how));
+                }
+                let time_ns = match phase {
+                    Phase::Start => passes.first_end_ns,
+                    Phase::First => passes.times_ns[0],
+                    _ => *passes.times_ns.last().unwrap_or(&f64::NAN),
+                };
+                return Ok(Timed { time_ns, is_censored: false, passes: Some(passes) });
+            }
+        };
+        Ok(Timed { time_ns, is_censored: false, passes: None })
+    }
+
+    /// Returns a lower bound of the time of a process that reached its limit. A first pass that has not ended takes at
+    /// least half of the limit, because starting takes less than the other half. After that, at most the passes before
+    /// the measured one and the measured one are missing.
+    fn least_time(&self, arm: ArmId, ran: &Ran, limit_ns: f64) -> f64 {
+        match (self.arms[arm].phase, output::first_end_ns(&ran.output, ran.start_ns)) {
+            (Phase::Process | Phase::Start, _) => limit_ns,
+            (Phase::Warm { ns }, Some(first_end_ns)) => (limit_ns - first_end_ns - ns as f64).max(1.0),
+            _ => limit_ns / 2.0,
+        }
+    }
+
+    /// Compares the output of a file with that of the runtime that ran it first in this trial, with the same seed. If
+    /// that runtime prints something else each time, the output is not compared.
+    fn compare_output(
+        &mut self,
+        arm: ArmId,
+        workload: &Workload,
+        output: &str,
+        seed: u32,
+    ) -> Result<(), FailedWorkload> {
+        let name = &workload.name;
+        let Some((first, expected)) = self.outputs.get(name).cloned() else {
+            self.outputs.insert(name.clone(), (arm, output.to_string()));
+            return Ok(());
+        };
+        let is_unstable = self.arms.iter().any(|arm| arm.unstable.contains(name));
+        if output == expected || is_unstable {
+            return Ok(());
+        }
+        let again = self.start(first, workload, seed, None).map(|ran| ran.output).unwrap_or_default();
+        if again != expected {
+            self.arms[first].unstable.push(name.clone());
+            return Ok(());
+        }
+        let shown = |text: &str| text.lines().next().unwrap_or_default().chars().take(60).collect::<String>();
+        let reference = levels::name(&self.arms[first].arm);
+        let how = format!("it printed `{}`, and `{reference}` printed `{}`", shown(output), shown(&expected));
+        Err(FailedWorkload { workload: name.clone(), kind: WorkloadFailure::Wrong, how })
+    }
+
+    /// Runs a workload and adds its samples to the arm. A failure removes the workload from the arm.
+    fn sample(&mut self, arm: ArmId, workload: &Workload, (seed, size): (u32, usize)) -> Result<(), TargetError> {
+        let ran = self.start(arm, workload, seed, Some(size))?;
+        let timed = self.timed(arm, workload, &ran, seed);
+        let state = &mut self.arms[arm];
+        state.note_errors(workload, &ran);
+        let key = workload.name.clone();
+        let push = |samples: &mut Vec<Sample>, metric: usize, offset_ns: f64, value: f64, status: Status| {
+            samples.push(Sample { metric, key: key.clone().into(), offset_ns: offset_ns as u64, value, status });
+        };
+        match timed {
+            Err(failure) => {
+                push(&mut state.samples, TIME, 0.0, f64::NAN, Status::Lost);
+                state.failures.insert(key.clone(), failure);
+            }
+            Ok(Timed { time_ns, is_censored, passes }) => {
+                let status = if is_censored { Status::Censored } else { Status::Ok };
+                push(&mut state.samples, TIME, 0.0, time_ns, status);
+                let Some(passes) = passes else { return Ok(()) };
+                push(&mut state.samples, STARTED, 0.0, passes.first_end_ns, Status::Ok);
+                if let Some(drift) = passes.drift() {
+                    push(&mut state.samples, DRIFT, 0.0, drift, Status::Ok);
+                }
+                let count = passes.times_ns.len();
+                for (index, (end_ns, time_ns)) in passes.ends_ns.iter().zip(&passes.times_ns).enumerate() {
+                    if count <= MOST_PASSES || index < MOST_PASSES / 2 || index >= count - MOST_PASSES / 2 {
+                        push(&mut state.samples, PASS, *end_ns, *time_ns, Status::Ok);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures all workloads of all arms once: the workloads in random order, and the runtimes of each workload in
+    /// random order. The processes of a workload share their seed of hashes, and the size of their strings.
+    fn measure_trial(&mut self, trial: &Trial) -> Result<(), TargetError> {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(trial.seed);
+        self.arms.iter_mut().for_each(|arm| arm.samples.clear());
+        self.outputs.clear();
+        for (workload, mut arms) in self.by_workload() {
+            arms.shuffle(&mut rng);
+            let seed = rng.random_range(1..=u32::MAX);
+            let extra = rng.random_range(0..MOST_PADDING);
+            let mut most = 0;
+            for (arm, workload) in &arms {
+                let arguments = self.arguments(*arm, workload, seed).map_err(TargetError::Failed)?;
+                most = most.max(launch::strings_bytes(&self.arms[*arm].runtime.program, &arguments, &[]));
+            }
+            // The variables of the seed and of pyperf's folder have the same size for all arms.
+            let size = most + 256 + self.folder.path().as_os_str().len() + extra;
+            self.seeds.push(seed);
+            for (arm, of_arm) in arms {
+                if !self.arms[arm].failures.contains_key(&workload) {
+                    self.sample(arm, &of_arm, (seed, size))?;
+                }
+            }
+        }
+        self.add_suite();
+        Ok(())
+    }
+
+    /// Returns each workload with the arms that have it, in an order that depends only on the names, and shuffled
+    /// later.
+    fn by_workload(&self) -> Vec<(String, Vec<(ArmId, Workload)>)> {
+        let mut found: Vec<(String, Vec<(ArmId, Workload)>)> = Vec::new();
+        for (arm, state) in self.arms.iter().enumerate().filter(|(_, state)| state.is_verified) {
+            for workload in state.workloads.iter().chain(self.control_workload().iter()) {
+                match found.iter_mut().find(|(name, _)| *name == workload.name) {
+                    Some((_, arms)) => arms.push((arm, workload.clone())),
+                    None => found.push((workload.name.clone(), vec![(arm, workload.clone())])),
+                }
+            }
+        }
+        found
+    }
+
+    fn control_workload(&self) -> Option<Workload> {
+        let control = self.control.as_ref()?;
+        Some(Workload { name: CONTROL.into(), source: Source::Driven { text: control.source, result: None } })
+    }
+
+    /// Adds the geometric mean of each arm, over the workloads that all arms completed in this trial.
+    fn add_suite(&mut self) {
+        let times = |state: &ArmState| -> BTreeMap<String, (f64, Status)> {
+            let of_time = state.samples.iter().filter(|sample| sample.metric == TIME && sample.key != CONTROL);
+            of_time.map(|sample| (sample.key.to_string(), (sample.value, sample.status))).collect()
+        };
+        let by_arm: Vec<BTreeMap<String, (f64, Status)>> = self.arms.iter().map(times).collect();
+        let is_complete = |name: &String| {
+            let measured = self.arms.iter().zip(&by_arm).filter(|(state, _)| state.is_verified);
+            measured.clone().all(|(_, times)| times.get(name).is_some_and(|(_, status)| *status != Status::Lost))
+        };
+        let common: Vec<String> =
+            by_arm.iter().flat_map(BTreeMap::keys).filter(|name| is_complete(name)).cloned().collect();
+        for (state, times) in self.arms.iter_mut().zip(&by_arm).filter(|(state, _)| state.is_verified) {
+            let of_common = times.iter().filter(|(name, _)| common.contains(name)).map(|(_, time)| *time);
+            let of_common: Vec<(f64, Status)> = of_common.collect();
+            let is_cut_off = of_common.iter().any(|(_, status)| *status == Status::Censored);
+            let mean = of_common.iter().map(|(time, _)| time.ln()).sum::<f64>() / of_common.len() as f64;
+            let status = match () {
+                () if of_common.is_empty() => Status::Lost,
+                () if is_cut_off => Status::Censored,
+                () => Status::Ok,
+            };
+            state.samples.push(Sample { metric: SUITE, key: "".into(), offset_ns: 0, value: mean.exp(), status });
+        }
+    }
+}
+
+impl ArmState {
+    fn note_errors(&mut self, workload: &Workload, ran: &Ran) {
+        let line = ran.error_output.lines().find(|line| !line.trim().is_empty());
+        if let Some(line) = line {
+            let shown = || line.trim().chars().take(120).collect();
+            self.errors_printed.entry(workload.name.clone()).or_insert_with(shown);
+        }
+    }
+}
+
+/// Describes how a process ended that did not complete its workload.
+fn crashed(exit: Exit, ran: &Ran, failed: &impl Fn(WorkloadFailure, String) -> FailedWorkload) -> FailedWorkload {
+    let line = ran.last_error_line();
+    let lacks = ["ModuleNotFoundError", "ImportError", "No module named", "Cannot find module", "Cannot find package"];
+    let how = match exit {
+        Exit::Code(code) => format!("it ended with exit code {code}"),
+        Exit::Signal(signal) => format!("signal {signal} ended it"),
+        Exit::TimedOut | Exit::Interrupted => "it was stopped".into(),
+    };
+    let is_missing = lacks.iter().any(|word| ran.error_output.contains(word));
+    match is_missing {
+        true => failed(WorkloadFailure::Missing, line),
+        false if line.is_empty() => failed(WorkloadFailure::Crash, how),
+        false => failed(WorkloadFailure::Crash, format!("{how}: {line}")),
+    }
+}
+
+impl Session for RuntimesSession {
+    /// Runs each workload once and checks its result. Workloads that fail are left out; an arm without any workload
+    /// fails.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        for workload in self.arms[arm].workloads.clone() {
+            let ran = self.start(arm, &workload, VERIFYING_SEED, None)?;
+            self.arms[arm].note_errors(&workload, &ran);
+            if let Err(failure) = self.timed(arm, &workload, &ran, VERIFYING_SEED) {
+                self.arms[arm].failures.insert(workload.name.clone(), failure);
+            } else if matches!(workload.source, Source::Pyperformance(_)) && !self.loops.contains_key(&workload.name) {
+                let value_s = read_pyperf_value(&self.folder.path().join("times.json")).unwrap_or(LOOPS_S);
+                let loops = (LOOPS_S / value_s.max(1e-9)).ceil().clamp(1.0, 1e7) as u64;
+                self.loops.insert(workload.name.clone(), loops);
+            }
+        }
+        let state = &mut self.arms[arm];
+        if state.failures.len() == state.workloads.len() {
+            let first = state.failures.values().next().map(|failed| format!("{}: {}", failed.workload, failed.how));
+            let name = levels::name(&state.arm);
+            return Err(TargetError::Failed(format!(
+                "`{name}` completed no workload; {}",
+                first.unwrap_or_else(|| "there are none".into())
+            )));
+        }
+        state.is_verified = true;
+        Ok(())
+    }
+
+    fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
+        Ok(self.facts_of(arm))
+    }
+
+    fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let key = (trial.number, trial.seed);
+        if self.current != Some(key) {
+            self.measure_trial(trial)?;
+            self.current = Some(key);
+        }
+        self.remarks(arm).into_iter().for_each(|remark| self.setup.now.remark(remark));
+        self.arms[arm].samples.drain(..).for_each(|sample| out.push_sample(sample));
+        Ok(())
+    }
+}

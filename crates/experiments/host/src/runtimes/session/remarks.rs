@@ -1,0 +1,84 @@
+//! The facts and remarks of a session: how runtimes were built, what they start, and what failed.
+
+use std::collections::BTreeSet;
+use std::env;
+
+use ascertain_engine::experiment::{ArmId, Point};
+use ascertain_engine::finding::{FailedWorkload, Remark, StartedProgram};
+
+use super::{ArmState, Phase, RuntimesSession};
+use crate::runtimes::languages::LANGUAGES;
+use crate::runtimes::levels;
+use crate::runtimes::probe::Hook;
+
+impl RuntimesSession {
+    /// Returns the facts about an arm's build and its samples.
+    pub(super) fn facts_of(&self, arm: ArmId) -> Point {
+        let ArmState { runtime, phase, .. } = &self.arms[arm];
+        let sample = match phase {
+            Phase::Process => "from the start to the end of the process".to_string(),
+            Phase::Start => "from the start of the process to its first result".into(),
+            Phase::First => "the first pass in a fresh process".into(),
+            Phase::Warm { ns } => format!("a pass after {} ms of passes in a fresh process", ns / 1_000_000),
+        };
+        let mut point = Point::default().with("sample", &*sample).with("build", &*runtime.identity);
+        for (name, value) in runtime.build.iter().filter(|(_, value)| !value.is_empty()) {
+            point = point.with(name, &**value);
+        }
+        point.with("path", &*runtime.program.path.display().to_string())
+    }
+
+    /// Returns the findings about an arm so far.
+    pub(super) fn remarks(&self, arm: ArmId) -> Vec<Remark> {
+        let state = &self.arms[arm];
+        let failures: Vec<FailedWorkload> = state.failures.values().cloned().collect();
+        let failed = (!failures.is_empty()).then_some(Remark::FailedWorkloads { failures });
+        let started = state.runtime.wrapper.as_ref().map(|wrapper| {
+            let (given, starts) = (state.runtime.given.display().to_string(), wrapper.starts.display().to_string());
+            let is_followed = state.runtime.program.path == wrapper.starts;
+            let [wrapper_ns, program_ns] = wrapper.start_ns;
+            let kept = wrapper.kept.clone();
+            Remark::StartsAnother(StartedProgram { given, starts, wrapper_ns, program_ns, is_followed, kept })
+        });
+        let printed: Vec<(String, String)> =
+            state.errors_printed.iter().map(|(workload, line)| (workload.clone(), line.clone())).collect();
+        let printed = (!printed.is_empty()).then_some(Remark::PrintedErrors { printed });
+        let unstable =
+            (!state.unstable.is_empty()).then(|| Remark::UnstableOutput { workloads: state.unstable.clone() });
+        let setup = (arm == 0).then(|| self.setup_remark());
+        let hooks = self.hooks_remark(arm);
+        [failed, started, printed, unstable, setup, hooks].into_iter().flatten().collect()
+    }
+
+    /// Returns the remark about the processes of all arms.
+    fn setup_remark(&self) -> Remark {
+        let languages: BTreeSet<&str> = self.arms.iter().map(|arm| arm.runtime.language.name).collect();
+        let of_languages = LANGUAGES.iter().filter(|language| languages.contains(language.name));
+        let overruled = of_languages.clone().map(|language| language.seed_variable);
+        let overruled = overruled.filter(|name| !name.is_empty() && env::var_os(name).is_some());
+        let inherited: BTreeSet<String> = env::vars_os()
+            .filter_map(|(name, _)| name.into_string().ok())
+            .filter(|name| {
+                of_languages.clone().any(|language| language.is_setting(name) && name != language.seed_variable)
+            })
+            .collect();
+        Remark::Processes {
+            seeds: self.seeds.clone(),
+            overruled: overruled.map(String::from).collect(),
+            inherited: inherited.into_iter().collect(),
+            control: self.control.as_ref().map(|control| control.library.clone()),
+        }
+    }
+
+    /// Returns a remark if something runs at the start of this runtime but not of the baseline, or the other way round.
+    fn hooks_remark(&self, arm: ArmId) -> Option<Remark> {
+        let hooks = |arm: ArmId| -> BTreeSet<&Hook> { self.arms[arm].runtime.hooks.iter().collect() };
+        let (own, base) = (hooks(arm), hooks(0));
+        let names = |hooks: Vec<&&Hook>| hooks.into_iter().map(|hook| hook.name.clone()).collect::<Vec<String>>();
+        let (only_here, only_baseline) =
+            (names(own.difference(&base).collect()), names(base.difference(&own).collect()));
+        let differs = !only_here.is_empty() || !only_baseline.is_empty();
+        let baseline = levels::name(&self.arms[0].arm);
+        (arm != 0 && differs).then_some(Remark::UnlikeStarts { only_here, only_baseline, baseline })
+    }
+}

@@ -1,0 +1,116 @@
+//! The own workloads, their passes, the control, and other languages.
+
+use ascertain_engine::experiment::{Session, Setup};
+use ascertain_engine::finding::Remark;
+use ascertain_sys::machine::Machine;
+
+use super::*;
+use crate::runtimes::languages::{LANGUAGES, RESULTS};
+use crate::runtimes::{JAVASCRIPT, OTHER};
+
+#[test]
+fn every_language_has_the_same_ten_workloads() {
+    for language in LANGUAGES.iter().filter(|language| !language.workloads.is_empty()) {
+        let names: Vec<&str> = language.workloads.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, RESULTS.map(|(name, _)| name), "{}", language.name);
+    }
+}
+
+#[test]
+fn all_own_workloads_give_their_result_in_every_phase() {
+    let Some(python) = python() else { return };
+    let path = python.display().to_string();
+    for (phase, count) in [("start", 10), ("first", 10), ("warm", 10)] {
+        let levels = [("phase", phase), ("warm_ms", "1"), ("limit_s", "600")];
+        let result = measured(arms(PYTHON, &[&path, &format!("again={path}")], &levels).unwrap(), 2).unwrap();
+        let comparison = only(&result);
+        assert_eq!((comparison.workloads.len(), comparison.left_out.len()), (count, 0), "{phase}");
+        assert!(comparison.is_paired && comparison.is_same_build);
+        assert_eq!(comparison.mean.unwrap().like_these.unwrap().degrees, 9.0);
+        let sample = result.outcome.suites[0].sample.clone();
+        let word = match phase {
+            "start" => "from the start of the process to its first result",
+            "first" => "the first pass in a fresh process",
+            _ => "a pass after 1 ms of passes in a fresh process",
+        };
+        assert_eq!(sample, word);
+        let passes = result.outcome.points.iter().find(|point| point.metric == "pass").unwrap();
+        assert!(passes.n > 0);
+        assert!(result.outcome.by_key.iter().filter(|point| point.metric == "start").count() >= 20);
+    }
+}
+
+/// The control needs a library that both runtimes map. One runtime under two names always has the same.
+#[test]
+fn the_control_works_in_a_library_of_all_runtimes() {
+    let Some(python) = python() else { return };
+    let path = python.display().to_string();
+    let levels = [("workloads", "calls"), ("phase", "first"), ("limit_s", "600")];
+    let result = measured(arms(PYTHON, &[&path, &format!("again={path}")], &levels).unwrap(), 2).unwrap();
+    let control = remarks(&result, &path).into_iter().find_map(|remark| match remark {
+        Remark::Processes { control, .. } => Some(control.clone()),
+        _ => None,
+    });
+    match control.unwrap() {
+        Some((library, id)) => {
+            assert!(library.starts_with("lib") && id.len() >= 20, "{library} {id}");
+            assert_eq!(only(&result).control.as_ref().unwrap().values, [2, 2]);
+        }
+        None => left_out("this Python has no module that uses a shared library"),
+    }
+    assert!(only(&result).workloads.iter().all(|of| of.workload != "control"), "it is no part of the mean");
+    // One workload is no sample of workloads.
+    assert_eq!(only(&result).mean.unwrap().like_these, None);
+}
+
+#[test]
+fn javascript_gives_the_same_results() {
+    let [Some(node), Some(python)] =
+        [installed(named(JAVASCRIPT)).into_iter().next().map(|of| of.program.path.clone()), python()]
+    else {
+        left_out("Node.js is not installed");
+        return;
+    };
+    let [node, python] = [node, python].map(|path| path.display().to_string());
+    let levels = [("phase", "first"), ("limit_s", "600")];
+    let mut both = arms(JAVASCRIPT, &[&node, &format!("again={node}")], &levels).unwrap();
+    both.pop();
+    both.extend(arms(PYTHON, &[&python, &format!("again={python}")], &levels).unwrap().into_iter().take(1));
+    let result = measured(both, 1).unwrap();
+    let comparison = only(&result);
+    assert_eq!((comparison.workloads.len(), comparison.left_out.len()), (10, 0), "{:?}", result.outcome.remarks);
+    // Two languages have no library in common that would do the same work.
+    assert_eq!(comparison.control, None);
+}
+
+/// Any program that runs a file is a runtime.
+#[test]
+fn other_programs_run_files() {
+    let bench = Bench::new();
+    let workload = bench.write("w", "echo done\n");
+    let arms = arms(OTHER, &["/bin/sh", "again=/bin/sh"], &[("workloads", &workload)]).unwrap();
+    let result = measured(arms, 2).unwrap();
+    assert_eq!(only(&result).workloads.len(), 1);
+    assert!(only(&result).is_same_build);
+}
+
+#[test]
+fn arms_without_a_program_are_unavailable() {
+    let point = Runtimes.spec().default_point().with("runtime", "/no/such/python");
+    let arm = Runtimes.trimmed(&Arm { variant: PYTHON.into(), point });
+    let lack = Runtimes.available(&arm, &Machine::default()).unwrap_err().to_string();
+    assert!(lack.contains("there is no file `/no/such/python`"), "{lack}");
+    let opened: Result<Box<dyn Session>, _> = Runtimes.open(&[arm], &Setup::default());
+    assert!(opened.is_err());
+}
+
+/// The folder of sources is removed with the session.
+#[test]
+fn nothing_is_left_behind() {
+    let folder = crate::runtimes::workloads::Folder::new().unwrap();
+    folder.write_all().unwrap();
+    let path = folder.path().to_path_buf();
+    assert!(path.join("python/drive.py").is_file() && path.join("javascript/calls.js").is_file());
+    drop(folder);
+    assert!(!path.exists());
+}
