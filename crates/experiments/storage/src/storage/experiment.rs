@@ -288,17 +288,8 @@ impl Experiment for Storage {
         levels::bills(arms, trials)
     }
 
-    /// Returns the memory in bytes for the content and for one buffer of each stream. A crossover has both stores.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
-        let of_arm = |arm: &Arm| {
-            let level = |factor| arm.integer(factor).unwrap_or(1);
-            let scale = level("scale").max(1);
-            match arm.variant == CROSSOVER {
-                true => level("largest") / scale * 6,
-                false => level("size") / scale * (2 + level("concurrency")),
-            }
-        };
-        arms.iter().map(of_arm).fold(0, u64::saturating_add)
+        levels::memory_bytes(arms)
     }
 
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {

@@ -68,7 +68,7 @@ fn refusals_are_not_times_of_answers() {
     let is_incomplete = |remark: &Remark| matches!(remark, Remark::Incomplete { .. });
     let Some(Remark::Incomplete { requests, refused, .. }) = opened.remark(is_incomplete) else { panic!() };
     assert_eq!((requests, refused), (20, vec![(429, 14)]));
-    let limits = Remark::Limits { limits: vec![StoreLimit::Refusals { status: 429, count: 14 }] };
+    let limits = Remark::Limits { limits: vec![StoreLimit::Refusals { status: 429, code: Some("TooManyRequests".into()), count: 14 }] };
     assert_eq!(opened.remark(|remark| matches!(remark, Remark::Limits { .. })), Some(limits));
     let reads = stub.seen().iter().filter(|request| request.method == "GET" && !request.path.contains('?')).count();
     assert_eq!(reads, 21, "no request is repeated");
