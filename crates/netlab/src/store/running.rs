@@ -252,10 +252,7 @@ async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Re
 
 /// Returns whether a request takes the time of [`Store::service`]: one that reads or writes an object, or a part of it.
 fn is_timed(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::GetObject | Kind::PutObject | Kind::CreateUpload | Kind::PutBlock | Kind::Commit
-    )
+    matches!(kind, Kind::GetObject | Kind::PutObject | Kind::CreateUpload | Kind::PutBlock | Kind::Commit)
 }
 
 /// Checks that a request is authorised. For S3, returns a verifier for the signatures of the body's chunks; otherwise

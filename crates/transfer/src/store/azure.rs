@@ -308,7 +308,8 @@ impl Store for Container {
         let (query, headers) = (&[("comp", "blocklist")], headers_for(options));
         let (metadata, body) = (metadata(options), list.into());
         let (once, assembles) = (true, true);
-        let call = Call { method: Method::PUT, name, query, headers, metadata, body, once, assembles, ..Call::default() };
+        let call =
+            Call { method: Method::PUT, name, query, headers, metadata, body, once, assembles, ..Call::default() };
         Ok(self.create(call, attempt).await?.meta(name, bytes))
     }
 

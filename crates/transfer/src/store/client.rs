@@ -263,7 +263,8 @@ impl Client {
         into: &mut Vec<u8>,
         attempt: &mut Attempt,
     ) -> Result<()> {
-        let headers = range.iter().map(|range| ("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
+        let headers =
+            range.iter().map(|range| ("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
         let headers = headers.collect();
         let mut response = self.send(Call { name, headers, ..Call::default() }, attempt).await?;
         response.check_range(range.as_ref())?;

@@ -258,7 +258,8 @@ impl Store for WebFile {
         into: &mut Vec<u8>,
         attempt: &mut Attempt,
     ) -> Result<()> {
-        let headers = range.iter().map(|range| (RANGE, format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
+        let headers =
+            range.iter().map(|range| (RANGE, format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
         let mut response = self.get_head(&headers.collect::<Vec<_>>(), attempt).await?;
         if !response.status.is_success() {
             return Err(self.refusal(response, attempt).await);

@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
 use hyper::header::{
-    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HOST, HeaderMap, HeaderValue, LAST_MODIFIED, PROXY_AUTHORIZATION,
-    USER_AGENT,
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HOST, HeaderMap, HeaderValue, LAST_MODIFIED,
+    PROXY_AUTHORIZATION, USER_AGENT,
 };
 use hyper::{Method, Request, StatusCode, Uri};
 use object_store::ClientOptions;

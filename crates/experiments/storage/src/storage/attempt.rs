@@ -9,8 +9,8 @@ use tokio::time::timeout;
 /// A request to measure.
 #[derive(Clone)]
 pub enum Request {
-    /// Reads an object of `bytes` bytes, or the range of it.
-    Read { key: String, range: Option<Range<u64>>, bytes: u64 },
+    /// Reads an object of `bytes` bytes, or the range of it. An answer with more than `most` bytes is an error.
+    Read { key: String, range: Option<Range<u64>>, bytes: u64, most: u64 },
     /// Writes an object with one request, or in parts one after the other. `crc64` is the checksum of the object.
     Write { key: String, parts: Vec<PartBody>, crc64: u64 },
 }
@@ -42,7 +42,10 @@ pub enum Outcome {
     Short,
     /// The store refused the request temporarily, with this HTTP status: 429, 503, or another one that a repeated
     /// request may not get. The code is that of the store, such as `SlowDown`.
-    Refused { status: u16, code: Option<String> },
+    Refused {
+        status: u16,
+        code: Option<String>,
+    },
     /// The request timed out.
     TimedOut,
     /// The connection failed.
@@ -128,9 +131,8 @@ pub async fn send(
     let start = Instant::now();
     let sent = async {
         match request {
-            Request::Read { key, range, bytes } => {
-                let most = bytes.saturating_mul(2).max(1 << 20);
-                store.read_into(key, range.clone(), most, buffer, &mut attempt).await
+            Request::Read { key, range, most, .. } => {
+                store.read_into(key, range.clone(), *most, buffer, &mut attempt).await
             }
             Request::Write { key, parts, .. } if parts.len() == 1 => {
                 let body = parts[0].clone();

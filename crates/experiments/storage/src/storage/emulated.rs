@@ -23,13 +23,29 @@ const STREAMS: [f64; 4] = [1.0, 5.0, 10.0, 20.0];
 pub const STORES: [(&str, Figures, Figures); 3] = [
     (
         GOOGLE,
-        Figures { first_byte_ms: [38.2, 51.9, 129.8, 238.0], mb_per_s: [122.3, 106.9, 67.1], total_mb_per_s: &[113.0, 480.0, 641.0, 845.0] },
-        Figures { first_byte_ms: [106.2, 161.7, 311.4, 408.2], mb_per_s: [59.3, 49.3, 22.1], total_mb_per_s: &[34.0, 156.0, 284.0, 588.0] },
+        Figures {
+            first_byte_ms: [38.2, 51.9, 129.8, 238.0],
+            mb_per_s: [122.3, 106.9, 67.1],
+            total_mb_per_s: &[113.0, 480.0, 641.0, 845.0],
+        },
+        Figures {
+            first_byte_ms: [106.2, 161.7, 311.4, 408.2],
+            mb_per_s: [59.3, 49.3, 22.1],
+            total_mb_per_s: &[34.0, 156.0, 284.0, 588.0],
+        },
     ),
     (
         S3,
-        Figures { first_byte_ms: [10.6, 14.7, 125.0, 432.1], mb_per_s: [73.3, 59.1, 47.0], total_mb_per_s: &[61.0, 306.0, 520.0, 603.0] },
-        Figures { first_byte_ms: [16.2, 36.8, 274.8, 645.2], mb_per_s: [23.7, 20.3, 6.1], total_mb_per_s: &[20.0, 87.0, 128.0, 141.0] },
+        Figures {
+            first_byte_ms: [10.6, 14.7, 125.0, 432.1],
+            mb_per_s: [73.3, 59.1, 47.0],
+            total_mb_per_s: &[61.0, 306.0, 520.0, 603.0],
+        },
+        Figures {
+            first_byte_ms: [16.2, 36.8, 274.8, 645.2],
+            mb_per_s: [23.7, 20.3, 6.1],
+            total_mb_per_s: &[20.0, 87.0, 128.0, 141.0],
+        },
     ),
     (
         AZURE,

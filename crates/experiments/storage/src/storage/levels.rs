@@ -125,6 +125,11 @@ pub fn line_bytes_per_s(arm: &Arm) -> Option<f64> {
     Some(integer(arm, "line_mbit_s") as f64 * 1e6 / 8.0).filter(|rate| *rate > 0.0)
 }
 
+/// Returns the listener that measures the client's line, and whether uploads matter; `None` if the user named none.
+pub fn listener(arm: &Arm) -> Option<(String, bool)> {
+    Some((given(arm, super::LISTENER)?, operation(arm) == Operation::Upload))
+}
+
 /// Returns the rate that downloads together should reach, in bytes per second; `None` for uploads.
 pub fn goal_bytes_per_s(arm: &Arm) -> Option<f64> {
     (operation(arm) != Operation::Upload).then(|| integer(arm, "goal_mb_s") as f64 * 1e6)
@@ -170,6 +175,9 @@ pub fn check(arm: &Arm) -> Result<(), String> {
     let [smallest, largest] = range(arm);
     if arm.variant == CROSSOVER && smallest > largest {
         return Err(format!("`smallest` is {smallest}, which is larger than `largest`, {largest}"));
+    }
+    if listener(arm).is_some() {
+        super::line::token()?;
     }
     if given(arm, "key").is_some() && text(arm, "url").starts_with("http") {
         return Err("an http address names the object itself; leave `key` out".into());

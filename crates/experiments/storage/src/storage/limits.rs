@@ -114,7 +114,8 @@ fn flat_tail(rates: &[f64]) -> Option<f64> {
     (top / high - 1.0 < FLAT && middle / low - 1.0 > NOT_FLAT).then_some(top)
 }
 
-fn median(values: &[f64]) -> Option<f64> {
+/// Returns the median of values; `None` if there are none.
+pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     median_sorted(&sorted)
@@ -229,13 +230,16 @@ mod tests {
     /// 1 MB takes 10 ms + 10 ms, so one stream reaches 50 MB/s, and the model needs 18 of them for 900 MB/s.
     #[test]
     fn the_model_is_compared_with_the_measurement() {
-        let history = |total, time_ns| LoadHistory { totals: vec![total], times_ns: vec![time_ns], ..LoadHistory::default() };
+        let history =
+            |total, time_ns| LoadHistory { totals: vec![total], times_ns: vec![time_ns], ..LoadHistory::default() };
         let mut streams = StreamHistory::default();
         streams.add((100_000, 1, 1), &history(9e6, 11e6));
         streams.add((1_000_000, 1, 1), &history(5e7, 20e6));
         streams.add((1_000_000, 16, 1), &history(6e8, 26e6));
         streams.add((1_000_000, 64, 1), &history(6.2e8, 1e8));
-        let Some(Remark::Scaling { knee, reached, .. }) = streams.remark(1_000_000, Some(1e9)) else { panic!("levels") };
+        let Some(Remark::Scaling { knee, reached, .. }) = streams.remark(1_000_000, Some(1e9)) else {
+            panic!("levels")
+        };
         let [best, line] = &reached[..] else { panic!("{reached:?}") };
         assert_eq!((knee, best.measured, best.is_line), (16, Some(16), false));
         assert!((best.model - 0.9 * 6.2e8 * 0.02 / 1e6).abs() < 1e-6, "{best:?}");

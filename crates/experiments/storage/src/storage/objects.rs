@@ -187,7 +187,8 @@ impl Objects {
     /// deleted; the journal then stays.
     pub async fn remove_all(&self) -> Vec<String> {
         let remaining = self.state.borrow().existing.clone();
-        let mut failures = remove_each(&*self.store.store, &remaining, |key| self.removed(key)).await;
+        let store = &*self.store.store;
+        let mut failures = remove_each(store, &remaining, UNREACHABLE, |key| self.removed(key)).await;
         if failures.is_empty() {
             let journal = self.state.borrow_mut().journal.take();
             let finished = journal.map_or(Ok(()), Journal::finish);
@@ -197,16 +198,23 @@ impl Objects {
     }
 }
 
-/// Deletes everything with these keys, and reports each deleted key to `removed`. Ends early if the store does not
-/// answer. Returns messages about the keys that may still exist.
-async fn remove_each(store: &dyn Store, remaining: &Remaining, mut removed: impl FnMut(&str)) -> Vec<String> {
+/// Deletes everything with these keys, and reports each deleted key to `removed`. Ends early if the store has not
+/// carried out or refused a request for the time `limit`. Returns messages about the keys that may still exist.
+pub async fn remove_each(
+    store: &dyn Store,
+    remaining: &Remaining,
+    limit: Duration,
+    mut removed: impl FnMut(&str),
+) -> Vec<String> {
     let (mut failures, mut answered) = (Vec::new(), Instant::now());
     for (number, (key, version)) in remaining.iter().enumerate() {
-        match timeout_at((answered + UNREACHABLE).into(), remove(store, key, version.as_deref(), false)).await {
+        match timeout_at((answered + limit).into(), remove(store, key, version.as_deref(), false)).await {
             Ok(Ok(())) => removed(key),
             // The other keys may be deletable.
-            Ok(Err(failure)) if !is_transient(failure.kind) => failures.push(format!("{key} was not deleted: {failure}")),
-            Ok(Err(_)) if answered.elapsed() < UNREACHABLE => {
+            Ok(Err(failure)) if !is_transient(failure.kind) => {
+                failures.push(format!("{key} was not deleted: {failure}"))
+            }
+            Ok(Err(_)) if answered.elapsed() < limit => {
                 failures.push(format!("{key} was not deleted, because the store refused all requests for now"));
                 continue;
             }
@@ -309,7 +317,7 @@ async fn clean_one(
             gone += 1;
             let _ = journal.gone(key);
         };
-        let failures = remove_each(&*store.store, &remaining, &mut removed).await;
+        let failures = remove_each(&*store.store, &remaining, UNREACHABLE, &mut removed).await;
         messages.extend(failures.into_iter().map(|why| Err(format!("{address}: {why}"))));
     }
     if messages.is_empty()

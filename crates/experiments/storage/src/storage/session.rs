@@ -18,6 +18,7 @@ use super::crossover::Crossover;
 use super::faults::{self, CONTENT_BYTES, FaultProxy};
 use super::levels::{self, budget, invalid, operation, range, scale, shape, store_names};
 use super::limits::{LoadHistory, StreamHistory, alike};
+use super::line;
 use super::objects::{Contents, Incomplete, Objects};
 use super::stores::TargetStore;
 use super::workload::{Load, Shape, Shared, Workload};
@@ -33,6 +34,8 @@ pub struct StorageSession {
     shared: Shared,
     /// The arms that differ only by the size and the number of streams.
     streams: BTreeMap<(String, Point), StreamHistory>,
+    /// The measured rates of the client's line in bytes per second, by listener and direction.
+    lines: BTreeMap<(String, bool), f64>,
     runtime: Runtime,
     setup: Setup,
     environment: Environment,
@@ -73,9 +76,10 @@ impl StorageSession {
     pub fn open(arms: &[Arm], setup: &Setup, surroundings: (&Path, &Environment)) -> Result<Self, TargetError> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let contents = Contents::new(arms.iter().map(levels::largest_object_bytes).max().unwrap_or(0), setup.seed);
-        let (arms_open, stores, streams) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let (arms_open, stores, streams, lines) = (Vec::new(), Vec::new(), BTreeMap::new(), BTreeMap::new());
         let (setup, environment, shared) = (setup.clone(), surroundings.1.clone(), Shared::new(setup.stop.clone()));
-        let mut session = Self { arms: arms_open, stores, contents, shared, streams, runtime, setup, environment };
+        let mut session =
+            Self { arms: arms_open, stores, contents, shared, streams, lines, runtime, setup, environment };
         for arm in arms {
             levels::check(arm).map_err(invalid)?;
             let names = store_names(arm);
@@ -244,12 +248,29 @@ impl StorageSession {
         }
     }
 
+    /// Returns the rate of the client's line for an arm, as measured or as given.
+    fn line_bytes_per_s(&self, arm: &Arm) -> Option<f64> {
+        let measured = levels::listener(arm).and_then(|line| self.lines.get(&line).copied());
+        measured.or_else(|| levels::line_bytes_per_s(arm))
+    }
+
+    /// Measures the client's line, if the arm names a listener and no earlier arm has named it.
+    fn measure_line(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        let line = levels::listener(&self.arms[arm].arm).filter(|line| !self.lines.contains_key(line));
+        let Some((listener, is_upload)) = line else { return Ok(()) };
+        let token = line::token().map_err(invalid)?;
+        let rate = line::rate_bytes_per_s(&listener, &token, is_upload, &self.setup.stop)?;
+        self.lines.insert((listener, is_upload), rate);
+        Ok(())
+    }
+
     /// Returns the findings about an arm so far.
     pub fn remarks(&self, arm: ArmId) -> Vec<Remark> {
         let ArmState { arm, kind, .. } = &self.arms[arm];
         match kind {
             ArmKind::Requests { incomplete, history, .. } => {
-                let limits = history.remark(levels::line_bytes_per_s(arm));
+                let line = self.line_bytes_per_s(arm);
+                let limits = history.remark(line);
                 // One of the arms that differ only by the number of streams has the finding about all of them.
                 let streams = |arm: &Arm| arm.integer("concurrency").unwrap_or(1);
                 let is_alike = |other: &&ArmState| {
@@ -257,7 +278,6 @@ impl StorageSession {
                 };
                 let others = self.arms.iter().filter(is_alike);
                 let has_most = others.map(|other| streams(&other.arm)).max() == Some(streams(arm));
-                let line = levels::line_bytes_per_s(arm);
                 let of_arm = self.streams.get(&alike(arm)).filter(|_| has_most);
                 let scaling = of_arm.and_then(|of_arm| of_arm.remark(levels::size(arm), line));
                 [incomplete.remark(), limits, scaling].into_iter().flatten().collect()
@@ -278,6 +298,7 @@ impl Session for StorageSession {
         for index in self.arms[arm].stores.clone() {
             self.check_store(index, is_read_only)?;
         }
+        self.measure_line(arm)?;
         if matches!(self.arms[arm].kind, ArmKind::Crossover(None)) {
             let crossover = self.crossover(arm)?;
             self.arms[arm].kind = ArmKind::Crossover(Some(Box::new(crossover)));
@@ -297,7 +318,11 @@ impl Session for StorageSession {
                     Some(_) => Point::default().with("loop", "open: times count from when a request was due"),
                     None => closed(),
                 };
-                if scale(arm) > 1 { point.with("sent_bytes", workload.shape.bytes) } else { point }
+                let point = if scale(arm) > 1 { point.with("sent_bytes", workload.shape.bytes) } else { point };
+                match self.line_bytes_per_s(arm) {
+                    Some(line) => point.with("line_bytes_per_s", line as u64),
+                    None => point,
+                }
             }
             ArmKind::Crossover(_) => closed(),
             ArmKind::Faults(_) => Point::default(),

@@ -19,6 +19,8 @@ use super::attempt::{Answer, Outcome, Request, is_refused, send};
 use super::budget::{Budget, Usage};
 use super::objects::{Content, Contents, Objects, is_transient};
 
+/// Largest object of the user that is read, in bytes.
+const MOST_BYTES: u64 = 4_000_000_000;
 /// Number of attempts of a request that is not timed.
 const ATTEMPTS: u32 = 4;
 /// Pause before the first repetition of a request that is not timed. Each further pause is twice as long.
@@ -143,8 +145,16 @@ impl Workload {
         budget: Option<Rc<Budget>>,
         shared: Shared,
     ) -> Self {
-        let mut workload =
-            Self { objects, shape, content, expected_crc64: 0, budget, readable: Vec::new(), is_prepared: false, shared };
+        let mut workload = Self {
+            objects,
+            shape,
+            content,
+            expected_crc64: 0,
+            budget,
+            readable: Vec::new(),
+            is_prepared: false,
+            shared,
+        };
         let whole = &workload.content.whole;
         workload.expected_crc64 = match workload.range() {
             Some(range) if workload.shape.key.is_none() => {
@@ -215,7 +225,8 @@ impl Workload {
         self.or_stopped(sleep(PAUSE * (1 << (number - 1)))).await
     }
 
-    /// Finds out the size and the content of the only object to read.
+    /// Finds out the size and the content of the only object to read. The store may send other bytes than it describes, if
+    /// the object is compressed.
     async fn measure_key(&mut self) -> Result<(), TargetError> {
         let Some(key) = self.shape.key.clone().filter(|_| self.readable.is_empty()) else { return Ok(()) };
         let store = self.store();
@@ -236,14 +247,12 @@ impl Workload {
                 described.bytes, self.shape.bytes
             )));
         }
-        if self.shape.operation == Operation::Download {
-            self.shape.bytes = described.bytes;
-        }
-        let request = Request::Read { key: key.clone(), range: self.range(), bytes: self.shape.bytes };
-        let buffers = self.shared.buffers.borrow_mut().take(1, self.shape.bytes as usize);
+        let bytes = if self.shape.operation == Operation::Download { described.bytes } else { self.shape.bytes };
+        let request = Request::Read { key: key.clone(), range: self.range(), bytes: 0, most: MOST_BYTES };
+        let buffers = self.shared.buffers.borrow_mut().take(1, bytes as usize);
         let (mut buffer, mut number) = (buffers.into_iter().next().unwrap_or_default(), 1);
         loop {
-            self.spend(Usage { reads: 1, bytes_read: self.shape.bytes, ..Usage::default() })?;
+            self.spend(Usage { reads: 1, bytes_read: bytes, ..Usage::default() })?;
             let answer = send(&*store, &request, false, self.shape.limit, &mut buffer).await;
             match answer.complete() {
                 Err(_) if number < ATTEMPTS && !matches!(answer.outcome, Outcome::Fatal { .. }) => {
@@ -253,7 +262,9 @@ impl Workload {
             }
             number += 1;
         }
-        (self.expected_crc64, self.shape.bytes) = (crc64(&buffer), buffer.len() as u64);
+        let received = buffer.len() as u64;
+        self.spend(Usage { bytes_read: received.saturating_sub(bytes), ..Usage::default() })?;
+        (self.expected_crc64, self.shape.bytes) = (crc64(&buffer), received);
         self.shared.buffers.borrow_mut().give_back([buffer]);
         self.readable = vec![key; self.shape.concurrency];
         Ok(())
@@ -354,8 +365,7 @@ impl Workload {
         let buffers = self.shared.buffers.borrow_mut().take(self.shape.concurrency, buffer_bytes);
         let pace = self.shape.rate_per_s.map(|rate| Ok((rate, self.shared.timer()?))).transpose()?;
         let sending = send_all(self.store(), requests, self.shape.clone(), (buffers, pace), self.shared.stop.clone());
-        let (mut load, last) =
-            if writes { self.or_drained(sending).await? } else { self.or_stopped(sending).await? };
+        let (mut load, last) = if writes { self.or_drained(sending).await? } else { self.or_stopped(sending).await? };
         if self.shared.stop.is_requested() {
             // The session deletes all objects that may exist.
             return Err(TargetError::Interrupted);
@@ -394,7 +404,15 @@ impl Workload {
             Operation::Upload => {
                 Request::Write { key: key.into(), parts: self.content.parts.clone(), crc64: self.content.whole.crc64 }
             }
-            _ => Request::Read { key: key.into(), range: self.range(), bytes: self.shape.bytes },
+            _ => {
+                let bytes = self.shape.bytes;
+                Request::Read {
+                    key: key.into(),
+                    range: self.range(),
+                    bytes,
+                    most: bytes.saturating_mul(2).max(1 << 20),
+                }
+            }
         }
     }
 
