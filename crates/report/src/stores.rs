@@ -290,12 +290,13 @@ mod tests {
             (&[(1, 1_000, None)], "neither a crossover nor a difference between A and B was found from 1 B to 1 kB"),
             (
                 &[(1, 10, a), (20, 20, None), (30, 40, a)],
-                "no crossover was found from 1 B to 40 B: A is faster at all sizes that were decided; not decided at 20 B",
+                "no crossover was found from 1 B to 40 B: A is faster at all sizes that were decided; not decided at \
+                 20 B",
             ),
             (
                 &[(1, 10, a), (20, 25, None), (30, 40, a), (50, 60, b)],
-                "the crossover is between 40 B and 50 B: A is faster below, from 1 B, and B above, to 60 B; not decided \
-                 at 20 B to 25 B",
+                "the crossover is between 40 B and 50 B: A is faster below, from 1 B, and B above, to 60 B; not \
+                 decided at 20 B to 25 B",
             ),
         ] {
             assert_eq!(ranges(of), words);

@@ -219,8 +219,7 @@ impl Store for Container {
     }
 
     async fn purge(&self, name: &str, attempt: &mut Attempt) -> Result<()> {
-        let entries = self.entries(name, "uncommittedblobs", attempt).await?;
-        if entries.iter().any(Blob::is_uncommitted) {
+        if !self.entries(name, "uncommittedblobs", attempt).await?.is_empty() {
             // An empty object replaces the blocks of an upload that was not completed.
             let empty = PartBody { bytes: Bytes::new(), crc64: crate::crc64(&[]) };
             self.put(name, empty, &PutOptions::default(), attempt).await?;
@@ -349,13 +348,6 @@ struct Blob {
     properties: Properties,
     version_id: Option<String>,
     snapshot: Option<String>,
-}
-
-impl Blob {
-    /// Returns whether the blob has blocks of an upload that was not completed, and nothing else. It then has no ETag.
-    fn is_uncommitted(&self) -> bool {
-        self.properties.etag.is_none()
-    }
 }
 
 /// The name of an object in a list. Names with characters that are invalid in XML are percent-encoded.

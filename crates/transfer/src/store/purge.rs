@@ -105,8 +105,8 @@ async fn listed(
     }
 }
 
-/// Returns the text of an answer about a setting of the bucket. `None` if the bucket has no such setting, or if the store
-/// does not know it. If the answer is denied, the failure names the `permission` that it needs.
+/// Returns the text of an answer about a setting of the bucket. `None` if the bucket has no such setting, or if the
+/// store does not know it. If the answer is denied, the failure names the `permission` that it needs.
 fn setting(
     client: &Client,
     answer: Result<(super::transport::Response, String)>,

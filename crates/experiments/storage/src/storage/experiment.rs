@@ -14,6 +14,7 @@ mod objects;
 mod search;
 mod session;
 mod stores;
+mod streams;
 mod workload;
 
 use std::sync::{LazyLock, Mutex, PoisonError};

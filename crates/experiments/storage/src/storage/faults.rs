@@ -70,8 +70,8 @@ const WRONG_LENGTH_TIMEOUT: Duration = Duration::from_secs(3);
 /// Size of the objects in bytes.
 pub const CONTENT_BYTES: u64 = 10_000;
 
-/// Forwards connections to a store, and flips a bit of the next message that a fault applies to. Dropping the proxy ends
-/// all of its connections.
+/// Forwards connections to a store, and flips a bit of the next message that a fault applies to. Dropping the proxy
+/// ends all of its connections.
 pub struct FaultProxy {
     pub address: SocketAddr,
     fault: Arc<Mutex<Option<Fault>>>,
@@ -197,8 +197,8 @@ fn header(head: &[u8], name: &str) -> Option<std::ops::Range<usize>> {
     (start < end).then_some(start..end)
 }
 
-/// Flips a bit in each place of an upload with this checksum and of a download. `through` is the store behind the proxy,
-/// and `objects` has the same store without it.
+/// Flips a bit in each place of an upload with this checksum and of a download. `through` is the store behind the
+/// proxy, and `objects` has the same store without it.
 pub async fn check(
     objects: &Objects,
     through: &dyn Store,

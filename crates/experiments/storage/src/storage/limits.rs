@@ -8,7 +8,8 @@ use ascertain_stats::{median_sorted, quantile_sorted};
 
 use super::attempt::Outcome;
 use super::fit::fit;
-use super::workload::{Load, Shape};
+use super::streams::Load;
+use super::workload::Shape;
 
 /// Number of requests before the shape of their distribution is judged.
 const LEAST_REQUESTS: usize = 50;
@@ -23,7 +24,8 @@ const USED_UP: f64 = 0.9;
 /// The knee is the smallest number of streams with this share of the best throughput.
 const KNEE: f64 = 0.9;
 
-/// The codes with which stores limit the rate of requests: those of S3, of other stores with its interface, and of Azure.
+/// The codes with which stores limit the rate of requests: those of S3, of other stores with its interface, and of
+/// Azure.
 const LIMIT_CODES: [&str; 6] =
     ["SlowDown", "SlowDownRead", "SlowDownWrite", "RequestLimitExceeded", "TooManyRequests", "ServerBusy"];
 
@@ -226,8 +228,8 @@ mod tests {
         assert!(scaling(&[(1, 1e8)].into_iter().collect()).is_none());
     }
 
-    /// The model and the measurement are compared for 90 % of the best throughput and for 90 % of the line. A request of
-    /// 1 MB takes 10 ms + 10 ms, so one stream reaches 50 MB/s, and the model needs 18 of them for 900 MB/s.
+    /// The model and the measurement are compared for 90 % of the best throughput and for 90 % of the line. A request
+    /// of 1 MB takes 10 ms + 10 ms, so one stream reaches 50 MB/s, and the model needs 18 of them for 900 MB/s.
     #[test]
     fn the_model_is_compared_with_the_measurement() {
         let history =

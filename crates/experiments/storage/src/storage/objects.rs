@@ -164,8 +164,8 @@ impl Objects {
         self.removed(key);
     }
 
-    /// Deletes an object that this session has written. If `is_whole`, its write was answered, so nothing but the object
-    /// can exist. Otherwise the store may still carry out the write, so the key stays in the journal, and
+    /// Deletes an object that this session has written. If `is_whole`, its write was answered, so nothing but the
+    /// object can exist. Otherwise the store may still carry out the write, so the key stays in the journal, and
     /// [`Self::remove_all`] deletes it once more.
     pub async fn remove(&self, key: &str, is_whole: bool) -> Result<(), Failure> {
         let Some(version) = self.state.borrow().existing.get(key).cloned() else { return Ok(()) };
@@ -265,8 +265,8 @@ async fn remove(store: &dyn Store, key: &str, version: Option<&str>, is_whole: b
     }
 }
 
-/// Deletes the objects in the journals of runs that have ended. Returns a message for the user for each journal, and for
-/// each object that could not be deleted.
+/// Deletes the objects in the journals of runs that have ended. Returns a message for the user for each journal, and
+/// for each object that could not be deleted.
 ///
 /// # Errors
 /// Returns the reason if the folder cannot be read.

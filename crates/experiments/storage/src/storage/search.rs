@@ -4,10 +4,10 @@
 //! The search first measures the sizes of a grid, one per factor of [`GRID_STEP`]. Then it bisects between neighbours
 //! with different winners. If the winner changes twice between two neighbours of the grid, neither crossover is found.
 //!
-//! For each size, two tests run: "the first store is faster in more than half of the pairs", and the same for the second
-//! store. A pair without a clear winner, such as one with a timeout, counts against both. The error is divided among the
-//! sizes beforehand: half for the grid, half for at most [`REFINEMENTS`] sizes of the bisection. So all decisions
-//! together are wrong with a probability of at most the error, whenever the search is stopped.
+//! For each size, two tests run: "the first store is faster in more than half of the pairs", and the same for the
+//! second store. A pair without a clear winner, such as one with a timeout, counts against both. The error is divided
+//! among the sizes beforehand: half for the grid, half for at most [`REFINEMENTS`] sizes of the bisection. So all
+//! decisions together are wrong with a probability of at most the error, whenever the search is stopped.
 
 use ascertain_stats::{Error, Judge, Verdict};
 
@@ -294,8 +294,8 @@ mod tests {
         assert_eq!(ranges(|_| PairOutcome::Unclear), [(1, 1 << 30, None)]);
     }
 
-    /// A store that refuses too many requests is not named faster. Refusals at another size count, too, also if they come
-    /// after the decision.
+    /// A store that refuses too many requests is not named faster. Refusals at another size count, too, also if they
+    /// come after the decision.
     #[test]
     fn refusals_withdraw_a_winner() {
         let first = PairOutcome::Faster(Winner::First);

@@ -21,7 +21,8 @@ use super::limits::{LoadHistory, StreamHistory, alike};
 use super::line;
 use super::objects::{Contents, Incomplete, Objects};
 use super::stores::TargetStore;
-use super::workload::{Load, Shape, Shared, Workload};
+use super::streams::{Load, Shared};
+use super::workload::{Shape, Workload};
 use super::{
     ANSWERED, CLEANUP_FAILURES, CROSSOVER, ENCODED, FAULTS, FIRST_BYTE, GAP, INCOMPLETE, NOTICED, Operation, PHASE,
     REOPENED, REQUEST_CPU, REQUEST_RATE, THROUGHPUT, TIME, TOTAL_THROUGHPUT, WAIT,
@@ -71,8 +72,8 @@ enum ArmKind {
 }
 
 impl StorageSession {
-    /// Opens the stores of the arms. Sends no request. `surroundings` are the folder for the journals of written objects,
-    /// and the environment variables with credentials.
+    /// Opens the stores of the arms. Sends no request. `surroundings` are the folder for the journals of written
+    /// objects, and the environment variables with credentials.
     pub fn open(arms: &[Arm], setup: &Setup, surroundings: (&Path, &Environment)) -> Result<Self, TargetError> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let contents = Contents::new(arms.iter().map(levels::largest_object_bytes).max().unwrap_or(0), setup.seed);

@@ -1,23 +1,19 @@
 //! The requests of one arm: prepared before, sent and timed together, and checked afterwards.
 
-use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ascertain_engine::experiment::TargetError;
-use ascertain_netlab::timer::Timer;
-use ascertain_sys::clock::thread_cpu_ns;
-use ascertain_sys::interrupt::Stop;
 use ascertain_transfer::{Attempt, Failure, PutOptions, Store, crc64};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::Operation;
-use super::attempt::{Answer, Outcome, Request, is_refused, send};
+use super::attempt::{Outcome, Request, is_refused, send};
 use super::budget::{Budget, Usage};
 use super::objects::{Content, Contents, Objects, is_transient};
+use super::streams::{Load, Shared, send_all};
 
 /// Largest object of the user that is read, in bytes.
 const MOST_BYTES: u64 = 4_000_000_000;
@@ -55,7 +51,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns the size of the objects for these requests. A ranged read is from the middle of an object twice as large.
+    /// Returns the size of the objects for these requests. A ranged read is from the middle of an object twice as
+    /// large.
     pub fn object_bytes(&self) -> u64 {
         if self.operation == Operation::Ranged { self.bytes.saturating_mul(2) } else { self.bytes }
     }
@@ -63,51 +60,6 @@ impl Shape {
     /// Returns the content of the objects; empty if the requests only read an object of the user.
     pub fn content(&self, contents: &Contents) -> Rc<Content> {
         contents.get(if self.key.is_some() { 0 } else { self.object_bytes() }, self.part_bytes)
-    }
-}
-
-/// The parts of a session that all workloads share.
-#[derive(Clone)]
-pub struct Shared {
-    pub stop: Stop,
-    buffers: Rc<RefCell<Buffers>>,
-    /// Wakes requests when they are due; `None` until the first open loop.
-    timer: Rc<OnceCell<Arc<Timer>>>,
-}
-
-impl Shared {
-    pub fn new(stop: Stop) -> Self {
-        Self { stop, buffers: Rc::default(), timer: Rc::default() }
-    }
-
-    fn timer(&self) -> Result<Arc<Timer>, TargetError> {
-        if self.timer.get().is_none() {
-            let timer = Timer::new().map_err(|error| TargetError::Failed(error.to_string()))?;
-            let _ = self.timer.set(Arc::new(timer));
-        }
-        Ok(self.timer.get().cloned().unwrap_or_else(|| unreachable!("the timer was set")))
-    }
-}
-
-/// Buffers for answers. All workloads use the same ones, so that large objects do not multiply the memory.
-#[derive(Default)]
-struct Buffers(Vec<Vec<u8>>);
-
-impl Buffers {
-    /// Takes `count` buffers, the largest ones first, and enlarges them to `bytes` bytes.
-    fn take(&mut self, count: usize, bytes: usize) -> Vec<Vec<u8>> {
-        let mut taken = self.0.split_off(self.0.len().saturating_sub(count));
-        taken.resize_with(count, Vec::new);
-        for buffer in &mut taken {
-            buffer.clear();
-            buffer.reserve_exact(bytes);
-        }
-        taken
-    }
-
-    fn give_back(&mut self, buffers: impl IntoIterator<Item = Vec<u8>>) {
-        self.0.extend(buffers);
-        self.0.sort_by_key(Vec::capacity);
     }
 }
 
@@ -124,17 +76,6 @@ pub struct Workload {
     /// `true` after the first successful [`Self::prepare`].
     is_prepared: bool,
     shared: Shared,
-}
-
-/// The results of all requests of a trial.
-pub struct Load {
-    /// Each answer, with the time from the moment when the request was due until it began. The time is zero in a closed
-    /// loop.
-    pub answers: Vec<(Answer, Duration)>,
-    /// Time from the first request to the end of the last one.
-    pub took: Duration,
-    /// CPU time of the client.
-    pub cpu_ns: u64,
 }
 
 impl Workload {
@@ -187,8 +128,8 @@ impl Workload {
     }
 
     /// Writes the objects that every trial reads, and reads one of them with a full check. Returns an error that
-    /// explains wrong credentials, a missing bucket and the like. Later calls do nothing, because every trial checks the
-    /// content that it has read.
+    /// explains wrong credentials, a missing bucket and the like. Later calls do nothing, because every trial checks
+    /// the content that it has read.
     pub async fn prepare(&mut self) -> Result<(), TargetError> {
         if self.is_prepared {
             return Ok(());
@@ -225,8 +166,8 @@ impl Workload {
         self.or_stopped(sleep(PAUSE * (1 << (number - 1)))).await
     }
 
-    /// Finds out the size and the content of the only object to read. The store may send other bytes than it describes, if
-    /// the object is compressed.
+    /// Finds out the size and the content of the only object to read. The store may send other bytes than it describes,
+    /// if the object is compressed.
     async fn measure_key(&mut self) -> Result<(), TargetError> {
         let Some(key) = self.shape.key.clone().filter(|_| self.readable.is_empty()) else { return Ok(()) };
         let store = self.store();
@@ -416,9 +357,9 @@ impl Workload {
         }
     }
 
-    /// Opens the kept connections, so that no timed request opens one. Then sends a small request over each of them, and
-    /// waits for the gap. So the idle time before the first request of each stream is the same for all arms. The small
-    /// request reads nothing of an object that is to be cold.
+    /// Opens the kept connections, so that no timed request opens one. Then sends a small request over each of them,
+    /// and waits for the gap. So the idle time before the first request of each stream is the same for all arms. The
+    /// small request reads nothing of an object that is to be cold.
     async fn warm_up(&self) -> Result<(), TargetError> {
         if self.shape.is_fresh {
             return Ok(());
@@ -450,98 +391,6 @@ impl Workload {
             None => "the bytes that were read differ from those that were written".into(),
         })
     }
-}
-
-impl Load {
-    /// Returns an error if a request was not answered completely.
-    pub fn complete(self) -> Result<Self, TargetError> {
-        for (answer, _) in &self.answers {
-            answer.complete()?;
-        }
-        Ok(self)
-    }
-}
-
-impl Answer {
-    fn complete(&self) -> Result<(), TargetError> {
-        let why = match &self.outcome {
-            Outcome::Complete => return Ok(()),
-            Outcome::Short => "the answer ended early".to_string(),
-            Outcome::Refused { status, code } => {
-                let code = code.as_ref().map_or(String::new(), |code| format!(" ({code})"));
-                format!("the store refuses requests with status {status}{code}")
-            }
-            Outcome::TimedOut => "the request timed out; raise `timeout_ms`".into(),
-            Outcome::Broken(why) | Outcome::Fatal { why, .. } => why.clone(),
-        };
-        Err(TargetError::Failed(why))
-    }
-}
-
-/// The last answer of a stream, for a check of its content.
-struct LastAnswer {
-    bytes: Vec<u8>,
-    is_complete: bool,
-}
-
-/// Sends the requests over `shape.concurrency` streams. In a closed loop, a stream sends its next request when the one
-/// before has ended. In an open loop, requests are due at a fixed rate, and a free stream sends the next one when it is
-/// due. Returns the last answer of each stream, too.
-async fn send_all(
-    store: Arc<dyn Store>,
-    requests: Arc<[Request]>,
-    shape: Shape,
-    (buffers, pace): (Vec<Vec<u8>>, Option<(u64, Arc<Timer>)>),
-    stop: Stop,
-) -> (Load, Vec<LastAnswer>) {
-    let next = Arc::new(AtomicUsize::new(0));
-    let (start, cpu_before_ns) = (Instant::now(), thread_cpu_ns());
-    let stream = |bytes: Vec<u8>| {
-        let (store, requests, next) = (store.clone(), requests.clone(), next.clone());
-        let (limit, is_fresh, pace, stop) = (shape.limit, shape.is_fresh, pace.clone(), stop.clone());
-        let mut answers = Vec::with_capacity(requests.len().div_ceil(shape.concurrency) + 1);
-        async move {
-            let mut last = LastAnswer { bytes, is_complete: false };
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(request) = requests.get(number).filter(|_| !stop.is_requested()) else {
-                    break (answers, last);
-                };
-                let mut due = None;
-                if let Some((rate_per_s, timer)) = &pace {
-                    let at = start + Duration::from_secs_f64(number as f64 / *rate_per_s as f64);
-                    timer.clone().wait_until(at).await;
-                    due = Some(at);
-                }
-                let answer = send(&*store, request, is_fresh, limit, &mut last.bytes).await;
-                last.is_complete = answer.outcome == Outcome::Complete;
-                let late = due.map_or(Duration::ZERO, |due| answer.began.saturating_duration_since(due));
-                answers.push((number, (answer, late)));
-            }
-        }
-    };
-    let (mut answers, mut last) = (Vec::with_capacity(requests.len()), Vec::new());
-    let mut buffers = buffers.into_iter();
-    if shape.concurrency == 1 {
-        let (of_stream, of_last) = stream(buffers.next().unwrap_or_default()).await;
-        answers.extend(of_stream);
-        last.push(of_last);
-    } else {
-        let mut streams = JoinSet::new();
-        buffers.for_each(|buffer| _ = streams.spawn(stream(buffer)));
-        while let Some(done) = streams.join_next().await {
-            if let Ok((of_stream, of_last)) = done {
-                answers.extend(of_stream);
-                last.push(of_last);
-            }
-        }
-    }
-    let cpu_ns = thread_cpu_ns() - cpu_before_ns;
-    answers.sort_by_key(|(number, _)| *number);
-    let answers: Vec<(Answer, Duration)> = answers.into_iter().map(|(_, answer)| answer).collect();
-    let ends = answers.iter().map(|(answer, _)| answer.began + answer.time);
-    let took = ends.max().map_or(Duration::ZERO, |end| end.saturating_duration_since(start));
-    (Load { answers, took, cpu_ns }, last)
 }
 
 fn fatal(failure: Failure) -> TargetError {

@@ -177,8 +177,8 @@ fn a_size_that_could_not_be_prepared_is_measured_later() {
     assert!(!values(&opened.measure(2).unwrap(), FIRST_TIME).is_empty());
 }
 
-/// A store that refuses single requests for now does not end an arm: requests that are not timed are repeated. An arm is
-/// prepared once.
+/// A store that refuses single requests for now does not end an arm: requests that are not timed are repeated. An arm
+/// is prepared once.
 #[test]
 fn requests_before_the_trials_are_repeated() {
     for (object, operation) in [("warm", DOWNLOAD), ("cold", DOWNLOAD), ("warm", UPLOAD)] {

@@ -51,8 +51,8 @@ fn a_version_is_deleted_by_its_id() {
     assert!(deleted.len() == 2 && deleted.iter().all(|path| path.ends_with("?versionId=v7")), "{deleted:?}");
 }
 
-/// The answer of a write was lost, so the object may exist in any form. It is deleted by its key, its versions are listed
-/// and deleted, and its unfinished uploads are aborted. Entries with other keys stay.
+/// The answer of a write was lost, so the object may exist in any form. It is deleted by its key, its versions are
+/// listed and deleted, and its unfinished uploads are aborted. Entries with other keys stay.
 #[test]
 fn an_unanswered_write_is_purged_by_its_key() {
     let puts = std::sync::atomic::AtomicU64::new(0);
@@ -132,8 +132,8 @@ fn a_bucket_with_retention_is_refused_before_the_first_write() {
     assert!(of(&stub, "PUT").is_empty());
 }
 
-/// A write that was not answered may still be carried out after its object was purged. So its key is purged once more at
-/// the end of the run.
+/// A write that was not answered may still be carried out after its object was purged. So its key is purged once more
+/// at the end of the run.
 #[test]
 fn a_late_write_is_deleted_at_the_end_of_the_run() {
     let puts = std::sync::atomic::AtomicU64::new(0);
@@ -249,8 +249,8 @@ fn clean_keeps_what_it_could_not_check() {
     }
 }
 
-/// A bucket that no longer keeps versions answers with the version `null`, or with no version at all. A deletion without
-/// a version then leaves a delete marker, which is removed, too.
+/// A bucket that no longer keeps versions answers with the version `null`, or with no version at all. A deletion
+/// without a version then leaves a delete marker, which is removed, too.
 #[test]
 fn a_suspended_bucket_keeps_no_marker() {
     for names_version in [true, false] {
