@@ -503,6 +503,9 @@ pub enum Remark {
         is_same_store: bool,
         /// `false` if the search would narrow the answer with more trials.
         is_finished: bool,
+        /// Estimated number of pairs until the search is finished.
+        #[serde(default)]
+        pairs_left: u64,
         /// The required precision, as the upper end of a size interval divided by its lower end. The search stops
         /// narrowing an interval when this ratio falls below the required one.
         precision: f64,
@@ -535,6 +538,10 @@ pub enum Remark {
         /// `true` if the run also measured at least twice as many streams as `knee`. The additional streams then
         /// brought no large gain.
         is_flat: bool,
+        /// The numbers of requests in flight that reach 90 % of the best throughput, and 90 % of the client's line if
+        /// its rate is known: according to the model, and as measured.
+        #[serde(default)]
+        reached: Vec<ReachedRate>,
     },
     /// The bits of requests and answers that were flipped in transit, and whether the store or the client noticed them.
     Faults {
@@ -684,6 +691,19 @@ pub struct LineFill {
     pub cheapest_range_bytes: Option<f64>,
 }
 
+/// The number of requests in flight that reach a rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReachedRate {
+    /// The rate, in bytes per second.
+    pub bytes_per_s: f64,
+    /// `true` if it is 90 % of the rate of the client's line.
+    pub is_line: bool,
+    /// The number according to the model: rate × (L/size + 1/B).
+    pub model: f64,
+    /// The smallest measured number that reached the rate; `None` if no measured number did.
+    pub measured: Option<u64>,
+}
+
 /// A limit on the throughput or the rate of requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "limit", rename_all = "snake_case")]
@@ -692,6 +712,9 @@ pub enum StoreLimit {
     Refusals {
         /// HTTP status of the refusals.
         status: u16,
+        /// Error code of the store, such as `SlowDown`; `None` if the answer has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<String>,
         /// Number of refusals.
         count: u64,
     },

@@ -19,6 +19,8 @@ pub mod store;
 mod threads;
 #[cfg(feature = "servers")]
 pub mod throughput;
+#[cfg(feature = "stores")]
+pub mod timer;
 
 pub use ascertain_sys::clock::now_ns;
 #[cfg(target_os = "linux")]

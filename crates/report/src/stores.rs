@@ -1,7 +1,7 @@
 //! Findings about object stores as text: crossovers, limits and bills.
 
 use ascertain_engine::finding::{
-    FaultNoticed, LatencyFit, LineFill, Remark, ScaledThroughput, SizeWinner, StoreBill, StoreLimit,
+    FaultNoticed, LatencyFit, LineFill, ReachedRate, Remark, ScaledThroughput, SizeWinner, StoreBill, StoreLimit,
 };
 use ascertain_engine::unit::{Unit, significant};
 
@@ -27,6 +27,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
             incomplete,
             is_same_store,
             is_finished,
+            pairs_left,
             precision,
         } => {
             let mut sentences = vec![format!(
@@ -38,7 +39,9 @@ pub(crate) fn remark(remark: &Remark) -> String {
             sentences.extend((!is_finished).then(|| {
                 let within = percent(precision - 1.0);
                 format!(
-                    "A longer run narrows this answer until the ends are {within} apart, if the stores differ enough"
+                    "A longer run narrows this answer until the ends are {within} apart, if the stores differ enough; \
+                     this takes about {} more",
+                    counted(*pairs_left, "pair")
                 )
             }));
             sentences.extend(is_same_store.then(|| "Both addresses lead to the same bucket".to_string()));
@@ -65,7 +68,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
             let words: Vec<String> = limits.iter().map(limit).collect();
             format!("the requests reached a limit: {}", words.join("; "))
         }
-        Remark::Scaling { levels, knee, is_flat } => {
+        Remark::Scaling { levels, knee, is_flat, reached } => {
             let level = |ScaledThroughput { streams, bytes_per_s, share_of_linear }: &ScaledThroughput| {
                 let rate = Unit::BytePerSecond.human(*bytes_per_s);
                 format!("{streams}: {rate} ({} of linear)", percent(*share_of_linear))
@@ -77,9 +80,10 @@ pub(crate) fn remark(remark: &Remark) -> String {
                 ""
             };
             format!(
-                "90 % of the best throughput needs {}{cap}. Throughput by streams: {}",
+                "90 % of the best throughput needs {}{cap}. Throughput by streams: {}{}",
                 counted(*knee, "stream"),
-                levels.join(", ")
+                levels.join(", "),
+                reached.iter().map(reached_rate).collect::<String>()
             )
         }
         Remark::Faults { checksum, places } => {
@@ -115,7 +119,7 @@ fn answer(stores: &[String], ranges: &[SizeWinner]) -> String {
         }
     }
     let winner = |run: &SizeWinner| run.winner.clone().unwrap_or_default();
-    match &runs[..] {
+    let answer = match &runs[..] {
         [] => format!("neither a crossover nor a difference between {} was found {whole}", stores.join(" and ")),
         [only] => {
             let faster = format!("{} is faster", winner(only));
@@ -147,7 +151,16 @@ fn answer(stores: &[String], ranges: &[SizeWinner]) -> String {
             let ranges: Vec<String> = several.iter().map(range).collect();
             format!("there is more than one crossover. The faster store is {}", ranges.join(", "))
         }
-    }
+    };
+    // These sizes are inside of a range with one winner.
+    let hidden = ranges.windows(3).filter(|three| three[0].winner.is_some() && three[0].winner == three[2].winner);
+    let hidden: Vec<String> = hidden.map(|three| span(three[1].from_bytes, three[1].to_bytes)).collect();
+    if hidden.is_empty() { answer } else { format!("{answer}; not decided at {}", hidden.join(", ")) }
+}
+
+/// Returns a range of sizes: `16 kB to 64 kB`, or `16 kB` if it has a single size.
+fn span(from_bytes: u64, to_bytes: u64) -> String {
+    if from_bytes == to_bytes { size(from_bytes) } else { format!("{} to {}", size(from_bytes), size(to_bytes)) }
 }
 
 /// Describes the model of both stores and how well it fits.
@@ -185,10 +198,20 @@ fn line_fill_sentence(
     )
 }
 
+/// Compares the model with the measurement.
+fn reached_rate(ReachedRate { bytes_per_s, is_line, model, measured }: &ReachedRate) -> String {
+    let what = if *is_line { "90 % of the client's line" } else { "90 % of the best throughput" };
+    let measured = measured.map_or("no measured number of streams did".into(), |streams| {
+        format!("{} did in the measurement", counted(streams, "stream"))
+    });
+    let (rate, model) = (Unit::BytePerSecond.human(*bytes_per_s), significant(*model));
+    format!(". By the model, {model} requests in flight reach {what} ({rate}); {measured}")
+}
+
 fn limit(limit: &StoreLimit) -> String {
     match limit {
-        StoreLimit::Refusals { status, count } => {
-            let name = if *status == 503 { " (SlowDown)" } else { "" };
+        StoreLimit::Refusals { status, code, count } => {
+            let name = code.as_ref().map_or(String::new(), |code| format!(" ({code})"));
             format!("the store refused {} with status {status}{name}", counted(*count, "request"))
         }
         StoreLimit::OneConnection { bytes_per_s } => {
@@ -267,7 +290,13 @@ mod tests {
             (&[(1, 1_000, None)], "neither a crossover nor a difference between A and B was found from 1 B to 1 kB"),
             (
                 &[(1, 10, a), (20, 20, None), (30, 40, a)],
-                "no crossover was found from 1 B to 40 B: A is faster at all sizes that were decided",
+                "no crossover was found from 1 B to 40 B: A is faster at all sizes that were decided; not decided at \
+                 20 B",
+            ),
+            (
+                &[(1, 10, a), (20, 25, None), (30, 40, a), (50, 60, b)],
+                "the crossover is between 40 B and 50 B: A is faster below, from 1 B, and B above, to 60 B; not \
+                 decided at 20 B to 25 B",
             ),
         ] {
             assert_eq!(ranges(of), words);

@@ -356,6 +356,8 @@ pub struct Attempt {
     pub(crate) moved: Option<tokio::time::Instant>,
     /// `true` to send the request over a new connection, and to close the connection afterwards.
     pub is_fresh: bool,
+    /// The time for which the open connection had been unused; `None` if the request opened a connection.
+    pub idle: Option<Duration>,
     /// The time when the request was ready to be sent, before the wait for a connection.
     pub requested: Option<Instant>,
     /// The time when the attempt started, after the wait for a connection.
@@ -377,13 +379,23 @@ pub struct Attempt {
     pub last_byte: Option<Instant>,
     /// The HTTP status of the answer.
     pub status: Option<u16>,
-    /// The version of the object that the answer names, if the bucket keeps versions.
+    /// The error code with which the store refused the request, such as `SlowDown`.
+    pub refusal_code: Option<String>,
+    /// The version of the object that the answer names, if the bucket keeps versions. It is `null` if the bucket no
+    /// longer keeps new versions.
     pub version: Option<String>,
     /// The compression of the body of the answer, such as `gzip`; `None` if it is not compressed.
     pub encoding: Option<String>,
 }
 
 impl Attempt {
+    /// Discards the record of the previous attempt, and keeps the settings of the caller.
+    pub(crate) fn restart(&mut self) {
+        let Self { rate_limit, contact, clock, is_fresh, .. } = std::mem::take(self);
+        let now = Some(Instant::now());
+        *self = Self { rate_limit, contact, clock, is_fresh, requested: now, began: now, ..Self::default() };
+    }
+
     /// Returns the time in seconds to open a new connection; `None` if an open connection was used.
     pub(crate) fn connecting_s(&self) -> Option<f64> {
         let connected = self.secured.or(self.connected)?;

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, fs, io};
 
-use anyhow::Error;
 use ascertain::Ending;
 use ascertain::transfer::{
     AbortOutcome, Environment, InterruptedTransfer, Options, abort_all, interrupted_transfers, leftovers,
@@ -66,8 +65,8 @@ pub struct Args {
 
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let mut ending = Ending::Done;
-    let mut left = ascertain_experiments::clean().map_err(Error::msg)?;
-    left.extend(interrupted(args)?);
+    let mut left = ascertain_experiments::clean();
+    left.extend(interrupted(args).unwrap_or_else(|error| vec![Err(format!("{error:#}"))]));
     left.extend(found(args).into_iter().filter_map(|found| found.map_or_else(|why| Some(Err(why)), removed)));
     if left.is_empty() {
         output::print("nothing to remove\n")?;

@@ -57,6 +57,15 @@ pub struct Args {
     /// Number of trials of each table [default: 100, or 1 if nothing can be measured repeatedly]
     #[arg(short, long, value_name = "N", value_parser = count, help_heading = "Judging")]
     trials: Option<u64>,
+    /// Limit on the bill of each store of `storage`, such as `2USD`; needs --prices
+    #[arg(long, value_name = "MONEY", help_heading = "Object stores")]
+    max_cost: Option<String>,
+    /// File with the prices of stores, their source and their date
+    #[arg(long, value_name = "FILE", help_heading = "Object stores")]
+    prices: Option<String>,
+    /// The only object that `storage` reads; then it writes nothing
+    #[arg(long, value_name = "KEY", help_heading = "Object stores")]
+    object: Option<String>,
     /// Leave out the shipped claims
     #[arg(long, help_heading = "Judging")]
     no_claims: bool,
@@ -81,7 +90,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let arms: Vec<(&dyn Experiment, &Arm)> =
         of_experiment.flat_map(|(one, table)| table.arms.iter().map(|arm| (*one, arm))).collect();
     // It is an error to request a size that does not fit in memory.
-    arms.iter().try_for_each(|(experiment, arm)| check_size(*experiment, arm, &args.factors(), &machine))?;
+    let factors = args.factors();
+    arms.iter().try_for_each(|(experiment, arm)| check_size(*experiment, arm, &factors, &machine))?;
     let happen_once = all_happen_once(&arms, &machine);
     let mut claims = ascertain_experiments::shipped_claims()?.claims;
     claims.iter_mut().for_each(|claim| claim.place = None);
@@ -131,16 +141,23 @@ fn with_builds(args: &Args) -> anyhow::Result<Args> {
 }
 
 impl Args {
+    /// Returns all levels that the user gave: those of --at, and those of options of their own.
+    fn at(&self) -> Vec<String> {
+        let own = [("max_cost", &self.max_cost), ("prices", &self.prices), ("key", &self.object)];
+        let own = own.into_iter().filter_map(|(factor, level)| Some(format!("{factor}={}", level.as_ref()?)));
+        self.at.iter().cloned().chain(own).collect()
+    }
+
     /// Returns the names of the factors whose levels the user gave.
-    fn factors(&self) -> Vec<&str> {
-        self.at.iter().map(|at| at.split_once('=').map_or(at.as_str(), |(factor, _)| factor)).collect()
+    fn factors(&self) -> Vec<String> {
+        self.at().iter().map(|at| at.split_once('=').map_or(&**at, |(factor, _)| factor).to_string()).collect()
     }
 
     /// Removes tables without any of the requested variants, and claims about variants or levels that were not
     /// requested. Returns sentences for the user about what was removed.
     fn leave_out(&self, tables: &mut Vec<Table>, claims: &mut Vec<Claim>) -> Vec<String> {
         let mut sentences = Vec::new();
-        if !self.at.is_empty() {
+        if !self.at().is_empty() {
             let all = claims.len();
             claims.retain(|claim| tables.iter().all(|table| is_within(claim, table, &self.factors())));
             sentences.extend(not_judged(
@@ -185,12 +202,12 @@ fn has_variants(table: &Table, claim: &Claim) -> bool {
 
 /// Returns whether the table has the levels of the claim's arms, for the factors in `asked`, which the user named. For
 /// a claim about another experiment, always returns `true`.
-fn is_within(claim: &Claim, table: &Table, asked: &[&str]) -> bool {
+fn is_within(claim: &Claim, table: &Table, asked: &[String]) -> bool {
     let has = |factor: &str, arm: &Arm| {
         let level = arm.point.get(factor);
         level.is_none() || table.arms.iter().any(|of_table| of_table.point.get(factor) == level)
     };
-    let is_at = |factor: &&str| claim.arms().iter().all(|arm| has(factor, arm));
+    let is_at = |factor: &String| claim.arms().iter().all(|arm| has(factor, arm));
     claim.experiment != table.experiment || asked.iter().all(is_at)
 }
 
@@ -241,7 +258,7 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     let spec = experiment.spec();
     let mut arms = experiment.table_arms();
     let mut asked: Vec<(&Factor, Vec<Level>)> = Vec::new();
-    for at in &args.at {
+    for at in &args.at() {
         let Some((name, levels)) = at.split_once('=') else { bail!("--at {at}: write FACTOR=LEVEL,LEVEL") };
         let Some(factor) = spec.factors.iter().find(|factor| factor.name == name) else { continue };
         // For a factor whose levels are lists, a comma is part of the level.
@@ -324,7 +341,7 @@ fn all_happen_once(arms: &[(&dyn Experiment, &Arm)], machine: &Machine) -> bool 
 
 /// Returns an error if a level that the user requested makes the arm too large for the memory. `given` has the names of
 /// the factors with requested levels.
-fn check_size(experiment: &dyn Experiment, arm: &Arm, given: &[&str], machine: &Machine) -> anyhow::Result<()> {
+fn check_size(experiment: &dyn Experiment, arm: &Arm, given: &[String], machine: &Machine) -> anyhow::Result<()> {
     let sizes = Sizes { experiment, arm, machine };
     let Err(shortage) = sizes.fits(arm) else { return Ok(()) };
     // The arm is too large even with the default levels, so the requested levels are not the reason.
@@ -361,8 +378,8 @@ impl<'a> Sizes<'a> {
 
     /// Returns the factor in `given` whose default level would reduce the needed memory most, and its requested level.
     /// Returns `None` if no default level would reduce the memory.
-    fn too_large(&self, given: &[&str]) -> Option<(&'a Factor, &'a Level)> {
-        let factors = self.experiment.spec().factors.iter().filter(|factor| given.contains(&factor.name.as_str()));
+    fn too_large(&self, given: &[String]) -> Option<(&'a Factor, &'a Level)> {
+        let factors = self.experiment.spec().factors.iter().filter(|factor| given.contains(&factor.name));
         let by_default = factors.map(|factor| (self.bytes(&self.with(factor, factor.default.clone())), factor));
         let smaller = by_default.filter(|(bytes, _)| *bytes < self.bytes(self.arm));
         let (_, factor) = smaller.min_by_key(|(bytes, _)| *bytes)?;
@@ -386,7 +403,8 @@ impl<'a> Sizes<'a> {
 fn check_names(chosen: &[&dyn Experiment], args: &Args) -> anyhow::Result<()> {
     let factors: Vec<&str> = chosen.iter().flat_map(|e| e.spec().factors.iter().map(|f| f.name.as_str())).collect();
     let variants: Vec<&str> = chosen.iter().flat_map(|e| e.spec().variants.iter().map(|v| v.name.as_str())).collect();
-    let names = args.factors().into_iter().map(|name| ("factor", name, &factors));
+    let given = args.factors();
+    let names = given.iter().map(|name| ("factor", name.as_str(), &factors));
     let variant_names = args.variants.iter().map(|name| ("variant", name.as_str(), &variants));
     for (kind, name, known) in names.chain(variant_names) {
         if !known.contains(&name) {

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Instant, SystemTime};
 
@@ -16,7 +15,7 @@ pub(crate) use quick_xml::escape::escape;
 use quick_xml::escape::unescape;
 use quick_xml::events::Event;
 
-use super::service::{AnswerTimes, Timer};
+use super::service::AnswerTimes;
 
 /// The reason why a store refuses a request, and the HTTP status of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +111,6 @@ pub(crate) struct Content {
 /// Sends a body at a rate, in steps. The first step is sent at `start`, and each later step when its last byte is due
 /// at this rate.
 pub(super) struct Paced {
-    pub timer: Arc<Timer>,
     pub times: AnswerTimes,
     /// The time at which the first byte is sent.
     pub start: Instant,
@@ -137,7 +135,8 @@ impl Paced {
             0 => self.start,
             sent => self.start + self.times.of_bytes(sent + bytes as u64),
         };
-        let wait = self.wait.get_or_insert_with(|| Box::pin(Arc::clone(&self.timer).wait_until(due)));
+        let Self { times, wait, .. } = self;
+        let wait = wait.get_or_insert_with(|| Box::pin(times.wait(due, bytes as u64)));
         std::task::ready!(wait.as_mut().poll(context));
         self.wait = None;
         self.sent_bytes += bytes as u64;

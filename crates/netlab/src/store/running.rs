@@ -35,7 +35,7 @@ pub struct RunningStore {
 
 struct State {
     store: Store,
-    service: Option<Service>,
+    service: Option<Arc<Service>>,
     /// The number of open connections.
     connections: AtomicUsize,
     shared: Mutex<Shared>,
@@ -81,6 +81,7 @@ impl Store {
         }
         let service =
             self.service.clone().map(|times| Service::new(times, self.seed)).transpose().map_err(Error::Server)?;
+        let service = service.map(Arc::new);
         let state =
             Arc::new(State { store: self, service, connections: AtomicUsize::new(0), shared: Mutex::new(shared) });
         let of_server = state.clone();
@@ -207,11 +208,10 @@ async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Re
     });
     let content = received.await?;
     held_back(store).await;
-    let is_timed = matches!(kind, Kind::GetObject | Kind::PutObject);
-    let service = state.service.as_ref().filter(|_| is_timed).map(|service| (service.timer.clone(), service.draw()));
-    if let Some((timer, times)) = &service {
+    let times = state.service.as_ref().filter(|_| is_timed(kind)).map(Service::draw);
+    if let Some(times) = &times {
         let bytes = content.iter().map(|piece| piece.len() as u64).sum();
-        timer.clone().wait_until(arrived + times.first_byte + times.of_bytes(bytes)).await;
+        times.wait(arrived + times.first_byte + times.of_bytes(bytes), bytes).await;
     }
     let answered = allowed.and_then(|signer| {
         let mut request = StoreRequest { head, kind, content, digests };
@@ -246,9 +246,13 @@ async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Re
     let answer = answer.header(id, format!("{index:016X}")).header("date", fmt_http_date(time_ahead(store.ahead_s)));
     let mut response = answer.response(is_head);
     response.body_mut().cut_after_bytes = cut_after_bytes;
-    response.body_mut().paced =
-        service.map(|(timer, times)| Paced { timer, times, start: Instant::now(), sent_bytes: 0, wait: None });
+    response.body_mut().paced = times.map(|times| Paced { times, start: Instant::now(), sent_bytes: 0, wait: None });
     Ok(response)
+}
+
+/// Returns whether a request takes the time of [`Store::service`]: one that reads or writes an object, or a part of it.
+fn is_timed(kind: Kind) -> bool {
+    matches!(kind, Kind::GetObject | Kind::PutObject | Kind::CreateUpload | Kind::PutBlock | Kind::Commit)
 }
 
 /// Checks that a request is authorised. For S3, returns a verifier for the signatures of the body's chunks; otherwise

@@ -3,16 +3,13 @@
 //! The delays are more precise than the timers of tokio, which count milliseconds. So a delay can also be a fraction of
 //! the real time.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
-
-use crate::threads::{JoinedThread, lock};
+use crate::threads::lock;
+use crate::timer::Timer;
 
 /// The times that a store needs for reading or writing an object. Both are quantile tables: pairs of a probability and
 /// a value, in ascending order of probabilities. Each answer draws both values. Between two entries, the logarithm of
@@ -24,6 +21,20 @@ pub struct ServiceTimes {
     pub first_byte_ns: Vec<(f64, f64)>,
     /// Rate of the object's bytes, per second.
     pub bytes_per_s: Vec<(f64, f64)>,
+    /// The throughput of several answers at the same time, as a share of perfect scaling: pairs of a number of answers
+    /// and a share, in ascending order of numbers. Beyond the last number, the throughput stays the same. Without an
+    /// entry, a store scales perfectly.
+    pub scaling: Vec<(f64, f64)>,
+}
+
+impl ServiceTimes {
+    /// Returns the largest rate of `answers` answers together; `None` without a limit.
+    fn total_bytes_per_s(&self, answers: usize) -> Option<f64> {
+        let median = at(&self.bytes_per_s, 0.5).filter(|_| answers > 1)?;
+        let (most, _) = self.scaling.last()?;
+        let answers = (answers as f64).min(*most);
+        Some(answers * median * at(&self.scaling, answers)?)
+    }
 }
 
 // The tables contain no NaN.
@@ -33,12 +44,19 @@ impl Eq for ServiceTimes {}
 pub(super) struct Service {
     times: ServiceTimes,
     drawn: AtomicU64,
-    pub timer: Arc<Timer>,
+    timer: Arc<Timer>,
+    /// The number of answers in progress.
+    active: AtomicUsize,
+    /// The time until which the rate of all answers together is used up.
+    used_until: Mutex<Instant>,
 }
 
-/// The times of one answer.
-#[derive(Clone, Copy, Debug)]
+/// The longest time for which an unused rate of all answers can be used later, because timers are late.
+const MAKE_UP: Duration = Duration::from_millis(1);
+
+/// The times of one answer, which counts as in progress as long as this value exists.
 pub(super) struct AnswerTimes {
+    service: Arc<Service>,
     pub first_byte: Duration,
     pub bytes_per_s: f64,
 }
@@ -48,15 +66,26 @@ impl Service {
     pub fn new(times: ServiceTimes, seed: u64) -> io::Result<Self> {
         // The draws of two stores overlap only if their hashed seeds are closer than the number of draws.
         let start = mixed(seed);
-        Ok(Self { times, drawn: AtomicU64::new(start), timer: Arc::new(Timer::new()?) })
+        let (drawn, active, used_until) = (AtomicU64::new(start), AtomicUsize::new(0), Mutex::new(Instant::now()));
+        Ok(Self { times, drawn, timer: Arc::new(Timer::new()?), active, used_until })
     }
 
     /// Draws the times of the next answer. The values depend only on the seed and the number of earlier answers.
-    pub fn draw(&self) -> AnswerTimes {
+    pub fn draw(self: &Arc<Self>) -> AnswerTimes {
         let number = self.drawn.fetch_add(2, Ordering::Relaxed);
         let first_byte_ns = at(&self.times.first_byte_ns, uniform(number)).unwrap_or(0.0);
         let bytes_per_s = at(&self.times.bytes_per_s, uniform(number.wrapping_add(1))).unwrap_or(f64::INFINITY);
-        AnswerTimes { first_byte: Duration::from_nanos(first_byte_ns as u64), bytes_per_s }
+        self.active.fetch_add(1, Ordering::Relaxed);
+        AnswerTimes { service: self.clone(), first_byte: Duration::from_nanos(first_byte_ns as u64), bytes_per_s }
+    }
+
+    /// Returns the time at which the rate of all answers together permits `bytes` more bytes.
+    fn permitted(&self, bytes: u64) -> Option<Instant> {
+        let total_bytes_per_s = self.times.total_bytes_per_s(self.active.load(Ordering::Relaxed))?;
+        let mut used_until = lock(&self.used_until);
+        let start = Instant::now().checked_sub(MAKE_UP).map_or(*used_until, |earliest| earliest.max(*used_until));
+        *used_until = start + Duration::from_secs_f64(bytes as f64 / total_bytes_per_s);
+        Some(*used_until)
     }
 }
 
@@ -64,6 +93,18 @@ impl AnswerTimes {
     /// Returns the time that this many bytes take at the rate.
     pub fn of_bytes(&self, bytes: u64) -> Duration {
         Duration::from_secs_f64(bytes as f64 / self.bytes_per_s)
+    }
+
+    /// Waits until `due`, and until the rate of all answers together permits `bytes` bytes.
+    pub fn wait(&self, due: Instant, bytes: u64) -> impl Future<Output = ()> + Send + 'static {
+        let due = self.service.permitted(bytes).map_or(due, |permitted| permitted.max(due));
+        self.service.timer.clone().wait_until(due)
+    }
+}
+
+impl Drop for AnswerTimes {
+    fn drop(&mut self) {
+        self.service.active.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -91,76 +132,6 @@ fn mixed(index: u64) -> u64 {
     bits ^ bits >> 31
 }
 
-/// A thread that wakes tasks at precise times.
-#[derive(Debug)]
-pub(crate) struct Timer {
-    shared: Arc<(Mutex<Waiting>, Condvar)>,
-    // Dropped after `Drop` has requested the end of the thread.
-    _thread: JoinedThread,
-}
-
-#[derive(Debug, Default)]
-struct Waiting {
-    due: BinaryHeap<Reverse<(Instant, u64)>>,
-    wakers: std::collections::HashMap<u64, oneshot::Sender<()>>,
-    next: u64,
-    is_over: bool,
-}
-
-impl Timer {
-    fn new() -> io::Result<Self> {
-        let shared = Arc::new((Mutex::new(Waiting::default()), Condvar::new()));
-        let of_thread = shared.clone();
-        let thread = JoinedThread::spawn("store-timer", move || wake_all(&of_thread))?;
-        Ok(Self { shared, _thread: thread })
-    }
-
-    /// Waits until `due`. Returns at once if `due` is in the past.
-    pub async fn wait_until(self: Arc<Self>, due: Instant) {
-        if due <= Instant::now() {
-            return;
-        }
-        let (waker, woken) = oneshot::channel();
-        {
-            let mut waiting = lock(&self.shared.0);
-            let number = waiting.next;
-            waiting.next += 1;
-            waiting.due.push(Reverse((due, number)));
-            waiting.wakers.insert(number, waker);
-        }
-        self.shared.1.notify_one();
-        let _ = woken.await;
-    }
-}
-
-impl Drop for Timer {
-    fn drop(&mut self) {
-        lock(&self.shared.0).is_over = true;
-        self.shared.1.notify_one();
-    }
-}
-
-fn wake_all((waiting, changed): &(Mutex<Waiting>, Condvar)) {
-    // By default, the kernel may end each sleep 50 µs late.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    let mut waiting = lock(waiting);
-    while !waiting.is_over {
-        let Some(Reverse((due, number))) = waiting.due.peek().copied() else {
-            waiting = changed.wait(waiting).unwrap_or_else(std::sync::PoisonError::into_inner);
-            continue;
-        };
-        let left = due.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            waiting.due.pop();
-            // The task may have been cancelled, so an error is ignored.
-            waiting.wakers.remove(&number).map(|waker| waker.send(()));
-        } else {
-            waiting = changed.wait_timeout(waiting, left).unwrap_or_else(std::sync::PoisonError::into_inner).0;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,7 +148,8 @@ mod tests {
     #[test]
     fn drawn_times_have_the_quantiles_of_the_table() {
         let first_byte_ns = vec![(0.0, 8e6), (0.5, 1e7), (0.9, 2e7), (1.0, 9e7)];
-        let service = Service::new(ServiceTimes { first_byte_ns, bytes_per_s: vec![(0.5, 1e6)] }, 0).unwrap();
+        let times = ServiceTimes { first_byte_ns, bytes_per_s: vec![(0.5, 1e6)], ..ServiceTimes::default() };
+        let service = Arc::new(Service::new(times, 0).unwrap());
         let mut drawn: Vec<_> = (0..10_000).map(|_| service.draw().first_byte.as_nanos()).collect();
         drawn.sort_unstable();
         let share = |below: u128| drawn.partition_point(|ns| *ns < below) as f64 / 1e4;
@@ -185,12 +157,28 @@ mod tests {
         assert_eq!(service.draw().of_bytes(500_000), Duration::from_millis(500));
     }
 
+    /// The reads of the source from Google: one stream reaches 113 MB/s, and 20 streams reach 845 MB/s.
+    #[test]
+    fn answers_share_a_rate() {
+        let scaling = vec![(1.0, 1.0), (20.0, 845.0 / (20.0 * 113.0))];
+        let times = ServiceTimes { bytes_per_s: vec![(0.5, 113e6)], scaling, ..ServiceTimes::default() };
+        let total = |answers| times.total_bytes_per_s(answers).map(|rate| (rate / 1e6).round());
+        assert_eq!([0, 1, 20, 40].map(total), [None, None, Some(845.0), Some(845.0)]);
+        let service = Arc::new(Service::new(times, 0).unwrap());
+        let _answers: Vec<_> = (0..20).map(|_| service.draw()).collect();
+        let start = Instant::now();
+        let last = (0..10).filter_map(|_| service.permitted(8_450_000)).last().unwrap();
+        assert!(last >= start + Duration::from_millis(99), "{:?}", last - start);
+        drop(_answers);
+        assert_eq!(service.permitted(1), None);
+    }
+
     /// The draws of two stores are unrelated: each is the quicker one in about half of the pairs.
     #[test]
     fn stores_with_different_seeds_draw_unrelated_times() {
-        let times = ServiceTimes { first_byte_ns: vec![(0.0, 1e6), (1.0, 2e6)], bytes_per_s: Vec::new() };
+        let times = ServiceTimes { first_byte_ns: vec![(0.0, 1e6), (1.0, 2e6)], ..ServiceTimes::default() };
         let [first, second, again] = [1, 2, 1].map(|seed| {
-            let service = Service::new(times.clone(), seed).unwrap();
+            let service = Arc::new(Service::new(times.clone(), seed).unwrap());
             (0..1_000).map(|_| service.draw().first_byte).collect::<Vec<_>>()
         });
         assert_eq!(first, again);

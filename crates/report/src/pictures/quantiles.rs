@@ -75,11 +75,9 @@ pub(super) fn quantiles(measured: &MetricRows, id: String, about: &str) -> Optio
     let bands_are = match (is_banded, open_ends.is_empty()) {
         (true, true) => ", with 95 % bands where both ends are known",
         (true, false) => ", with 95 % bands where both ends are known, and dashed lines where only one is",
-        (false, _) => "; too few trials for 95 % bands",
+        (false, false) => ", with dashed lines where one end of the 95 % interval is known",
+        (false, true) => "; too few trials for 95 % bands",
     };
-    if !is_banded {
-        open_ends.clear();
-    }
     let plot = Plot {
         id,
         title: format!("{} by quantile{bands_are}{selected}", shown.title()),

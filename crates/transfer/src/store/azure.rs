@@ -3,7 +3,7 @@
 use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use base64::Engine;
@@ -80,6 +80,32 @@ impl Container {
         };
         self.range_sums.store(now, Ordering::Relaxed);
         Ok(response)
+    }
+}
+
+impl Container {
+    /// Lists blobs. `include` names further entries of each blob, such as its versions.
+    async fn list_blobs(&self, prefix: &str, include: Option<&str>, attempt: &mut Attempt) -> Result<Vec<Blob>> {
+        let mut query = vec![("restype", "container"), ("comp", "list")];
+        query.extend(include.map(|include| ("include", include)));
+        query.extend(Some(("prefix", prefix)).filter(|_| !prefix.is_empty()));
+        let parse = |text: &str| {
+            let page: Page = self.client.parse("", text.trim_start_matches('\u{feff}'))?;
+            Ok((page.blobs.blobs, page.next_marker.filter(|next| !next.is_empty())))
+        };
+        self.client.list(&query, "marker", attempt, parse).await
+    }
+
+    /// Lists the entries of exactly one name.
+    async fn entries(&self, name: &str, include: &str, attempt: &mut Attempt) -> Result<Vec<Blob>> {
+        let blobs = self.list_blobs(name, Some(include), attempt).await?;
+        Ok(blobs.into_iter().filter(|blob| blob.name.decoded() == name).collect())
+    }
+
+    /// Removes an object with its snapshots, or the version or the snapshot that `query` names.
+    async fn delete(&self, name: &str, query: &[(&str, &str)], attempt: &mut Attempt) -> Result<()> {
+        let snapshots = query.is_empty().then(|| ("x-ms-delete-snapshots", "include".into()));
+        self.client.delete(name, query, snapshots.into_iter().collect(), attempt).await
     }
 }
 
@@ -192,6 +218,28 @@ impl Store for Container {
         Ok(rule.map(|(_, rule)| rule.into()))
     }
 
+    async fn purge(&self, name: &str, attempt: &mut Attempt) -> Result<()> {
+        if !self.entries(name, "uncommittedblobs", attempt).await?.is_empty() {
+            // An empty object replaces the blocks of an upload that was not completed.
+            let empty = PartBody { bytes: Bytes::new(), crc64: crate::crc64(&[]) };
+            self.put(name, empty, &PutOptions::default(), attempt).await?;
+        }
+        self.delete(name, &[], attempt).await?;
+        for entry in self.entries(name, "versions,snapshots", attempt).await? {
+            let of = [("versionid", &entry.version_id), ("snapshot", &entry.snapshot)];
+            for (key, id) in of.into_iter().filter_map(|(key, id)| Some((key, id.as_deref()?))) {
+                self.delete(name, &[(key, id)], attempt).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the object, and then its version. The current version cannot be removed by its id.
+    async fn remove_version(&self, name: &str, version: &str, attempt: &mut Attempt) -> Result<()> {
+        self.delete(name, &[], attempt).await?;
+        self.delete(name, &[("versionid", version)], attempt).await
+    }
+
     async fn put(&self, name: &str, body: PartBody, options: &PutOptions, attempt: &mut Attempt) -> Result<ObjectMeta> {
         let mut headers = headers_for(options);
         headers.extend([("x-ms-blob-type", "BlockBlob".into()), (CRC64, encoded(body.crc64))]);
@@ -216,7 +264,7 @@ impl Store for Container {
     /// Creates an upload. This needs no request, because an upload is only a random number: the identifiers of its
     /// parts start with it.
     async fn start_upload(&self, name: &str, _options: &PutOptions, attempt: &mut Attempt) -> Result<Upload> {
-        *attempt = Attempt { began: Some(Instant::now()), ..Attempt::default() };
+        attempt.restart();
         let id = std::hash::RandomState::new().hash_one((name, SystemTime::now()));
         Ok(Upload { name: name.into(), id: format!("{id:016x}") })
     }
@@ -258,29 +306,25 @@ impl Store for Container {
         list += "</BlockList>";
         let (query, headers) = (&[("comp", "blocklist")], headers_for(options));
         let (metadata, body) = (metadata(options), list.into());
-        let call = Call { method: Method::PUT, name, query, headers, metadata, body, once: true, assembles: true };
+        let (once, assembles) = (true, true);
+        let call =
+            Call { method: Method::PUT, name, query, headers, metadata, body, once, assembles, ..Call::default() };
         Ok(self.create(call, attempt).await?.meta(name, bytes))
     }
 
     /// Does nothing, because Azure removes uncommitted parts within a week.
     async fn abort(&self, _upload: &Upload, attempt: &mut Attempt) -> Result<()> {
-        *attempt = Attempt { began: Some(Instant::now()), ..Attempt::default() };
+        attempt.restart();
         Ok(())
     }
 
     async fn remove(&self, name: &str, attempt: &mut Attempt) -> Result<()> {
-        self.client.delete(name, &[], attempt).await
+        self.client.delete(name, &[], Headers::new(), attempt).await
     }
 
     async fn list(&self, prefix: &str, attempt: &mut Attempt) -> Result<Vec<ObjectMeta>> {
-        let mut query = vec![("restype", "container"), ("comp", "list")];
-        query.extend(Some(("prefix", prefix)).filter(|_| !prefix.is_empty()));
-        let parse = |text: &str| {
-            let page: Page = self.client.parse("", text.trim_start_matches('\u{feff}'))?;
-            let objects = page.blobs.blobs.into_iter().map(ObjectMeta::from).collect();
-            Ok((objects, page.next_marker.filter(|next| !next.is_empty())))
-        };
-        self.client.list(&query, "marker", attempt, parse).await
+        let blobs = self.list_blobs(prefix, None, attempt).await?;
+        Ok(blobs.into_iter().map(ObjectMeta::from).collect())
     }
 }
 
@@ -302,6 +346,8 @@ struct Blobs {
 struct Blob {
     name: Name,
     properties: Properties,
+    version_id: Option<String>,
+    snapshot: Option<String>,
 }
 
 /// The name of an object in a list. Names with characters that are invalid in XML are percent-encoded.
@@ -311,6 +357,15 @@ struct Name {
     is_encoded: bool,
     #[serde(rename = "$text", default)]
     text: String,
+}
+
+impl Name {
+    fn decoded(&self) -> String {
+        match self.is_encoded {
+            true => percent_decode_str(&self.text).decode_utf8_lossy().into(),
+            false => self.text.clone(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -328,8 +383,7 @@ impl From<Blob> for ObjectMeta {
         // ETags have quotes in headers, but not in lists.
         let etag = blob.properties.etag.map(quoted);
         let modified = blob.properties.modified.as_deref().and_then(parse_time);
-        let Name { is_encoded, text } = blob.name;
-        let name = if is_encoded { percent_decode_str(&text).decode_utf8_lossy().into() } else { text };
+        let name = blob.name.decoded();
         Self { name, bytes: blob.properties.bytes, etag, modified, ..Self::default() }
     }
 }

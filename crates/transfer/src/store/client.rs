@@ -31,6 +31,8 @@ pub type Headers = Vec<(&'static str, String)>;
 #[derive(Default)]
 pub struct Call<'a> {
     pub method: Method,
+    /// The address of the bucket, if it is not [`Client::configured_base`].
+    pub base: Option<&'a str>,
     pub name: &'a str,
     pub query: &'a [(&'a str, &'a str)],
     pub headers: Headers,
@@ -135,7 +137,11 @@ impl Client {
     /// Signs and sends a request. Turns every status except success into a failure.
     pub async fn send(&self, call: Call<'_>, attempt: &mut Attempt) -> Result<Response> {
         let (response, text) = self.send_any(&call, attempt).await?;
-        if response.status.is_success() { Ok(response) } else { Err(refusal::failure(&response, &text)) }
+        if response.status.is_success() {
+            return Ok(response);
+        }
+        attempt.refusal_code = refusal::code(&response, &text).map(String::from);
+        Err(refusal::failure(&response, &text))
     }
 
     /// Signs and sends a request, and repeats it once if the store names another region for the bucket. Returns answers
@@ -176,13 +182,13 @@ impl Client {
 
     /// Requests a list of objects page by page. `parse` returns the objects of a page, and the token of the next page
     /// if there is one. The token is sent as the query parameter `key`.
-    pub async fn list(
+    pub async fn list<T>(
         &self,
         query: &[(&str, &str)],
         key: &str,
         attempt: &mut Attempt,
-        parse: impl Fn(&str) -> Result<(Vec<ObjectMeta>, Option<String>)>,
-    ) -> Result<Vec<ObjectMeta>> {
+        parse: impl Fn(&str) -> Result<(Vec<T>, Option<String>)>,
+    ) -> Result<Vec<T>> {
         let (mut found, mut tokens) = (Vec::new(), Vec::<String>::new());
         loop {
             let mut query = query.to_vec();
@@ -204,7 +210,7 @@ impl Client {
     }
 
     async fn sign(&self, call: &Call<'_>) -> Result<Request<Bytes>> {
-        let mut address = self.base().to_string();
+        let mut address = call.base.unwrap_or_else(|| self.base()).to_string();
         if !call.name.is_empty() {
             address = format!("{address}/{}", encoded_name(call.name)?);
         }
@@ -233,8 +239,14 @@ impl Client {
     }
 
     /// Removes the object `name`, or the upload that `query` names. Succeeds if it is already missing.
-    pub async fn delete(&self, name: &str, query: &[(&str, &str)], attempt: &mut Attempt) -> Result<()> {
-        let call = Call { method: Method::DELETE, name, query, ..Call::default() };
+    pub async fn delete(
+        &self,
+        name: &str,
+        query: &[(&str, &str)],
+        headers: Headers,
+        attempt: &mut Attempt,
+    ) -> Result<()> {
+        let call = Call { method: Method::DELETE, name, query, headers, ..Call::default() };
         match self.send_for_text(call, attempt).await {
             // In a missing bucket, nothing can be removed. Its name, the endpoint or the account may be wrong.
             Err(failure) if failure.kind != Kind::Missing || failure.concerns_whole_store => Err(failure),
@@ -251,9 +263,11 @@ impl Client {
         into: &mut Vec<u8>,
         attempt: &mut Attempt,
     ) -> Result<()> {
-        let range = range.map(|range| ("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
-        let headers = range.into_iter().collect();
+        let headers =
+            range.iter().map(|range| ("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
+        let headers = headers.collect();
         let mut response = self.send(Call { name, headers, ..Call::default() }, attempt).await?;
+        response.check_range(range.as_ref())?;
         response.append(most, into, attempt).await
     }
 
@@ -320,16 +334,8 @@ impl Client {
         }
         headers.push(("range", format!("bytes={}-{}", range.start, range.end - 1)));
         let response = self.get(of, headers, attempt).await?;
-        let expected = format!("bytes {}-{}/", range.start, range.end - 1);
-        let problem = match response.header("content-range") {
-            // If the header `Content-Range` is missing, the answer is the whole object. This is correct if the whole
-            // object was requested.
-            None if *range == (0..of.bytes) => return Ok(response),
-            Some(range) if range.starts_with(&expected) => return Ok(response),
-            None => "the store sent the whole object instead of a range",
-            Some(_) => "the store sent another range than the requested one",
-        };
-        Err(self.failure(&of.name, Kind::Corrupted, problem))
+        response.check_range(Some(range))?;
+        Ok(response)
     }
 }
 

@@ -42,7 +42,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const LIMIT: Duration = Duration::from_secs(20);
 /// Maximum size in bytes of a proxy's answer to `CONNECT`.
 const PROXY_HEAD_BYTES: usize = 16 << 10;
-/// Time until we close an unused connection. It is shorter than the time after which most servers close it.
+/// Default of [`Connections::kept`], the time until we close an unused connection. It is shorter than the time after
+/// which most servers close it.
 const KEPT: Duration = Duration::from_secs(4);
 /// Maximum number of bytes that one read takes from a connection. The number is so small that the bytes are still in
 /// the processor's cache when they are copied.
@@ -70,6 +71,8 @@ pub struct Connections {
     /// Permits for connections that are in use or being opened. Unused connections are closed if they outnumber the
     /// free permits. The permits thus limit the number of all connections.
     permits: Arc<Semaphore>,
+    /// Time until an unused connection is closed.
+    kept: Duration,
     /// Time without progress after which a request fails.
     pub timeout: Duration,
 }
@@ -159,6 +162,7 @@ impl Connections {
             sockets: options.sockets.clone(),
             idle: Mutex::default(),
             permits: Arc::new(Semaphore::new(options.max_connections.unwrap_or(Semaphore::MAX_PERMITS))),
+            kept: options.kept.unwrap_or(KEPT),
             timeout: options.timeout.unwrap_or(TIMEOUT),
         }
     }
@@ -226,6 +230,7 @@ impl Connections {
             // loop can try another one.
             let Connection { sender, driver } = &mut idle.connection;
             if let Ok(Ok(())) = timeout(KEPT, driver.run(sender.ready())).await {
+                attempt.idle = Some(idle.since.elapsed());
                 // The congestion window is still small for the first request of a connection. So this request counts as
                 // if it had opened the connection.
                 attempt.connected = attempt.began.filter(|_| idle.is_new);
@@ -250,10 +255,16 @@ impl Connections {
         }
     }
 
+    /// Drops connections that are too old, or that have ended. If the server closed a connection while it was unused,
+    /// this is noticed only when the connection is taken.
+    fn drop_unusable(&self, idle: &mut Vec<IdleConnection>) {
+        idle.retain(|idle| idle.since.elapsed() < self.kept && !idle.connection.sender.is_closed());
+    }
+
     fn take_idle(&self, endpoint: &Endpoint) -> Option<IdleConnection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.get_mut(endpoint)?;
-        drop_unusable(kept);
+        self.drop_unusable(kept);
         kept.pop()
     }
 
@@ -287,7 +298,7 @@ impl Connections {
         // A request gives its connection back before its permit, and takes them in the other order. So a connection may
         // be counted twice here, but none is missed.
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.values_mut().for_each(drop_unusable);
+        idle.values_mut().for_each(|kept| self.drop_unusable(kept));
         let wanted = connections.saturating_sub(idle.get(endpoint).map_or(0, Vec::len));
         let room = self.permits.available_permits().saturating_sub(count(&idle));
         (0..wanted.min(room)).map_while(|_| Arc::clone(&self.permits).try_acquire_owned().ok()).collect()
@@ -352,12 +363,6 @@ impl Connections {
 /// Returns the number of unused connections to all servers.
 fn count(idle: &HashMap<Endpoint, Vec<IdleConnection>>) -> usize {
     idle.values().map(Vec::len).sum()
-}
-
-/// Drops connections that are too old, or that have ended. If the server closed a connection while it was unused, this
-/// is noticed only when the connection is taken.
-fn drop_unusable(idle: &mut Vec<IdleConnection>) {
-    idle.retain(|idle| idle.since.elapsed() < KEPT && !idle.connection.sender.is_closed());
 }
 
 impl Proxy {

@@ -258,12 +258,14 @@ impl Store for WebFile {
         into: &mut Vec<u8>,
         attempt: &mut Attempt,
     ) -> Result<()> {
-        let range = range.map(|range| (RANGE, format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
-        let mut response = self.get_head(&range.into_iter().collect::<Vec<_>>(), attempt).await?;
-        match response.status.is_success() {
-            true => response.append(most, into, attempt).await,
-            false => Err(self.refusal(response, attempt).await),
+        let headers =
+            range.iter().map(|range| (RANGE, format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
+        let mut response = self.get_head(&headers.collect::<Vec<_>>(), attempt).await?;
+        if !response.status.is_success() {
+            return Err(self.refusal(response, attempt).await);
         }
+        response.check_range(range.as_ref())?;
+        response.append(most, into, attempt).await
     }
 
     async fn open_stream(&self, name: &str, attempt: &mut Attempt) -> Result<(ObjectMeta, Box<dyn ByteStream>)> {

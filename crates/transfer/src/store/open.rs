@@ -88,6 +88,8 @@ pub struct Options {
     pub requester_pays: bool,
     /// Time without progress after which a request fails; one minute by default.
     pub timeout: Option<Duration>,
+    /// Time until an unused connection is closed; four seconds by default.
+    pub kept: Option<Duration>,
     /// Maximum number of connections that are open at the same time; unlimited by default.
     pub max_connections: Option<usize>,
     /// A function that creates the sockets of all connections, for example in another network namespace. By default,

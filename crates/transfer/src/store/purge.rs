@@ -5,7 +5,7 @@
 use serde::Deserialize;
 
 use super::Result;
-use super::client::{Call, Client};
+use super::client::{Call, Client, Headers};
 use super::dialect::Dialect;
 use crate::{Attempt, Kind};
 
@@ -16,12 +16,12 @@ pub fn version_key(dialect: Dialect) -> &'static str {
 
 /// Removes the object `name`, then its versions, and aborts its unfinished uploads.
 pub async fn purge(client: &Client, dialect: Dialect, name: &str, attempt: &mut Attempt) -> Result<()> {
-    client.delete(name, &[], attempt).await?;
+    client.delete(name, &[], Headers::new(), attempt).await?;
     for id in uploads(client, name, attempt).await? {
-        client.delete(name, &[("uploadId", &*id)], attempt).await?;
+        client.delete(name, &[("uploadId", &*id)], Headers::new(), attempt).await?;
     }
     for version in versions(client, name, attempt).await? {
-        client.delete(name, &[(version_key(dialect), &*version)], attempt).await?;
+        client.delete(name, &[(version_key(dialect), &*version)], Headers::new(), attempt).await?;
     }
     Ok(())
 }
@@ -46,19 +46,42 @@ async fn versions(client: &Client, name: &str, attempt: &mut Attempt) -> Result<
         Entry::Other => None,
     });
     let of_name = entries.filter(|version| version.key == name);
-    Ok(of_name.filter_map(|version| version.version_id.or(version.generation)).filter(|id| id != "null").collect())
+    // A bucket that no longer keeps versions has entries with the version `null`.
+    Ok(of_name.filter_map(|version| version.version_id.or(version.generation)).collect())
 }
 
-/// Describes the rule of an S3 bucket that keeps new objects from being removed.
+/// Describes the rule of a bucket that keeps new objects from being removed.
+///
+/// # Errors
+/// Fails if the rules cannot be read, because objects may then stay.
 pub async fn retention(client: &Client, dialect: Dialect, attempt: &mut Attempt) -> Result<Option<String>> {
     if dialect == Dialect::Google {
-        // The XML API does not show the retention policy of a bucket.
-        return Ok(None);
+        return google_retention(client, attempt).await;
     }
     let call = Call { query: &[("object-lock", "")], ..Call::default() };
-    let Some(text) = supported(client.send_for_text(call, attempt).await)? else { return Ok(None) };
+    let answer = client.send_for_text(call, attempt).await;
+    let Some(text) = setting(client, answer, "s3:GetBucketObjectLockConfiguration")? else { return Ok(None) };
     let has_rule = text.contains("<Rule>") && text.contains("<DefaultRetention>");
     Ok(has_rule.then(|| "a default retention (Object Lock)".into()))
+}
+
+/// Reads the rules of a bucket of GCS from its JSON interface, because the XML interface does not show them.
+async fn google_retention(client: &Client, attempt: &mut Attempt) -> Result<Option<String>> {
+    let Some((endpoint, bucket)) = client.configured_base().rsplit_once('/') else { return Ok(None) };
+    let base = format!("{endpoint}/storage/v1/b/{bucket}");
+    let query = &[("fields", "retentionPolicy,defaultEventBasedHold")];
+    let answer = client.send_for_text(Call { base: Some(&base), query, ..Call::default() }, attempt).await;
+    let Some(text) = setting(client, answer, "storage.buckets.get")? else { return Ok(None) };
+    let rules: GoogleRules = serde_json::from_str(&text).unwrap_or_default();
+    let policy = rules.retention_policy.map(|_| "a retention policy");
+    Ok(policy.or(rules.default_event_based_hold.then_some("a default event-based hold")).map(String::from))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct GoogleRules {
+    retention_policy: Option<serde_json::Value>,
+    default_event_based_hold: bool,
 }
 
 /// Requests a list, and returns the text of the answer. `None` if the store does not support the operation. If the list
@@ -82,14 +105,21 @@ async fn listed(
     }
 }
 
-/// Returns the text of an answer. `None` if the store does not know the operation, or has no such setting.
-fn supported(answer: Result<(super::transport::Response, String)>) -> Result<Option<String>> {
+/// Returns the text of an answer about a setting of the bucket. `None` if the bucket has no such setting, or if the
+/// store does not know it. If the answer is denied, the failure names the `permission` that it needs.
+fn setting(
+    client: &Client,
+    answer: Result<(super::transport::Response, String)>,
+    permission: &str,
+) -> Result<Option<String>> {
     match answer {
         Ok((_, text)) => Ok(Some(text)),
-        Err(failure) if failure.concerns_whole_store && failure.kind != Kind::Denied => Err(failure),
-        // Some users may write objects but not read the settings of the bucket. Stores without the operation answer
-        // with various errors.
-        Err(failure) if matches!(failure.kind, Kind::Transient(_)) => Err(failure),
+        Err(failure) if failure.kind == Kind::Denied && !failure.concerns_whole_store => {
+            let message = format!("the store does not show whether objects can be removed, which needs {permission}: ");
+            Err(client.failure("", Kind::Denied, &(message + &failure.message)))
+        }
+        Err(failure) if failure.concerns_whole_store || matches!(failure.kind, Kind::Transient(_)) => Err(failure),
+        // Stores without the operation answer with various errors.
         Err(_) => Ok(None),
     }
 }

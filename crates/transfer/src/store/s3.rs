@@ -171,7 +171,7 @@ impl Store for Bucket {
     }
 
     async fn remove_version(&self, name: &str, version: &str, attempt: &mut Attempt) -> Result<()> {
-        self.client.delete(name, &[(purge::version_key(self.dialect), version)], attempt).await
+        self.client.delete(name, &[(purge::version_key(self.dialect), version)], Headers::new(), attempt).await
     }
 
     fn base_url(&self) -> Option<String> {
@@ -292,7 +292,7 @@ impl Store for Bucket {
     }
 
     async fn abort(&self, upload: &Upload, attempt: &mut Attempt) -> Result<()> {
-        match self.client.delete(&upload.name, &[("uploadId", &*upload.id)], attempt).await {
+        match self.client.delete(&upload.name, &[("uploadId", &*upload.id)], Headers::new(), attempt).await {
             // Without the bucket, there is no upload.
             Err(failure) if failure.kind != Kind::Missing => Err(failure),
             _ => Ok(()),
@@ -300,7 +300,7 @@ impl Store for Bucket {
     }
 
     async fn remove(&self, name: &str, attempt: &mut Attempt) -> Result<()> {
-        self.client.delete(name, &[], attempt).await
+        self.client.delete(name, &[], Headers::new(), attempt).await
     }
 
     async fn list(&self, prefix: &str, attempt: &mut Attempt) -> Result<Vec<ObjectMeta>> {

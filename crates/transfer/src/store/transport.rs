@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,8 +11,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
 use hyper::header::{
-    CONTENT_ENCODING, CONTENT_LENGTH, ETAG, HOST, HeaderMap, HeaderValue, LAST_MODIFIED, PROXY_AUTHORIZATION,
-    USER_AGENT,
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HOST, HeaderMap, HeaderValue, LAST_MODIFIED,
+    PROXY_AUTHORIZATION, USER_AGENT,
 };
 use hyper::{Method, Request, StatusCode, Uri};
 use object_store::ClientOptions;
@@ -101,10 +102,7 @@ impl Transport {
     /// [`Kind::Transient`], or [`Kind::Unanswered`] if the request must not be repeated.
     pub async fn send(&self, request: Request<Bytes>, info: RequestInfo, attempt: &mut Attempt) -> Result<Response> {
         let about = |failure| info.about(failure);
-        let Attempt { rate_limit, contact, clock, is_fresh, .. } = std::mem::take(attempt);
-        let now = Some(Instant::now());
-        let times = Attempt { requested: now, began: now, ..Attempt::default() };
-        *attempt = Attempt { rate_limit, contact, clock, is_fresh, ..times };
+        attempt.restart();
         let endpoint = Endpoint::from_uri(request.uri()).map_err(about)?;
         if let Some(contact) = &attempt.contact {
             contact.set_host(&endpoint);
@@ -145,7 +143,7 @@ impl Transport {
         let (head, body) = answer.into_parts();
         let (status, headers, host) = (head.status, head.headers, endpoint.to_string());
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(String::from);
-        attempt.version = VERSIONS.iter().find_map(|name| text(name)).filter(|version| version != "null");
+        attempt.version = VERSIONS.iter().find_map(|name| text(name));
         attempt.encoding = text(CONTENT_ENCODING.as_str());
         let connection = Some((self.clone(), endpoint, connection, permit));
         Ok(Response { status, headers, host, request: info, body, connection, progress })
@@ -259,6 +257,20 @@ impl Response {
             return Err(self.request.about(failure));
         }
         Ok(())
+    }
+
+    /// Returns a failure if the answer has other bytes than the requested range of an object.
+    pub fn check_range(&self, range: Option<&Range<u64>>) -> Result<()> {
+        let Some(range) = range else { return Ok(()) };
+        let expected = format!("bytes {}-{}/", range.start, range.end.saturating_sub(1));
+        let problem = match self.header(CONTENT_RANGE.as_str()) {
+            Some(answered) if answered.starts_with(&expected) => return Ok(()),
+            // A server may send the whole object if the range contains all of its bytes.
+            None if range.start == 0 && self.body.size_hint().exact() == Some(range.end) => return Ok(()),
+            None => "the store sent the whole object instead of a range",
+            Some(_) => "the store sent another range than the requested one",
+        };
+        Err(self.request.about(Failure::new(Kind::Corrupted, problem)))
     }
 
     /// Reads the body of an answer with an error status, and returns a failure that explains it.

@@ -9,8 +9,8 @@ use tokio::time::timeout;
 /// A request to measure.
 #[derive(Clone)]
 pub enum Request {
-    /// Reads an object of `bytes` bytes, or the range of it.
-    Read { key: String, range: Option<Range<u64>>, bytes: u64 },
+    /// Reads an object of `bytes` bytes, or the range of it. An answer with more than `most` bytes is an error.
+    Read { key: String, range: Option<Range<u64>>, bytes: u64, most: u64 },
     /// Writes an object with one request, or in parts one after the other. `crc64` is the checksum of the object.
     Write { key: String, parts: Vec<PartBody>, crc64: u64 },
 }
@@ -29,6 +29,8 @@ pub struct Answer {
     pub is_encoded: bool,
     /// `true` if the request opened a connection.
     pub is_fresh: bool,
+    /// The time for which the kept connection had been idle before the request.
+    pub gap: Option<Duration>,
     pub version: Option<String>,
 }
 
@@ -39,8 +41,11 @@ pub enum Outcome {
     /// The answer ended early.
     Short,
     /// The store refused the request temporarily, with this HTTP status: 429, 503, or another one that a repeated
-    /// request may not get.
-    Refused(u16),
+    /// request may not get. The code is that of the store, such as `SlowDown`.
+    Refused {
+        status: u16,
+        code: Option<String>,
+    },
     /// The request timed out.
     TimedOut,
     /// The connection failed.
@@ -122,13 +127,12 @@ pub async fn send(
     let mut attempt = Attempt::default();
     attempt.is_fresh = is_fresh;
     let (mut first, mut is_begun) = (None, false);
-    let start = Instant::now();
     buffer.clear();
+    let start = Instant::now();
     let sent = async {
         match request {
-            Request::Read { key, range, bytes } => {
-                let most = bytes.saturating_mul(2).max(1 << 20);
-                store.read_into(key, range.clone(), most, buffer, &mut attempt).await
+            Request::Read { key, range, most, .. } => {
+                store.read_into(key, range.clone(), *most, buffer, &mut attempt).await
             }
             Request::Write { key, parts, .. } if parts.len() == 1 => {
                 let body = parts[0].clone();
@@ -137,10 +141,13 @@ pub async fn send(
             Request::Write { key, parts, crc64 } => {
                 let options = PutOptions::default();
                 let upload = store.start_upload(key, &options, &mut attempt).await?;
-                (first, is_begun) = (attempt.began, true);
+                // Azure needs no request to start an upload. The time then begins with the first part.
+                (first, is_begun) = (attempt.sent.and(attempt.began), true);
                 let mut tokens = Vec::with_capacity(parts.len());
                 for (index, part) in parts.iter().enumerate() {
-                    tokens.push(store.put_part(&upload, index, part.clone(), &mut attempt).await?);
+                    let sent = store.put_part(&upload, index, part.clone(), &mut attempt).await;
+                    first = first.or(attempt.began);
+                    tokens.push(sent?);
                 }
                 store.commit(&upload, &tokens, *crc64, &options, &mut attempt).await.map(drop)
             }
@@ -166,10 +173,11 @@ pub async fn send(
         began,
         time: end.saturating_duration_since(began),
         // In parts, the phases are those of the last request, which say nothing about the object.
-        phases: if first.is_some() { Phases::default() } else { Phases::new(&attempt) },
+        phases: if is_begun { Phases::default() } else { Phases::new(&attempt) },
         bytes,
         is_encoded: attempt.encoding.is_some_and(|encoding| encoding != "identity"),
         is_fresh: attempt.resolved.is_some(),
+        gap: attempt.idle,
         version: attempt.version,
     }
 }
@@ -183,7 +191,9 @@ impl Outcome {
     /// If `is_begun`, the store keeps an upload in parts, whatever it has answered since.
     fn of_failure(failure: Failure, attempt: &Attempt, is_begun: bool) -> Self {
         match (failure.kind, attempt.status) {
-            (Kind::Transient(_) | Kind::Unanswered, Some(status)) if status >= 400 => Self::Refused(status),
+            (Kind::Transient(_) | Kind::Unanswered, Some(status)) if status >= 400 => {
+                Self::Refused { status, code: attempt.refusal_code.clone() }
+            }
             // The head of the answer had arrived.
             (Kind::Transient(_) | Kind::Unanswered, Some(_)) => Self::Short,
             (Kind::Transient(_) | Kind::Unanswered, None) => Self::Broken(failure.message),

@@ -20,8 +20,6 @@ use super::{FIRST_TIME, SECOND_TIME, TIME};
 
 /// The highest probability that the answer about a pair of stores is wrong.
 pub const ERROR: f64 = 0.05;
-/// Largest share of requests that a store may refuse, or leave without a complete answer, if it is to be named faster.
-const MOST_REFUSED: f64 = 0.05;
 /// The sizes in bytes for which the answer has the number of requests in flight that reach the goal.
 const FILL_BYTES: [f64; 3] = [1e6, 8e6, 64e6];
 /// The largest number of requests in flight for the cheapest ranged read: the source used 1,000 CPUs.
@@ -39,8 +37,6 @@ pub struct Crossover {
     workloads: BTreeMap<u64, [Workload; 2]>,
     /// The times of complete requests, in nanoseconds, by size.
     times_ns: BTreeMap<u64, [Vec<f64>; 2]>,
-    requests: [u64; 2],
-    incomplete: [u64; 2],
     is_same_store: bool,
     /// The rate that many requests together should reach, in bytes per second.
     goal_bytes_per_s: Option<f64>,
@@ -63,8 +59,6 @@ impl Crossover {
             queue: Vec::new(),
             workloads: BTreeMap::new(),
             times_ns: BTreeMap::new(),
-            requests: [0; 2],
-            incomplete: [0; 2],
             is_same_store,
             goal_bytes_per_s,
             scale,
@@ -115,8 +109,6 @@ impl Crossover {
             let Some((answer, _)) = load.answers.first() else { continue };
             let time = PairTime::new(answer);
             times[store] = Some(time);
-            self.requests[store] += 1;
-            self.incomplete[store] += u64::from(time.is_censored);
             if !time.is_censored {
                 self.times_ns.entry(bytes).or_default()[store].push(time.ns);
             }
@@ -132,8 +124,7 @@ impl Crossover {
             });
         }
         let [Some(first), Some(second)] = times else { return Ok(()) };
-        let may_win = [0, 1].map(|store| self.incomplete[store] as f64 <= MOST_REFUSED * self.requests[store] as f64);
-        self.search.observe(bytes, outcome(first, second), may_win);
+        self.search.observe(bytes, outcome(first, second), [first.is_censored, second.is_censored]);
         Ok(())
     }
 
@@ -149,14 +140,15 @@ impl Crossover {
             [Some(first), Some(second)] => first.crossover_bytes(second),
             _ => None,
         };
-        let refused = |store: usize| match self.incomplete[store] {
+        let counts = self.search.counts();
+        let refused = |store: usize| match counts.incomplete[store] {
             0 => None,
-            count => Some((self.names[store].clone(), count, self.requests[store])),
+            count => Some((self.names[store].clone(), count, counts.pairs)),
         };
         Remark::Crossover {
             stores: self.names.clone().into(),
             ranges: self.search.ranges().iter().map(winner).collect(),
-            pairs: self.search.pairs(),
+            pairs: counts.pairs,
             error: ERROR,
             fits: fits.iter().zip(&self.names).filter_map(|(fit, name)| Some(described(name, (*fit)?))).collect(),
             fit_crossover_bytes,
@@ -164,6 +156,7 @@ impl Crossover {
             incomplete: [0, 1].into_iter().filter_map(refused).collect(),
             is_same_store: self.is_same_store,
             is_finished: self.search.is_finished(),
+            pairs_left: if self.search.is_finished() { 0 } else { self.search.pairs_left() },
             precision: PRECISION,
         }
     }

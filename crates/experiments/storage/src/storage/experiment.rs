@@ -9,10 +9,12 @@ mod fit;
 mod journal;
 mod levels;
 mod limits;
+mod line;
 mod objects;
 mod search;
 mod session;
 mod stores;
+mod streams;
 mod workload;
 
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -77,6 +79,8 @@ const EMULATED_RANGE: [u64; 2] = [16_000, 16_000_000];
 /// The factors that apply to one store, to a pair of stores, and to stores at an address.
 const OF_ONE_STORE: [&str; 8] =
     ["size", "concurrency", "requests", "rate", "placement", "part", "line_mbit_s", "timeout_ms"];
+/// The factor with the listener that measures the client's line.
+const LISTENER: &str = "listener";
 const OF_A_PAIR: [&str; 5] = ["pair", "smallest", "largest", "timeout_ms", "goal_mb_s"];
 const OF_ALL: [&str; 4] = ["operation", "connection", "object", "gap_ms"];
 const OF_AN_ADDRESS: [&str; 4] = ["max_requests", "max_mb", "max_cost", "prices"];
@@ -142,6 +146,12 @@ fn factors() -> Vec<Factor> {
             "rate of the client's line in Mbit/s, as `link-throughput` measures it; 0 if unknown",
             0,
             0..=1_000_000,
+        ),
+        Factor::new(
+            LISTENER,
+            "HOST:PORT of `ascertain listen`, to measure the client's line; its token is in ASCERTAIN_LISTEN_TOKEN",
+            OURS,
+            Accepts::Anything,
         ),
         Factor::integer(
             "goal_mb_s",
@@ -235,7 +245,7 @@ impl Experiment for Storage {
             "url" => arm.variant == URL || arm.variant == FAULTS || is_address(&text("pair")),
             "checksum" => arm.variant == FAULTS,
             _ if arm.variant == FAULTS => OF_AN_ADDRESS.contains(&factor) && is_at_address,
-            "key" => arm.variant == URL,
+            "key" | LISTENER => arm.variant == URL,
             "scale" => arm.variant != URL && !is_at_address,
             "object" => text("operation") != UPLOAD,
             "part" => text("operation") == UPLOAD && arm.variant != CROSSOVER,
@@ -288,17 +298,8 @@ impl Experiment for Storage {
         levels::bills(arms, trials)
     }
 
-    /// Returns the memory in bytes for the content and for one buffer of each stream. A crossover has both stores.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
-        let of_arm = |arm: &Arm| {
-            let level = |factor| arm.integer(factor).unwrap_or(1);
-            let scale = level("scale").max(1);
-            match arm.variant == CROSSOVER {
-                true => level("largest") / scale * 6,
-                false => level("size") / scale * (2 + level("concurrency")),
-            }
-        };
-        arms.iter().map(of_arm).fold(0, u64::saturating_add)
+        levels::memory_bytes(arms)
     }
 
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {

@@ -4,16 +4,18 @@
 //! The proxy must read the requests, so the check needs a store without TLS. With TLS, every flipped bit breaks the
 //! connection.
 
-use std::io::{self, BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use ascertain_engine::experiment::TargetError;
 use ascertain_engine::finding::{FaultNoticed, FaultPlace};
 use ascertain_experiments_networks::links::failed;
 use ascertain_transfer::{Attempt, Checksum, ObjectMeta, Store, crc64};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufStream};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::budget::Usage;
@@ -68,26 +70,31 @@ const WRONG_LENGTH_TIMEOUT: Duration = Duration::from_secs(3);
 /// Size of the objects in bytes.
 pub const CONTENT_BYTES: u64 = 10_000;
 
-/// Forwards connections to a store, and flips a bit of the next message that a fault applies to.
+/// Forwards connections to a store, and flips a bit of the next message that a fault applies to. Dropping the proxy
+/// ends all of its connections.
 pub struct FaultProxy {
     pub address: SocketAddr,
     fault: Arc<Mutex<Option<Fault>>>,
+    _connections: JoinSet<()>,
 }
 
 impl FaultProxy {
+    /// Starts a proxy on the current runtime.
     pub fn start(target: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
         let (address, fault) = (listener.local_addr()?, Arc::new(Mutex::new(None)));
-        let of_thread = fault.clone();
-        // The thread ends with the process. It waits without using the CPU.
-        thread::Builder::new().name("fault-proxy".into()).spawn(move || {
-            for near in listener.incoming().flatten() {
-                let fault = of_thread.clone();
+        let (of_task, mut connections) = (fault.clone(), JoinSet::new());
+        connections.spawn(async move {
+            let mut forwarding = JoinSet::new();
+            while let Ok((near, _)) = listener.accept().await {
+                let fault = of_task.clone();
                 // A failure closes the connection, which the client notices.
-                thread::spawn(move || TcpStream::connect(target).and_then(|far| forward(&near, &far, &fault)));
+                forwarding.spawn(async move { forward(near, TcpStream::connect(target).await?, &fault).await });
             }
-        })?;
-        Ok(Self { address, fault })
+        });
+        Ok(Self { address, fault, _connections: connections })
     }
 
     /// Returns the requests and bytes of a check. An upload whose answer was lost is read, and its two keys are purged.
@@ -109,20 +116,17 @@ impl FaultProxy {
 }
 
 /// Forwards requests and answers in turn.
-fn forward(near: &TcpStream, far: &TcpStream, fault: &Mutex<Option<Fault>>) -> io::Result<()> {
+async fn forward(near: TcpStream, far: TcpStream, fault: &Mutex<Option<Fault>>) -> io::Result<()> {
     near.set_nodelay(true)?;
     far.set_nodelay(true)?;
-    let (mut from_near, mut from_far) = (BufReader::new(near), BufReader::new(far));
-    let (mut near, mut far) = (near, far);
-    while let Some(mut request) = Message::read(&mut from_near, false)? {
+    let (mut near, mut far) = (BufStream::new(near), BufStream::new(far));
+    while let Some(mut request) = Message::read(&mut near, false).await? {
         let is_head = request.head.starts_with(b"HEAD");
         request.flip(fault, false);
-        far.write_all(&request.head)?;
-        far.write_all(&request.body)?;
-        let Some(mut answer) = Message::read(&mut from_far, is_head)? else { break };
+        request.write(&mut far).await?;
+        let Some(mut answer) = Message::read(&mut far, is_head).await? else { break };
         answer.flip(fault, true);
-        near.write_all(&answer.head)?;
-        near.write_all(&answer.body)?;
+        answer.write(&mut near).await?;
     }
     Ok(())
 }
@@ -134,11 +138,11 @@ struct Message {
 
 impl Message {
     /// Reads a message with a `Content-Length`, or without a body. `None` at the end of the connection.
-    fn read(from: &mut impl BufRead, has_no_body: bool) -> io::Result<Option<Self>> {
+    async fn read(from: &mut BufStream<TcpStream>, has_no_body: bool) -> io::Result<Option<Self>> {
         let mut head = Vec::new();
         loop {
             let start = head.len();
-            if from.read_until(b'\n', &mut head)? == 0 {
+            if from.read_until(b'\n', &mut head).await? == 0 {
                 return Ok(None);
             }
             if head[start..] == *b"\r\n" {
@@ -148,8 +152,14 @@ impl Message {
         let length =
             header(&head, "content-length").and_then(|range| std::str::from_utf8(&head[range]).ok()?.parse().ok());
         let mut body = vec![0; if has_no_body { 0 } else { length.unwrap_or(0) }];
-        from.read_exact(&mut body)?;
+        from.read_exact(&mut body).await?;
         Ok(Some(Self { head, body }))
+    }
+
+    async fn write(&self, to: &mut BufStream<TcpStream>) -> io::Result<()> {
+        to.write_all(&self.head).await?;
+        to.write_all(&self.body).await?;
+        to.flush().await
     }
 
     /// Flips the lowest bit of the byte that the armed fault names, if it applies to this message.
@@ -187,8 +197,8 @@ fn header(head: &[u8], name: &str) -> Option<std::ops::Range<usize>> {
     (start < end).then_some(start..end)
 }
 
-/// Flips a bit in each place of an upload with this checksum and of a download. `through` is the store behind the proxy,
-/// and `objects` has the same store without it.
+/// Flips a bit in each place of an upload with this checksum and of a download. `through` is the store behind the
+/// proxy, and `objects` has the same store without it.
 pub async fn check(
     objects: &Objects,
     through: &dyn Store,
@@ -200,7 +210,7 @@ pub async fn check(
     for (place, is_answer, part) in UPLOAD {
         // A flipped bit at the end of the first key makes the second one, so both are in the journal.
         let keys = objects.flippable().map_err(failed)?;
-        let body = content.whole();
+        let body = content.whole.bytes.clone();
         proxy.arm(Fault { is_answer, part });
         let mut attempt = Attempt::default();
         let put = timeout(part.limit(), through.put_with_checksum(&keys[0], body, checksum, &mut attempt)).await;
@@ -219,12 +229,12 @@ pub async fn check(
     }
     let key = objects.keys(1, false).map_err(failed)?.remove(0);
     let mut attempt = Attempt::default();
-    direct.put_with_checksum(&key, content.whole(), checksum, &mut attempt).await.map_err(failed)?;
+    direct.put_with_checksum(&key, content.whole.bytes.clone(), checksum, &mut attempt).await.map_err(failed)?;
     for (place, is_answer, part) in DOWNLOAD {
         proxy.arm(Fault { is_answer, part });
         let of = ObjectMeta { name: key.clone(), bytes: content.bytes(), ..ObjectMeta::default() };
         let noticed = match timeout(part.limit(), through.get_checked(&of, &mut Attempt::default())).await {
-            Ok(Ok(sum)) if sum == content.crc64 => FaultNoticed::Harmless,
+            Ok(Ok(sum)) if sum == content.whole.crc64 => FaultNoticed::Harmless,
             Ok(Ok(_)) => FaultNoticed::Unnoticed,
             Ok(Err(_)) | Err(_) => FaultNoticed::ByClient,
         };
@@ -238,5 +248,5 @@ pub async fn check(
 async fn read(store: &dyn Store, key: &str, content: &Content) -> Option<bool> {
     let mut bytes = Vec::new();
     store.read_into(key, None, content.bytes() * 2, &mut bytes, &mut Attempt::default()).await.ok()?;
-    Some(crc64(&bytes) == content.crc64)
+    Some(crc64(&bytes) == content.whole.crc64)
 }

@@ -1,22 +1,18 @@
 //! Reads and checks the levels of arms, and computes the expected bills.
 
 use std::path::Path;
+use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, Level, TargetError};
 use ascertain_engine::finding::{Remark, StoreBill};
 use ascertain_experiments_networks::links::OURS;
 use ascertain_transfer::Checksum;
 
-use std::time::Duration;
-
 use super::budget::{Budget, Prices, Usage, parse_money};
-use super::faults::FaultProxy;
-use super::search::GRID_STEP;
+use super::faults::{CONTENT_BYTES, FaultProxy};
+use super::search::{GRID_STEP, USUAL_PAIRS};
 use super::workload::{Shape, Workload};
 use super::{CROSSOVER, DOWNLOAD, FAULTS, Operation, RANGED, SPEC, URL, emulated, is_address, stores};
-
-/// Pairs that a size of the grid usually needs, for the expected bill.
-const USUAL_PAIRS: u64 = 14;
 
 /// Returns the level of a factor as text; empty if the arm does not have it.
 pub fn text(arm: &Arm, factor: &str) -> String {
@@ -80,10 +76,43 @@ pub fn shape(arm: &Arm, bytes: u64) -> Shape {
         rate_per_s: Some(integer(arm, "rate")).filter(|rate| *rate > 0),
         gap: Duration::from_millis(integer(arm, "gap_ms")),
         limit: Duration::from_millis(integer(arm, "timeout_ms")),
-        part_bytes: if operation(arm) == Operation::Upload { integer(arm, "part") } else { 0 },
+        part_bytes: if operation(arm) == Operation::Upload { integer(arm, "part").div_ceil(scale(arm)) } else { 0 },
         // An HTTP address names the object itself.
         key: given(arm, "key").or_else(|| text(arm, "url").starts_with("http").then(String::new)),
     }
+}
+
+/// Returns the size of the largest object that an arm writes, in bytes.
+pub fn largest_object_bytes(arm: &Arm) -> u64 {
+    let bytes = if arm.variant == CROSSOVER { range(arm)[1] } else { size(arm) };
+    match &*arm.variant {
+        FAULTS => CONTENT_BYTES,
+        _ if shape(arm, bytes).key.is_some() => 0,
+        _ => shape(arm, bytes).object_bytes(),
+    }
+}
+
+/// Returns the memory in bytes for the random content, for the buffers of the streams, and for the objects in emulated
+/// stores. All arms share the content and the buffers.
+pub fn memory_bytes(arms: &[Arm]) -> u64 {
+    let content = arms.iter().map(largest_object_bytes).max().unwrap_or(0);
+    let stream = |arm: &Arm| match arm.variant == CROSSOVER {
+        true => (1, range(arm)[1].div_ceil(scale(arm))),
+        false => (integer(arm, "concurrency"), size(arm).div_ceil(scale(arm))),
+    };
+    let streams: Vec<(u64, u64)> = arms.iter().map(stream).collect();
+    let most = streams.iter().map(|(count, _)| *count).max().unwrap_or(0);
+    // The arms with the most streams use the last buffer, and only they.
+    let of_buffer = |number| streams.iter().filter(|(count, _)| *count >= number).map(|(_, bytes)| *bytes).max();
+    let buffers = (1..=most).filter_map(of_buffer).fold(0, u64::saturating_add);
+    let stored = |arm: &Arm| match store_names(arm).iter().any(|name| is_address(name)) {
+        true => 0,
+        // A crossover keeps an object of each size in both stores. The sizes of the grid add up to 4/3 of the largest.
+        false if arm.variant == CROSSOVER => largest_object_bytes(arm).saturating_mul(8),
+        false => largest_object_bytes(arm).saturating_mul(integer(arm, "concurrency")),
+    };
+    let stored = arms.iter().map(stored).fold(0, u64::saturating_add);
+    content.saturating_add(buffers).saturating_add(stored)
 }
 
 /// Returns the size of an arm's requests in bytes, not yet divided by the scale.
@@ -94,6 +123,11 @@ pub fn size(arm: &Arm) -> u64 {
 /// Returns the rate of the client's line in bytes per second, if the user gave it.
 pub fn line_bytes_per_s(arm: &Arm) -> Option<f64> {
     Some(integer(arm, "line_mbit_s") as f64 * 1e6 / 8.0).filter(|rate| *rate > 0.0)
+}
+
+/// Returns the listener that measures the client's line, and whether uploads matter; `None` if the user named none.
+pub fn listener(arm: &Arm) -> Option<(String, bool)> {
+    Some((given(arm, super::LISTENER)?, operation(arm) == Operation::Upload))
 }
 
 /// Returns the rate that downloads together should reach, in bytes per second; `None` for uploads.
@@ -142,17 +176,19 @@ pub fn check(arm: &Arm) -> Result<(), String> {
     if arm.variant == CROSSOVER && smallest > largest {
         return Err(format!("`smallest` is {smallest}, which is larger than `largest`, {largest}"));
     }
+    if listener(arm).is_some() {
+        super::line::token()?;
+    }
     if given(arm, "key").is_some() && text(arm, "url").starts_with("http") {
         return Err("an http address names the object itself; leave `key` out".into());
     }
     if shape(arm, 1).key.is_some() && (operation(arm) == Operation::Upload || text(arm, "object") == "cold") {
         return Err("with `key` or an http address, nothing is written; measure downloads of a warm object".into());
     }
-    if arm.variant != CROSSOVER && integer(arm, "part") > 0 && text(arm, "operation") == super::UPLOAD {
-        let is_azure = names[0].starts_with("az");
-        if !is_azure && shape(arm, integer(arm, "size")).part_bytes < 5 << 20 {
-            return Err("S3 and GCS require parts of at least 5 MiB; raise `part`".into());
-        }
+    let part_bytes = shape(arm, size(arm)).part_bytes;
+    let has_smallest_part = is_address(&names[0]) && !names[0].starts_with("az");
+    if arm.variant != CROSSOVER && has_smallest_part && (1..5 << 20).contains(&part_bytes) {
+        return Err("S3 and GCS require parts of at least 5 MiB; raise `part`".into());
     }
     Ok(())
 }
@@ -265,8 +301,8 @@ pub fn bills(arms: &[Arm], trials: u64) -> Result<Vec<Remark>, String> {
         }
     }
     let bill = |(store, usage, budget, prices): (String, Usage, Budget, Option<Prices>)| {
-        let price = prices.as_ref().and_then(|prices| prices.of(&store).ok());
-        StoreBill {
+        let price = prices.as_ref().map(|prices| prices.of(&store)).transpose()?;
+        Ok(StoreBill {
             requests: usage.requests(),
             bytes: usage.bytes(),
             cost: price.map(|price| (price.cost(&usage), price.currency.clone())),
@@ -275,9 +311,9 @@ pub fn bills(arms: &[Arm], trials: u64) -> Result<Vec<Remark>, String> {
             max_bytes: budget.max_bytes,
             max_cost: budget.money.map(|(most, _)| most),
             store,
-        }
+        })
     };
-    let bills: Vec<StoreBill> = stores.into_iter().map(bill).collect();
+    let bills = stores.into_iter().map(bill).collect::<Result<Vec<_>, String>>()?;
     Ok(if bills.is_empty() { Vec::new() } else { vec![Remark::Bill { stores: bills }] })
 }
 

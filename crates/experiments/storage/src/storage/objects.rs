@@ -5,18 +5,24 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ascertain_transfer::{Attempt, Environment, Failure, Kind, PartBody, Store, crc64, crc64_of_blocks};
+use bytes::Bytes;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::runtime::Builder;
+use tokio::time::timeout_at;
 
 use super::journal::{self, Journal, JournalStore, LeftJournal, Remaining};
 use super::stores::TargetStore;
 
 /// The number of attempts to delete an object.
 const ATTEMPTS: u32 = 3;
+/// A clean-up ends if no object could be deleted, and no deletion was refused for good, for this long.
+const UNREACHABLE: Duration = Duration::from_secs(30);
 
 /// The keys of a session in one store.
 pub struct Objects {
@@ -35,40 +41,53 @@ struct State {
 }
 
 /// The bytes of objects of one size.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Content {
+    pub whole: PartBody,
+    /// The parts in which the object is uploaded; a single one is the whole object.
     pub parts: Vec<PartBody>,
-    pub crc64: u64,
 }
 
 impl Content {
-    /// Creates random bytes. `part_bytes` is the size of the parts in which they are uploaded; 0 for one request.
-    pub fn new(bytes: u64, part_bytes: u64, seed: u64) -> Self {
-        let mut whole = vec![0; bytes as usize];
-        Xoshiro256PlusPlus::seed_from_u64(seed ^ bytes).fill(&mut whole[..]);
-        let whole = bytes::Bytes::from(whole);
-        let step = if part_bytes == 0 { whole.len().max(1) } else { part_bytes as usize };
-        let mut parts: Vec<PartBody> = (0..whole.len().div_ceil(step))
-            .map(|index| whole.slice(index * step..whole.len().min((index + 1) * step)))
-            .map(|bytes| PartBody { crc64: crc64(&bytes), bytes })
-            .collect();
-        if parts.is_empty() {
-            parts.push(PartBody { crc64: crc64(&[]), bytes: whole });
+    /// Divides the bytes of an object into parts. `part_bytes` is the size of the parts; 0 for one request.
+    pub fn new(bytes: Bytes, part_bytes: u64) -> Self {
+        let body = |bytes: Bytes| PartBody { crc64: crc64(&bytes), bytes };
+        if part_bytes == 0 || part_bytes >= bytes.len() as u64 {
+            let whole = body(bytes);
+            return Self { parts: vec![whole.clone()], whole };
         }
+        let step = part_bytes as usize;
+        let parts: Vec<PartBody> = (0..bytes.len().div_ceil(step))
+            .map(|index| body(bytes.slice(index * step..bytes.len().min((index + 1) * step))))
+            .collect();
         let crc64 = crc64_of_blocks(parts.iter().map(|part| (part.bytes.len() as u64, part.crc64)));
-        Self { parts, crc64 }
+        Self { whole: PartBody { bytes, crc64 }, parts }
     }
 
     pub fn bytes(&self) -> u64 {
-        self.parts.iter().map(|part| part.bytes.len() as u64).sum()
+        self.whole.bytes.len() as u64
+    }
+}
+
+/// The contents of objects by size and part size. The objects are the beginnings of the same random bytes, so that
+/// large objects do not multiply the memory.
+pub struct Contents {
+    random: Bytes,
+    made: RefCell<BTreeMap<(u64, u64), Rc<Content>>>,
+}
+
+impl Contents {
+    /// Creates random bytes for objects of up to `largest` bytes.
+    pub fn new(largest: u64, seed: u64) -> Self {
+        let mut random = vec![0; largest as usize];
+        Xoshiro256PlusPlus::seed_from_u64(seed).fill(&mut random[..]);
+        Self { random: random.into(), made: RefCell::default() }
     }
 
-    /// Returns the bytes of the whole object. Copies them only if there are several parts.
-    pub fn whole(&self) -> bytes::Bytes {
-        match &self.parts[..] {
-            [part] => part.bytes.clone(),
-            parts => parts.iter().flat_map(|part| part.bytes.iter().copied()).collect::<Vec<u8>>().into(),
-        }
+    /// Returns the content of `bytes` bytes.
+    pub fn get(&self, bytes: u64, part_bytes: u64) -> Rc<Content> {
+        let make = || Rc::new(Content::new(self.random.slice(..bytes as usize), part_bytes));
+        self.made.borrow_mut().entry((bytes, part_bytes)).or_insert_with(make).clone()
     }
 }
 
@@ -124,6 +143,11 @@ impl Objects {
         }
     }
 
+    /// Returns a key that is never written. A request for it warms up a connection, and leaves all objects cold.
+    pub fn unwritten_key(&self) -> String {
+        format!("{}{}/unwritten", self.store.prefix, self.run)
+    }
+
     /// Records the version of an object that was written.
     pub fn written(&self, key: &str, version: Option<String>) -> io::Result<()> {
         let Some(version) = version else { return Ok(()) };
@@ -140,8 +164,8 @@ impl Objects {
         self.removed(key);
     }
 
-    /// Deletes an object that this session has written. If `is_whole`, its write was answered, so nothing but the object
-    /// can exist. Otherwise the store may still carry out the write, so the key stays in the journal, and
+    /// Deletes an object that this session has written. If `is_whole`, its write was answered, so nothing but the
+    /// object can exist. Otherwise the store may still carry out the write, so the key stays in the journal, and
     /// [`Self::remove_all`] deletes it once more.
     pub async fn remove(&self, key: &str, is_whole: bool) -> Result<(), Failure> {
         let Some(version) = self.state.borrow().existing.get(key).cloned() else { return Ok(()) };
@@ -159,25 +183,55 @@ impl Objects {
         let _ = state.journal.as_mut().map(|journal| journal.gone(key));
     }
 
-    /// Deletes all objects that may exist, and then the journal. Returns a message for each object that could not be
+    /// Deletes all objects that may exist, and then the journal. Returns messages about objects that could not be
     /// deleted; the journal then stays.
     pub async fn remove_all(&self) -> Vec<String> {
-        let keys: Vec<String> = self.state.borrow().existing.keys().cloned().collect();
-        let mut failures = Vec::new();
-        for key in keys {
-            match self.remove(&key, false).await {
-                Ok(()) => self.removed(&key),
-                Err(failure) => failures
-                    .push(format!("{key} in {} was not deleted: {failure}; run `ascertain clean`", self.store.name)),
-            }
-        }
+        let remaining = self.state.borrow().existing.clone();
+        let store = &*self.store.store;
+        let mut failures = remove_each(store, &remaining, UNREACHABLE, |key| self.removed(key)).await;
         if failures.is_empty() {
             let journal = self.state.borrow_mut().journal.take();
             let finished = journal.map_or(Ok(()), Journal::finish);
-            failures.extend(finished.err().map(|error| format!("the journal of {}: {error}", self.store.name)));
+            failures.extend(finished.err().map(|error| format!("the journal could not be removed: {error}")));
         }
-        failures
+        failures.into_iter().map(|why| format!("{}: {why}; run `ascertain clean`", self.store.name)).collect()
     }
+}
+
+/// Deletes everything with these keys, and reports each deleted key to `removed`. Ends early if the store has not
+/// carried out or refused a request for the time `limit`. Returns messages about the keys that may still exist.
+pub async fn remove_each(
+    store: &dyn Store,
+    remaining: &Remaining,
+    limit: Duration,
+    mut removed: impl FnMut(&str),
+) -> Vec<String> {
+    let (mut failures, mut answered) = (Vec::new(), Instant::now());
+    for (number, (key, version)) in remaining.iter().enumerate() {
+        match timeout_at((answered + limit).into(), remove(store, key, version.as_deref(), false)).await {
+            Ok(Ok(())) => removed(key),
+            // The other keys may be deletable.
+            Ok(Err(failure)) if !is_transient(failure.kind) => {
+                failures.push(format!("{key} was not deleted: {failure}"))
+            }
+            Ok(Err(_)) if answered.elapsed() < limit => {
+                failures.push(format!("{key} was not deleted, because the store refused all requests for now"));
+                continue;
+            }
+            _ => {
+                let left = remaining.len() - number;
+                failures.push(format!("{left} objects were not deleted, because the store does not answer"));
+                break;
+            }
+        }
+        answered = Instant::now();
+    }
+    failures
+}
+
+/// Returns whether a request that failed like this may succeed later.
+pub fn is_transient(kind: Kind) -> bool {
+    matches!(kind, Kind::Transient(_) | Kind::Unanswered)
 }
 
 /// Returns the key whose last byte differs by its lowest bit. The last byte must be ASCII.
@@ -189,10 +243,11 @@ pub fn flipped(key: &str) -> String {
     flipped
 }
 
-/// Deletes an object by its key: its version, or everything with exactly this key.
+/// Deletes an object by its key: its version, or everything with exactly this key. `is_whole` means that nothing but
+/// the object can exist.
 async fn remove(store: &dyn Store, key: &str, version: Option<&str>, is_whole: bool) -> Result<(), Failure> {
-    let mut failed = None;
-    for _ in 0..ATTEMPTS {
+    let mut number = 1;
+    loop {
         let mut attempt = Attempt::default();
         let removed = match version {
             Some(version) => store.remove_version(key, version, &mut attempt).await,
@@ -200,15 +255,18 @@ async fn remove(store: &dyn Store, key: &str, version: Option<&str>, is_whole: b
             None => store.purge(key, &mut attempt).await,
         };
         match removed {
-            Err(failure) if matches!(failure.kind, Kind::Transient(_) | Kind::Unanswered) => failed = Some(failure),
+            Err(failure) if is_transient(failure.kind) && number < ATTEMPTS => number += 1,
+            // The bucket keeps versions after all: the answer names the delete marker. The marker goes, too.
+            Ok(()) if version.is_none() && is_whole && attempt.version.is_some() => {
+                return store.purge(key, &mut attempt).await;
+            }
             removed => return removed,
         }
     }
-    failed.map_or(Ok(()), Err)
 }
 
-/// Deletes the objects in the journals of runs that have ended. Returns a message for the user for each journal, and for
-/// each object that could not be deleted.
+/// Deletes the objects in the journals of runs that have ended. Returns a message for the user for each journal, and
+/// for each object that could not be deleted.
 ///
 /// # Errors
 /// Returns the reason if the folder cannot be read.
@@ -241,7 +299,7 @@ async fn clean_one(
     remaining: Remaining,
     environment: &Environment,
 ) -> Vec<Result<String, String>> {
-    let mut messages = Vec::new();
+    let (mut messages, mut gone) = (Vec::new(), 0);
     let count = remaining.len();
     if count > 0 {
         let store = match TargetStore::at_address(address, environment) {
@@ -255,21 +313,20 @@ async fn clean_one(
                 store.base()
             ))];
         }
-        for (key, version) in &remaining {
-            match remove(&*store.store, key, version.as_deref(), false).await {
-                Ok(()) => _ = journal.gone(key),
-                Err(failure) => messages.push(Err(format!("{key} in {address}: {failure}"))),
-            }
-        }
+        let mut removed = |key: &str| {
+            gone += 1;
+            let _ = journal.gone(key);
+        };
+        let failures = remove_each(&*store.store, &remaining, UNREACHABLE, &mut removed).await;
+        messages.extend(failures.into_iter().map(|why| Err(format!("{address}: {why}"))));
     }
-    let removed = count - messages.len();
     if messages.is_empty()
         && let Err(error) = journal.finish()
     {
         messages.push(Err(format!("the journal of {address}: {error}")));
     }
-    if removed > 0 || count == 0 {
-        messages.push(Ok(format!("removed {removed} of {count} objects of an interrupted run in {address}")));
+    if gone > 0 || count == 0 {
+        messages.push(Ok(format!("removed {gone} of {count} objects of an interrupted run in {address}")));
     }
     messages
 }

@@ -4,10 +4,10 @@
 //! The search first measures the sizes of a grid, one per factor of [`GRID_STEP`]. Then it bisects between neighbours
 //! with different winners. If the winner changes twice between two neighbours of the grid, neither crossover is found.
 //!
-//! For each size, two tests run: "the first store is faster in more than half of the pairs", and the same for the second
-//! store. A pair without a clear winner, such as one with a timeout, counts against both. The error is divided among the
-//! sizes beforehand: half for the grid, half for at most [`REFINEMENTS`] sizes of the bisection. So all decisions
-//! together are wrong with a probability of at most the error, whenever the search is stopped.
+//! For each size, two tests run: "the first store is faster in more than half of the pairs", and the same for the
+//! second store. A pair without a clear winner, such as one with a timeout, counts against both. The error is divided
+//! among the sizes beforehand: half for the grid, half for at most [`REFINEMENTS`] sizes of the bisection. So all
+//! decisions together are wrong with a probability of at most the error, whenever the search is stopped.
 
 use ascertain_stats::{Error, Judge, Verdict};
 
@@ -17,6 +17,10 @@ pub const GRID_STEP: u64 = 4;
 const REFINEMENTS: usize = 24;
 /// Number of pairs after which a size stays undecided. Sizes close to a crossover would need too many.
 const MOST_PAIRS: u64 = 64;
+/// Number of pairs that a size usually needs, for forecasts.
+pub const USUAL_PAIRS: u64 = 14;
+/// Largest share of requests that a store may refuse, or leave without a complete answer, if it is to be named faster.
+const MOST_INCOMPLETE: f64 = 0.05;
 /// The bisection ends when the ends of the interval differ by less than this factor.
 pub const PRECISION: f64 = 1.1;
 
@@ -52,14 +56,34 @@ pub struct Search {
     sizes: Vec<SizeTest>,
     refinement_error: f64,
     refinements_left: usize,
+    /// All pairs, and the incomplete requests of each store in them.
+    total: Counts,
 }
 
 struct SizeTest {
     bytes: u64,
     /// The tests for the first and for the second store.
     judges: [Judge; 2],
-    pairs: u64,
-    winner: Option<Winner>,
+    counts: Counts,
+}
+
+/// Counts pairs of requests, and the incomplete requests of both stores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub pairs: u64,
+    pub incomplete: [u64; 2],
+}
+
+impl Counts {
+    fn add(&mut self, incomplete: [bool; 2]) {
+        self.pairs += 1;
+        (0..2).for_each(|store| self.incomplete[store] += u64::from(incomplete[store]));
+    }
+
+    /// Returns whether a store left so few requests incomplete that it may be named faster.
+    fn may_win(&self, winner: Winner) -> bool {
+        self.incomplete[winner as usize] as f64 <= MOST_INCOMPLETE * self.pairs as f64
+    }
 }
 
 impl Search {
@@ -72,13 +96,12 @@ impl Search {
         let share = error / 2.0 / grid.len() as f64;
         let sizes = grid.into_iter().map(|bytes| SizeTest::new(bytes, share)).collect::<Result<_, _>>()?;
         let refinement_error = error / 2.0 / REFINEMENTS as f64;
-        Ok(Self { sizes, refinement_error, refinements_left: REFINEMENTS })
+        Ok(Self { sizes, refinement_error, refinements_left: REFINEMENTS, total: Counts::default() })
     }
 
     /// Returns the sizes that need another pair. Empty if the search is over.
     pub fn open_sizes(&mut self) -> Vec<u64> {
-        let open = |sizes: &[SizeTest]| sizes.iter().filter(|size| size.is_open()).map(|size| size.bytes).collect();
-        let sizes: Vec<u64> = open(&self.sizes);
+        let sizes = self.still_open();
         if !sizes.is_empty() {
             return sizes;
         }
@@ -91,13 +114,30 @@ impl Search {
             let place = self.sizes.partition_point(|size| size.bytes < bytes);
             self.sizes.insert(place, size);
         }
-        open(&self.sizes)
+        self.still_open()
     }
 
-    /// Adds a pair. `may_win` is `false` for a store that refuses too many requests, and so must not be called faster.
-    pub fn observe(&mut self, bytes: u64, outcome: PairOutcome, may_win: [bool; 2]) {
-        if let Some(size) = self.sizes.iter_mut().find(|size| size.bytes == bytes && size.is_open()) {
-            size.observe(outcome, may_win);
+    fn still_open(&self) -> Vec<u64> {
+        self.sizes.iter().filter(|size| self.is_open(size)).map(|size| size.bytes).collect()
+    }
+
+    /// A size is open until it has a winner, or [`MOST_PAIRS`].
+    fn is_open(&self, size: &SizeTest) -> bool {
+        self.winner(size).is_none() && size.counts.pairs < MOST_PAIRS
+    }
+
+    /// Returns the winner of a size. A store that leaves too many requests incomplete, at this size or altogether, is
+    /// not the winner, even if an earlier answer named it.
+    fn winner(&self, size: &SizeTest) -> Option<Winner> {
+        size.decided().filter(|winner| size.counts.may_win(*winner) && self.total.may_win(*winner))
+    }
+
+    /// Adds a pair. `incomplete` shows which stores left their request without a complete answer.
+    pub fn observe(&mut self, bytes: u64, outcome: PairOutcome, incomplete: [bool; 2]) {
+        self.total.add(incomplete);
+        if let Some(size) = self.sizes.iter_mut().find(|size| size.bytes == bytes) {
+            size.counts.add(incomplete);
+            size.observe(outcome);
         }
     }
 
@@ -105,9 +145,10 @@ impl Search {
     pub fn ranges(&self) -> Vec<SizeRange> {
         let mut ranges: Vec<SizeRange> = Vec::new();
         for size in &self.sizes {
+            let winner = self.winner(size);
             match ranges.last_mut() {
-                Some(last) if last.winner == size.winner => last.to_bytes = size.bytes,
-                _ => ranges.push(SizeRange { from_bytes: size.bytes, to_bytes: size.bytes, winner: size.winner }),
+                Some(last) if last.winner == winner => last.to_bytes = size.bytes,
+                _ => ranges.push(SizeRange { from_bytes: size.bytes, to_bytes: size.bytes, winner }),
             }
         }
         ranges
@@ -116,22 +157,41 @@ impl Search {
     /// Returns whether more pairs would not change the answer.
     pub fn is_finished(&self) -> bool {
         let has_next = self.refinements_left > 0 && !self.next_sizes().is_empty();
-        !has_next && self.sizes.iter().all(|size| !size.is_open())
+        !has_next && self.still_open().is_empty()
     }
 
-    /// Returns the number of pairs so far.
-    pub fn pairs(&self) -> u64 {
-        self.sizes.iter().map(|size| size.pairs).sum()
+    /// Estimates the number of pairs until the search is finished.
+    pub fn pairs_left(&self) -> u64 {
+        let open = self.sizes.iter().filter(|size| self.is_open(size));
+        let open: u64 = open.map(|size| USUAL_PAIRS.saturating_sub(size.counts.pairs).max(1)).sum();
+        let winners = self.sizes.iter().filter_map(|size| Some((size.bytes as f64, self.winner(size)?)));
+        let winners: Vec<_> = winners.collect();
+        let changes = winners.windows(2).filter(|pair| pair[0].1 != pair[1].1);
+        // Each step of the bisection halves the logarithm of the interval.
+        let steps = changes.map(|pair| ((pair[1].0 / pair[0].0).ln() / PRECISION.ln()).log2().ceil().max(0.0) as u64);
+        open + steps.sum::<u64>().min(self.refinements_left as u64) * USUAL_PAIRS
+    }
+
+    /// Returns the counts of all pairs so far.
+    pub fn counts(&self) -> Counts {
+        self.total
+    }
+
+    /// Returns each judged size with its winner.
+    #[cfg(test)]
+    pub fn winners(&self) -> Vec<(u64, Option<Winner>)> {
+        self.sizes.iter().map(|size| (size.bytes, self.winner(size))).collect()
     }
 
     /// Returns the sizes for the bisection: the middles between neighbouring decided sizes with different winners. If
     /// there are undecided sizes between two decided ones, returns the middles on both sides of the undecided sizes.
     fn next_sizes(&self) -> Vec<u64> {
-        let decided: Vec<usize> = (0..self.sizes.len()).filter(|at| self.sizes[*at].winner.is_some()).collect();
+        let winners: Vec<_> = self.sizes.iter().map(|size| self.winner(size)).collect();
+        let decided: Vec<usize> = (0..winners.len()).filter(|at| winners[*at].is_some()).collect();
         let mut middles = Vec::new();
         for pair in decided.windows(2) {
             let (low, high) = (pair[0], pair[1]);
-            if self.sizes[low].winner == self.sizes[high].winner {
+            if winners[low] == winners[high] {
                 continue;
             }
             middles.extend(middle(self.sizes[low].bytes, self.sizes[low + 1].bytes));
@@ -146,24 +206,24 @@ impl Search {
 impl SizeTest {
     fn new(bytes: u64, error: f64) -> Result<Self, Error> {
         let judge = || Judge::new(0.5, error / 2.0);
-        Ok(Self { bytes, judges: [judge()?, judge()?], pairs: 0, winner: None })
+        Ok(Self { bytes, judges: [judge()?, judge()?], counts: Counts::default() })
     }
 
-    fn is_open(&self) -> bool {
-        self.winner.is_none() && self.pairs < MOST_PAIRS
-    }
-
-    fn observe(&mut self, outcome: PairOutcome, may_win: [bool; 2]) {
-        self.pairs += 1;
-        if outcome == PairOutcome::Tie {
-            return;
-        }
-        for (index, winner) in [Winner::First, Winner::Second].into_iter().enumerate() {
-            let verdict = self.judges[index].observe(outcome == PairOutcome::Faster(winner));
-            if verdict == Some(Verdict::Holds) && may_win[index] {
-                self.winner = self.winner.or(Some(winner));
+    fn observe(&mut self, outcome: PairOutcome) {
+        if outcome != PairOutcome::Tie {
+            for (judge, winner) in self.judges.iter_mut().zip([Winner::First, Winner::Second]) {
+                judge.observe(outcome == PairOutcome::Faster(winner));
             }
         }
+    }
+
+    /// Returns the store that the tests call faster, unless later pairs contradict them.
+    fn decided(&self) -> Option<Winner> {
+        let is_faster = |winner: &Winner| {
+            let judge = &self.judges[*winner as usize];
+            judge.verdict() == Some(Verdict::Holds) && !judge.contradicted()
+        };
+        [Winner::First, Winner::Second].into_iter().find(is_faster)
     }
 }
 
@@ -193,7 +253,7 @@ mod tests {
             if sizes.is_empty() {
                 break;
             }
-            sizes.into_iter().for_each(|bytes| search.observe(bytes, winner(bytes), [true; 2]));
+            sizes.into_iter().for_each(|bytes| search.observe(bytes, winner(bytes), [false; 2]));
         }
         search.ranges().into_iter().map(|range| (range.from_bytes, range.to_bytes, range.winner)).collect()
     }
@@ -232,8 +292,25 @@ mod tests {
     fn neither_ties_nor_unclear_pairs_make_a_winner() {
         assert_eq!(ranges(|_| PairOutcome::Tie), [(1, 1 << 30, None)]);
         assert_eq!(ranges(|_| PairOutcome::Unclear), [(1, 1 << 30, None)]);
-        let mut search = Search::new(1, 1, 0.05).unwrap();
-        (0..MOST_PAIRS).for_each(|_| search.observe(1, PairOutcome::Faster(Winner::First), [false, true]));
-        assert_eq!(search.ranges()[0].winner, None, "a store that refuses too many requests is never named faster");
+    }
+
+    /// A store that refuses too many requests is not named faster. Refusals at another size count, too, also if they
+    /// come after the decision.
+    #[test]
+    fn refusals_withdraw_a_winner() {
+        let first = PairOutcome::Faster(Winner::First);
+        let mut search = Search::new(1, 4, 0.05).unwrap();
+        let winners = |search: &Search| search.winners().into_iter().map(|(_, winner)| winner).collect::<Vec<_>>();
+        (0..30).for_each(|_| search.observe(1, first, [false; 2]));
+        assert_eq!(winners(&search), [Some(Winner::First), None]);
+        // One refusal of 16 is more than 5 % of this size, but less of all requests.
+        (0..16).for_each(|number| search.observe(4, first, [number == 0, false]));
+        assert_eq!(winners(&search), [Some(Winner::First), None]);
+        assert_eq!(search.open_sizes(), [4]);
+        (0..4).for_each(|_| search.observe(4, first, [false; 2]));
+        assert_eq!(winners(&search), [Some(Winner::First); 2]);
+        (0..3).for_each(|_| search.observe(4, PairOutcome::Unclear, [true, false]));
+        assert_eq!(winners(&search), [None; 2]);
+        assert_eq!(search.counts(), Counts { pairs: 53, incomplete: [4, 0] });
     }
 }

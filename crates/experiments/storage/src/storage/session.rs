@@ -1,6 +1,5 @@
 //! The session: measures the arms, and deletes the objects that it has written.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
@@ -18,10 +17,12 @@ use super::budget::Budget;
 use super::crossover::Crossover;
 use super::faults::{self, CONTENT_BYTES, FaultProxy};
 use super::levels::{self, budget, invalid, operation, range, scale, shape, store_names};
-use super::limits::{LoadHistory, alike, scaling};
-use super::objects::{Content, Incomplete, Objects};
+use super::limits::{LoadHistory, StreamHistory, alike};
+use super::line;
+use super::objects::{Contents, Incomplete, Objects};
 use super::stores::TargetStore;
-use super::workload::{Load, Shape, Workload};
+use super::streams::{Load, Shared};
+use super::workload::{Shape, Workload};
 use super::{
     ANSWERED, CLEANUP_FAILURES, CROSSOVER, ENCODED, FAULTS, FIRST_BYTE, GAP, INCOMPLETE, NOTICED, Operation, PHASE,
     REOPENED, REQUEST_CPU, REQUEST_RATE, THROUGHPUT, TIME, TOTAL_THROUGHPUT, WAIT,
@@ -31,8 +32,11 @@ pub struct StorageSession {
     arms: Vec<ArmState>,
     stores: Vec<StoreInUse>,
     contents: Contents,
-    /// The median throughput by number of streams, of arms that are otherwise alike.
-    totals: BTreeMap<(String, Point), BTreeMap<u64, f64>>,
+    shared: Shared,
+    /// The arms that differ only by the size and the number of streams.
+    streams: BTreeMap<(String, Point), StreamHistory>,
+    /// The measured rates of the client's line in bytes per second, by listener and direction.
+    lines: BTreeMap<(String, bool), f64>,
     runtime: Runtime,
     setup: Setup,
     environment: Environment,
@@ -67,29 +71,16 @@ enum ArmKind {
     Faults(Vec<FaultPlace>),
 }
 
-/// The contents of objects by size and part size, which arms share.
-struct Contents {
-    seed: u64,
-    made: RefCell<BTreeMap<(u64, u64), Rc<Content>>>,
-}
-
-impl Contents {
-    fn get(&self, shape: &Shape) -> Rc<Content> {
-        let bytes = if shape.key.is_some() { 0 } else { Workload::object_bytes(shape.operation, shape.bytes) };
-        let make = || Rc::new(Content::new(bytes, shape.part_bytes, self.seed));
-        self.made.borrow_mut().entry((bytes, shape.part_bytes)).or_insert_with(make).clone()
-    }
-}
-
 impl StorageSession {
-    /// Opens the stores of the arms. Sends no request. `surroundings` are the folder for the journals of written objects,
-    /// and the environment variables with credentials.
+    /// Opens the stores of the arms. Sends no request. `surroundings` are the folder for the journals of written
+    /// objects, and the environment variables with credentials.
     pub fn open(arms: &[Arm], setup: &Setup, surroundings: (&Path, &Environment)) -> Result<Self, TargetError> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let contents = Contents { seed: setup.seed, made: RefCell::default() };
-        let (arms_open, stores, totals) = (Vec::new(), Vec::new(), BTreeMap::new());
-        let (setup, environment) = (setup.clone(), surroundings.1.clone());
-        let mut session = Self { arms: arms_open, stores, contents, totals, runtime, setup, environment };
+        let contents = Contents::new(arms.iter().map(levels::largest_object_bytes).max().unwrap_or(0), setup.seed);
+        let (arms_open, stores, streams, lines) = (Vec::new(), Vec::new(), BTreeMap::new(), BTreeMap::new());
+        let (setup, environment, shared) = (setup.clone(), surroundings.1.clone(), Shared::new(setup.stop.clone()));
+        let mut session =
+            Self { arms: arms_open, stores, contents, shared, streams, lines, runtime, setup, environment };
         for arm in arms {
             levels::check(arm).map_err(invalid)?;
             let names = store_names(arm);
@@ -102,10 +93,9 @@ impl StorageSession {
                 FAULTS => ArmKind::Faults(Vec::new()),
                 _ => {
                     let shape = shape(arm, levels::size(arm));
-                    let content = session.contents.get(&shape);
+                    let content = shape.content(&session.contents);
                     let objects = session.stores[stores[0]].objects.clone();
-                    let workload =
-                        Workload::new(objects, shape, content, budgets[0].clone(), session.setup.stop.clone());
+                    let workload = Workload::new(objects, shape, content, budgets[0].clone(), session.shared.clone());
                     let (workload, history) = (Box::new(workload), LoadHistory::default());
                     ArmKind::Requests { workload, incomplete: Incomplete::default(), history }
                 }
@@ -206,7 +196,7 @@ impl StorageSession {
     }
 
     fn measure_arm(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let Self { arms, stores, contents, totals, runtime, setup, environment } = self;
+        let Self { arms, stores, contents, shared, streams, runtime, environment, .. } = self;
         let ArmState { arm, stores: used, budgets, kind } = &mut arms[arm];
         match kind {
             ArmKind::Requests { workload, incomplete, history } => {
@@ -214,16 +204,16 @@ impl StorageSession {
                 push(&load, &workload.shape, out);
                 incomplete.add(&load);
                 history.add(&load, &workload.shape);
-                let total = history.total().map(|total| (workload.shape.concurrency as u64, total));
-                totals.entry(alike(arm)).or_default().extend(total);
+                let of_arm = (levels::size(arm), workload.shape.concurrency as u64, scale(arm));
+                streams.entry(alike(arm)).or_default().add(of_arm, history);
                 Ok(())
             }
             ArmKind::Crossover(None) => Err(TargetError::Failed("the stores were not opened".into())),
             ArmKind::Crossover(Some(crossover)) => {
                 let make = |store: usize, bytes: u64| {
                     let shape = Shape { concurrency: 1, requests: 1, rate_per_s: None, ..shape(arm, bytes) };
-                    let (objects, content) = (stores[used[store]].objects.clone(), contents.get(&shape));
-                    Ok(Workload::new(objects, shape, content, budgets[store].clone(), setup.stop.clone()))
+                    let (objects, content) = (stores[used[store]].objects.clone(), shape.content(contents));
+                    Ok(Workload::new(objects, shape, content, budgets[store].clone(), shared.clone()))
                 };
                 crossover.measure(runtime, trial.seed, make, out)
             }
@@ -232,9 +222,11 @@ impl StorageSession {
                 if let Some(budget) = &budgets[0] {
                     budget.spend(&objects.store.name, FaultProxy::usage()).map_err(TargetError::Failed)?;
                 }
+                // The proxy runs on the runtime of the session, and ends with this value.
+                let _entered = runtime.enter();
                 let start = |target| FaultProxy::start(target).map(|proxy| (proxy.address, proxy));
                 let (through, proxy) = objects.store.through(environment, start).map_err(TargetError::Failed)?;
-                let content = Content::new(CONTENT_BYTES, 0, setup.seed);
+                let content = contents.get(CONTENT_BYTES, 0);
                 let checked = faults::check(objects, &*through.store, &proxy, (levels::checksum(arm), &content));
                 *places = runtime.block_on(checked)?;
                 for FaultPlace { place, noticed } in places {
@@ -257,17 +249,38 @@ impl StorageSession {
         }
     }
 
+    /// Returns the rate of the client's line for an arm, as measured or as given.
+    fn line_bytes_per_s(&self, arm: &Arm) -> Option<f64> {
+        let measured = levels::listener(arm).and_then(|line| self.lines.get(&line).copied());
+        measured.or_else(|| levels::line_bytes_per_s(arm))
+    }
+
+    /// Measures the client's line, if the arm names a listener and no earlier arm has named it.
+    fn measure_line(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        let line = levels::listener(&self.arms[arm].arm).filter(|line| !self.lines.contains_key(line));
+        let Some((listener, is_upload)) = line else { return Ok(()) };
+        let token = line::token().map_err(invalid)?;
+        let rate = line::rate_bytes_per_s(&listener, &token, is_upload, &self.setup.stop)?;
+        self.lines.insert((listener, is_upload), rate);
+        Ok(())
+    }
+
     /// Returns the findings about an arm so far.
     pub fn remarks(&self, arm: ArmId) -> Vec<Remark> {
         let ArmState { arm, kind, .. } = &self.arms[arm];
         match kind {
             ArmKind::Requests { incomplete, history, .. } => {
-                let limits = history.remark(levels::line_bytes_per_s(arm));
+                let line = self.line_bytes_per_s(arm);
+                let limits = history.remark(line);
                 // One of the arms that differ only by the number of streams has the finding about all of them.
                 let streams = |arm: &Arm| arm.integer("concurrency").unwrap_or(1);
-                let others = self.arms.iter().filter(|other| alike(&other.arm) == alike(arm));
+                let is_alike = |other: &&ArmState| {
+                    alike(&other.arm) == alike(arm) && levels::size(&other.arm) == levels::size(arm)
+                };
+                let others = self.arms.iter().filter(is_alike);
                 let has_most = others.map(|other| streams(&other.arm)).max() == Some(streams(arm));
-                let scaling = self.totals.get(&alike(arm)).filter(|_| has_most).and_then(scaling);
+                let of_arm = self.streams.get(&alike(arm)).filter(|_| has_most);
+                let scaling = of_arm.and_then(|of_arm| of_arm.remark(levels::size(arm), line));
                 [incomplete.remark(), limits, scaling].into_iter().flatten().collect()
             }
             ArmKind::Crossover(crossover) => crossover.iter().map(|crossover| crossover.remark()).collect(),
@@ -286,6 +299,7 @@ impl Session for StorageSession {
         for index in self.arms[arm].stores.clone() {
             self.check_store(index, is_read_only)?;
         }
+        self.measure_line(arm)?;
         if matches!(self.arms[arm].kind, ArmKind::Crossover(None)) {
             let crossover = self.crossover(arm)?;
             self.arms[arm].kind = ArmKind::Crossover(Some(Box::new(crossover)));
@@ -305,7 +319,11 @@ impl Session for StorageSession {
                     Some(_) => Point::default().with("loop", "open: times count from when a request was due"),
                     None => closed(),
                 };
-                if scale(arm) > 1 { point.with("sent_bytes", workload.shape.bytes) } else { point }
+                let point = if scale(arm) > 1 { point.with("sent_bytes", workload.shape.bytes) } else { point };
+                match self.line_bytes_per_s(arm) {
+                    Some(line) => point.with("line_bytes_per_s", line as u64),
+                    None => point,
+                }
             }
             ArmKind::Crossover(_) => closed(),
             ArmKind::Faults(_) => Point::default(),
@@ -361,15 +379,15 @@ fn push(load: &Load, shape: &Shape, out: &mut Samples) {
         complete += u64::from(is_complete);
         encoded += u64::from(answer.is_encoded);
         reopened += u64::from(answer.is_fresh);
+        if let Some(gap) = answer.gap {
+            out.push(GAP, ns(gap));
+        }
         if has_head {
             push_phases(answer, out);
         }
     }
     let (count, took_s) = (load.answers.len().max(1) as f64, load.took.as_secs_f64().max(1e-9));
     out.push(INCOMPLETE, 1.0 - complete as f64 / count);
-    if let Some(gap) = load.gap {
-        out.push(GAP, ns(gap));
-    }
     out.push(TOTAL_THROUGHPUT, answered_bytes as f64 / took_s);
     out.push(REQUEST_RATE, complete as f64 / took_s);
     out.push(REQUEST_CPU, load.cpu_ns as f64 / count);
@@ -399,7 +417,7 @@ impl Incomplete {
             match &answer.outcome {
                 Outcome::Complete | Outcome::Fatal { .. } => {}
                 Outcome::Short => self.short += 1,
-                Outcome::Refused(status) => *self.refused.entry(*status).or_default() += 1,
+                Outcome::Refused { status, .. } => *self.refused.entry(*status).or_default() += 1,
                 Outcome::TimedOut => self.timed_out += 1,
                 Outcome::Broken(_) => self.broken += 1,
             }

@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ascertain_engine::experiment::TargetError;
 use ascertain_experiments_networks::links::failed;
@@ -10,6 +11,9 @@ use ascertain_transfer::{Environment, Options, Store, crc64};
 
 use super::{Operation, emulated};
 
+/// Time until an unused connection is closed. It is longer than every `gap_ms`, because a connection that is kept must
+/// not be opened again. If the server closes it, the metric `reopened` shows this.
+const KEPT: Duration = Duration::from_secs(3_600);
 /// The bucket of an emulated store.
 const BUCKET: &str = "bucket";
 /// The beginnings of the addresses of stores. With an endpoint, the address has its host and port.
@@ -60,7 +64,8 @@ impl TargetStore {
             Some(figures) => {
                 let service = Some(figures.service(scale));
                 let seed = seed ^ crc64(name.as_bytes());
-                let serving = Serving { service, seed, buckets: vec![BUCKET.into()], ..Serving::s3() };
+                let buckets = vec![BUCKET.into()];
+                let serving = Serving { service, seed, buckets, smallest_part_bytes: 1, ..Serving::s3() };
                 let listener = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
                 Self::emulated(name, serving.start(listener, None).map_err(failed)?)
             }
@@ -75,6 +80,7 @@ impl TargetStore {
         let options = Options {
             environment: variables.into_iter().collect(),
             endpoint_url: Some(running.url()),
+            kept: Some(KEPT),
             ..Options::default()
         };
         let location = ascertain_transfer::open(&format!("s3://{BUCKET}/"), &options).map_err(failed)?;
@@ -87,7 +93,8 @@ impl TargetStore {
     /// Returns the reason, for the user, if the address is invalid or credentials are missing.
     pub fn at_address(address: &str, environment: &Environment) -> Result<Self, String> {
         let (url, endpoint_url) = split_endpoint(address)?;
-        let options = Options { environment: environment.clone(), endpoint_url, ..Options::default() };
+        let environment = environment.clone();
+        let options = Options { environment, endpoint_url, kept: Some(KEPT), ..Options::default() };
         let location = ascertain_transfer::Location::open(url.as_ref(), &options).map_err(|error| error.to_string())?;
         let prefix = match &*location.name {
             "" => String::new(),

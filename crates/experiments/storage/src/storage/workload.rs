@@ -2,21 +2,21 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ascertain_engine::experiment::TargetError;
-use ascertain_sys::clock::thread_cpu_ns;
-use ascertain_sys::interrupt::Stop;
-use ascertain_transfer::{Attempt, Failure, Kind, PutOptions, Store, crc64};
-use tokio::task::{JoinSet, yield_now};
+use ascertain_transfer::{Attempt, Failure, PutOptions, Store, crc64};
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::Operation;
-use super::attempt::{Answer, Outcome, Request, is_refused, send};
+use super::attempt::{Outcome, Request, is_refused, send};
 use super::budget::{Budget, Usage};
-use super::objects::{Content, Objects};
+use super::objects::{Content, Contents, Objects, is_transient};
+use super::streams::{Load, Shared, send_all};
 
+/// Largest object of the user that is read, in bytes.
+const MOST_BYTES: u64 = 4_000_000_000;
 /// Number of attempts of a request that is not timed.
 const ATTEMPTS: u32 = 4;
 /// Pause before the first repetition of a request that is not timed. Each further pause is twice as long.
@@ -26,9 +26,6 @@ const STOP_CHECK: Duration = Duration::from_millis(20);
 /// Longest wait after a stop for the answers of the writes in flight. A write that is abandoned could be stored after
 /// its object was deleted.
 const DRAIN: Duration = Duration::from_secs(10);
-/// The runtime's timers are late by up to this time. So the last part of a wait for a due time is spent spinning.
-const SPIN: Duration = Duration::from_micros(1_500);
-
 /// The properties of the requests of an arm.
 #[derive(Clone, Debug)]
 pub struct Shape {
@@ -53,31 +50,32 @@ pub struct Shape {
     pub key: Option<String>,
 }
 
+impl Shape {
+    /// Returns the size of the objects for these requests. A ranged read is from the middle of an object twice as
+    /// large.
+    pub fn object_bytes(&self) -> u64 {
+        if self.operation == Operation::Ranged { self.bytes.saturating_mul(2) } else { self.bytes }
+    }
+
+    /// Returns the content of the objects; empty if the requests only read an object of the user.
+    pub fn content(&self, contents: &Contents) -> Rc<Content> {
+        contents.get(if self.key.is_some() { 0 } else { self.object_bytes() }, self.part_bytes)
+    }
+}
+
 /// The requests of one arm to one store.
 pub struct Workload {
     pub objects: Rc<Objects>,
     pub shape: Shape,
     content: Rc<Content>,
+    /// Checksum of the bytes that a read must return.
+    expected_crc64: u64,
     budget: Option<Rc<Budget>>,
     /// The objects to read, which exist already.
     readable: Vec<String>,
-    buffers: Vec<Vec<u8>>,
     /// `true` after the first successful [`Self::prepare`].
     is_prepared: bool,
-    stop: Stop,
-}
-
-/// The results of all requests of a trial.
-pub struct Load {
-    /// Each answer, with the time from the moment when the request was due until it was sent. The time is zero in a
-    /// closed loop.
-    pub answers: Vec<(Answer, Duration)>,
-    /// Time from the first request to the end of the last one.
-    pub took: Duration,
-    /// CPU time of the client.
-    pub cpu_ns: u64,
-    /// Idle time of the connection before the request, if there is only one kept connection.
-    pub gap: Option<Duration>,
+    shared: Shared,
 }
 
 impl Workload {
@@ -86,22 +84,33 @@ impl Workload {
         shape: Shape,
         content: Rc<Content>,
         budget: Option<Rc<Budget>>,
-        stop: Stop,
+        shared: Shared,
     ) -> Self {
-        let buffers = (0..shape.concurrency).map(|_| Vec::new()).collect();
-        Self { objects, shape, content, budget, readable: Vec::new(), buffers, is_prepared: false, stop }
-    }
-
-    /// Returns the size of the objects for these requests. A ranged read is from the middle of an object twice as large.
-    pub fn object_bytes(operation: Operation, bytes: u64) -> u64 {
-        if operation == Operation::Ranged { bytes.saturating_mul(2) } else { bytes }
+        let mut workload = Self {
+            objects,
+            shape,
+            content,
+            expected_crc64: 0,
+            budget,
+            readable: Vec::new(),
+            is_prepared: false,
+            shared,
+        };
+        let whole = &workload.content.whole;
+        workload.expected_crc64 = match workload.range() {
+            Some(range) if workload.shape.key.is_none() => {
+                crc64(&whole.bytes[range.start as usize..range.end as usize])
+            }
+            _ => whole.crc64,
+        };
+        workload
     }
 
     /// Returns the requests and bytes of one trial, with those that write and delete its objects.
     pub fn usage(shape: &Shape) -> Usage {
         let count = shape.requests as u64;
-        let object_bytes = Self::object_bytes(shape.operation, shape.bytes);
-        let head = u64::from(Self::warms_up(shape));
+        let object_bytes = shape.object_bytes();
+        let head = if shape.is_fresh { 0 } else { shape.concurrency as u64 };
         let parts = if shape.part_bytes == 0 { 1 } else { 2 + shape.bytes.div_ceil(shape.part_bytes.max(1)) };
         let write =
             Usage { writes: count * parts, deletes: count, bytes_written: count * object_bytes, ..Usage::default() };
@@ -113,18 +122,14 @@ impl Workload {
         }
     }
 
-    fn warms_up(shape: &Shape) -> bool {
-        !shape.is_fresh && shape.concurrency == 1
-    }
-
     fn spend(&self, usage: Usage) -> Result<(), TargetError> {
         let Some(budget) = &self.budget else { return Ok(()) };
         budget.spend(&self.objects.store.name, usage).map_err(TargetError::Failed)
     }
 
     /// Writes the objects that every trial reads, and reads one of them with a full check. Returns an error that
-    /// explains wrong credentials, a missing bucket and the like. Later calls do nothing, because every trial checks the
-    /// content that it has read.
+    /// explains wrong credentials, a missing bucket and the like. Later calls do nothing, because every trial checks
+    /// the content that it has read.
     pub async fn prepare(&mut self) -> Result<(), TargetError> {
         if self.is_prepared {
             return Ok(());
@@ -161,7 +166,8 @@ impl Workload {
         self.or_stopped(sleep(PAUSE * (1 << (number - 1)))).await
     }
 
-    /// Finds out the size and the content of the only object to read.
+    /// Finds out the size and the content of the only object to read. The store may send other bytes than it describes,
+    /// if the object is compressed.
     async fn measure_key(&mut self) -> Result<(), TargetError> {
         let Some(key) = self.shape.key.clone().filter(|_| self.readable.is_empty()) else { return Ok(()) };
         let store = self.store();
@@ -182,13 +188,12 @@ impl Workload {
                 described.bytes, self.shape.bytes
             )));
         }
-        if self.shape.operation == Operation::Download {
-            self.shape.bytes = described.bytes;
-        }
-        let request = Request::Read { key: key.clone(), range: self.range(), bytes: self.shape.bytes };
-        let (mut buffer, mut number) = (Vec::new(), 1);
+        let bytes = if self.shape.operation == Operation::Download { described.bytes } else { self.shape.bytes };
+        let request = Request::Read { key: key.clone(), range: self.range(), bytes: 0, most: MOST_BYTES };
+        let buffers = self.shared.buffers.borrow_mut().take(1, bytes as usize);
+        let (mut buffer, mut number) = (buffers.into_iter().next().unwrap_or_default(), 1);
         loop {
-            self.spend(Usage { reads: 1, bytes_read: self.shape.bytes, ..Usage::default() })?;
+            self.spend(Usage { reads: 1, bytes_read: bytes, ..Usage::default() })?;
             let answer = send(&*store, &request, false, self.shape.limit, &mut buffer).await;
             match answer.complete() {
                 Err(_) if number < ATTEMPTS && !matches!(answer.outcome, Outcome::Fatal { .. }) => {
@@ -198,10 +203,10 @@ impl Workload {
             }
             number += 1;
         }
-        let bytes = bytes::Bytes::from(buffer);
-        let part = ascertain_transfer::PartBody { crc64: crc64(&bytes), bytes };
-        self.content = Rc::new(Content { crc64: part.crc64, parts: vec![part] });
-        self.shape.bytes = self.content.bytes();
+        let received = buffer.len() as u64;
+        self.spend(Usage { bytes_read: received.saturating_sub(bytes), ..Usage::default() })?;
+        (self.expected_crc64, self.shape.bytes) = (crc64(&buffer), received);
+        self.shared.buffers.borrow_mut().give_back([buffer]);
         self.readable = vec![key; self.shape.concurrency];
         Ok(())
     }
@@ -223,7 +228,7 @@ impl Workload {
         for _ in 0..count {
             let mut number = 1;
             loop {
-                if self.stop.is_requested() {
+                if self.shared.stop.is_requested() {
                     return Err(TargetError::Interrupted);
                 }
                 match self.write_one().await? {
@@ -243,7 +248,7 @@ impl Workload {
         self.spend(Usage { writes: 1, deletes: 1, bytes_written, ..Usage::default() })?;
         let key = self.objects.keys(1, self.shape.is_spread).map_err(journal)?.remove(0);
         let (store, options, mut attempt) = (self.store(), PutOptions::default(), Attempt::default());
-        let whole = ascertain_transfer::PartBody { bytes: self.content.whole(), crc64: self.content.crc64 };
+        let whole = self.content.whole.clone();
         if let Err(failure) = self.or_drained(store.put(&key, whole, &options, &mut attempt)).await? {
             if is_refused(failure.kind) {
                 self.objects.not_written(&key);
@@ -257,7 +262,7 @@ impl Workload {
     /// Runs `work` until it ends or a stop is requested.
     async fn or_stopped<T>(&self, work: impl Future<Output = T>) -> Result<T, TargetError> {
         let stopped = async {
-            while !self.stop.is_requested() {
+            while !self.shared.stop.is_requested() {
                 sleep(STOP_CHECK).await;
             }
         };
@@ -296,17 +301,18 @@ impl Workload {
             () => (0..self.shape.requests).map(|at| self.readable[at % self.readable.len()].clone()).collect(),
         };
         let requests: Arc<[Request]> = keys.iter().map(|key| self.request(key)).collect();
-        let gap = self.warm_up(&keys[0]).await?;
-        let buffers = std::mem::take(&mut self.buffers);
-        let sending = send_all(self.store(), requests, self.shape.clone(), buffers, self.stop.clone());
-        let (mut load, buffers) =
-            if writes { self.or_drained(sending).await? } else { self.or_stopped(sending).await? };
-        self.buffers = buffers;
-        if self.stop.is_requested() {
+        self.warm_up().await?;
+        let buffer_bytes = if writes { 0 } else { self.shape.bytes as usize };
+        let buffers = self.shared.buffers.borrow_mut().take(self.shape.concurrency, buffer_bytes);
+        let pace = self.shape.rate_per_s.map(|rate| Ok((rate, self.shared.timer()?))).transpose()?;
+        let sending = send_all(self.store(), requests, self.shape.clone(), (buffers, pace), self.shared.stop.clone());
+        let (mut load, last) = if writes { self.or_drained(sending).await? } else { self.or_stopped(sending).await? };
+        if self.shared.stop.is_requested() {
             // The session deletes all objects that may exist.
             return Err(TargetError::Interrupted);
         }
-        load.gap = gap.map(|since| load.answers.first().map_or(Duration::ZERO, |(first, _)| first.began - since));
+        let is_wrong = !writes && last.iter().any(|last| last.is_complete && !self.is_expected(&last.bytes));
+        self.shared.buffers.borrow_mut().give_back(last.into_iter().map(|last| last.bytes));
         let fatal_outcome = load.answers.iter().find_map(|(answer, _)| match &answer.outcome {
             Outcome::Fatal { why, .. } => Some(why.clone()),
             _ => None,
@@ -327,158 +333,64 @@ impl Workload {
                 }
             }
         }
-        if let Some(why) = fatal_outcome {
-            return Err(TargetError::Failed(why));
+        match (fatal_outcome, is_wrong) {
+            (Some(why), _) => Err(TargetError::Failed(why)),
+            (None, true) => Err(self.wrong_answer()),
+            (None, false) => Ok(load),
         }
-        self.check(&load)?;
-        Ok(load)
     }
 
     fn request(&self, key: &str) -> Request {
         match self.shape.operation {
             Operation::Upload => {
-                Request::Write { key: key.into(), parts: self.content.parts.clone(), crc64: self.content.crc64 }
+                Request::Write { key: key.into(), parts: self.content.parts.clone(), crc64: self.content.whole.crc64 }
             }
-            _ => Request::Read { key: key.into(), range: self.range(), bytes: self.shape.bytes },
+            _ => {
+                let bytes = self.shape.bytes;
+                Request::Read {
+                    key: key.into(),
+                    range: self.range(),
+                    bytes,
+                    most: bytes.saturating_mul(2).max(1 << 20),
+                }
+            }
         }
     }
 
-    /// Opens the kept connections, so that no timed request opens one. With a single connection, also sends a small
-    /// request over it and waits for the gap. So the idle time before the timed request is the same for all arms.
-    async fn warm_up(&self, key: &str) -> Result<Option<Instant>, TargetError> {
+    /// Opens the kept connections, so that no timed request opens one. Then sends a small request over each of them,
+    /// and waits for the gap. So the idle time before the first request of each stream is the same for all arms. The
+    /// small request reads nothing of an object that is to be cold.
+    async fn warm_up(&self) -> Result<(), TargetError> {
         if self.shape.is_fresh {
-            return Ok(None);
-        }
-        let store = self.store();
-        self.or_stopped(store.connect(self.shape.concurrency)).await?;
-        if !Self::warms_up(&self.shape) {
-            return Ok(None);
-        }
-        // Errors will show with the timed request.
-        let mut attempt = Attempt::default();
-        let _ = self.or_stopped(tokio::time::timeout(self.shape.limit, store.head(key, &mut attempt))).await?;
-        let since = Instant::now();
-        self.or_stopped(sleep(self.shape.gap)).await?;
-        Ok(Some(since))
-    }
-
-    /// Compares the last complete answer of each stream with the content. This takes place after the timed part.
-    fn check(&self, load: &Load) -> Result<(), TargetError> {
-        let all_complete = load.answers.iter().all(|(answer, _)| answer.outcome == Outcome::Complete);
-        if self.shape.operation == Operation::Upload || !all_complete {
             return Ok(());
         }
-        let expected = match (&self.shape.key, self.range()) {
-            (None, Some(range)) => crc64(&self.content.whole()[range.start as usize..range.end as usize]),
-            _ => self.content.crc64,
-        };
-        let is_wrong = |buffer: &&Vec<u8>| buffer.len() as u64 != self.shape.bytes || crc64(buffer) != expected;
-        let used = self.buffers.iter().take(load.answers.len().min(self.shape.concurrency));
-        match used.filter(is_wrong).count() {
-            0 => Ok(()),
-            _ => {
-                let why = match &self.shape.key {
-                    Some(key) => format!("{key} has changed while it was measured, or its bytes were damaged"),
-                    None => "the bytes that were read differ from those that were written".into(),
-                };
-                Err(TargetError::WrongAnswer(why))
-            }
+        let (store, key) = (self.store(), self.shape.key.clone());
+        let key: Arc<str> = key.unwrap_or_else(|| self.objects.unwritten_key()).into();
+        self.or_stopped(store.connect(self.shape.concurrency)).await?;
+        let mut requests = JoinSet::new();
+        for _ in 0..self.shape.concurrency {
+            let (store, key, limit) = (store.clone(), key.clone(), self.shape.limit);
+            // Errors will show with the timed requests.
+            requests.spawn(async move {
+                let _ = tokio::time::timeout(limit, store.head(&key, &mut Attempt::default())).await;
+            });
         }
+        self.or_stopped(async { while requests.join_next().await.is_some() {} }).await?;
+        // A server may close a connection after the small request.
+        self.or_stopped(store.connect(self.shape.concurrency)).await?;
+        self.or_stopped(sleep(self.shape.gap)).await
     }
-}
 
-impl Load {
-    /// Returns an error if a request was not answered completely.
-    pub fn complete(self) -> Result<Self, TargetError> {
-        for (answer, _) in &self.answers {
-            answer.complete()?;
-        }
-        Ok(self)
+    fn is_expected(&self, bytes: &[u8]) -> bool {
+        bytes.len() as u64 == self.shape.bytes && crc64(bytes) == self.expected_crc64
     }
-}
 
-impl Answer {
-    fn complete(&self) -> Result<(), TargetError> {
-        let why = match &self.outcome {
-            Outcome::Complete => return Ok(()),
-            Outcome::Short => "the answer ended early".to_string(),
-            Outcome::Refused(status) => format!("the store refuses requests with status {status}"),
-            Outcome::TimedOut => "the request timed out; raise `timeout_ms`".into(),
-            Outcome::Broken(why) | Outcome::Fatal { why, .. } => why.clone(),
-        };
-        Err(TargetError::Failed(why))
+    fn wrong_answer(&self) -> TargetError {
+        TargetError::WrongAnswer(match &self.shape.key {
+            Some(key) => format!("{key} has changed while it was measured, or its bytes were damaged"),
+            None => "the bytes that were read differ from those that were written".into(),
+        })
     }
-}
-
-/// Sends the requests over `shape.concurrency` streams. In a closed loop, a stream sends its next request when the one
-/// before has ended. In an open loop, requests are due at a fixed rate, and a free stream sends the next one when it is
-/// due.
-async fn send_all(
-    store: Arc<dyn Store>,
-    requests: Arc<[Request]>,
-    shape: Shape,
-    buffers: Vec<Vec<u8>>,
-    stop: Stop,
-) -> (Load, Vec<Vec<u8>>) {
-    let next = Arc::new(AtomicUsize::new(0));
-    let (start, cpu_before_ns) = (Instant::now(), thread_cpu_ns());
-    let stream = |mut buffer: Vec<u8>| {
-        let (store, requests, next) = (store.clone(), requests.clone(), next.clone());
-        let (shape, stop) = (shape.clone(), stop.clone());
-        async move {
-            let mut answers = Vec::with_capacity(requests.len().div_ceil(shape.concurrency) + 1);
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(request) = requests.get(number).filter(|_| !stop.is_requested()) else {
-                    break (answers, buffer);
-                };
-                let late = match shape.rate_per_s {
-                    Some(rate) => wait_until_due(start + Duration::from_secs_f64(number as f64 / rate as f64)).await,
-                    None => Duration::ZERO,
-                };
-                let answer = send(&*store, request, shape.is_fresh, shape.limit, &mut buffer).await;
-                answers.push((number, (answer, late)));
-            }
-        }
-    };
-    let (mut answers, mut used) = (Vec::with_capacity(requests.len()), Vec::new());
-    let mut buffers = buffers.into_iter();
-    if shape.concurrency == 1 {
-        let (of_stream, buffer) = stream(buffers.next().unwrap_or_default()).await;
-        answers.extend(of_stream);
-        used.push(buffer);
-    } else {
-        let mut streams = JoinSet::new();
-        buffers.for_each(|buffer| _ = streams.spawn(stream(buffer)));
-        while let Some(done) = streams.join_next().await {
-            if let Ok((of_stream, buffer)) = done {
-                answers.extend(of_stream);
-                used.push(buffer);
-            }
-        }
-    }
-    let cpu_ns = thread_cpu_ns() - cpu_before_ns;
-    answers.sort_by_key(|(number, _)| *number);
-    let answers: Vec<(Answer, Duration)> = answers.into_iter().map(|(_, answer)| answer).collect();
-    let ends = answers.iter().map(|(answer, _)| answer.began + answer.time);
-    let took = ends.max().map_or(Duration::ZERO, |end| end.saturating_duration_since(start));
-    (Load { answers, took, cpu_ns, gap: None }, used)
-}
-
-/// Waits until a request is due, and returns by how much it is late.
-async fn wait_until_due(due: Instant) -> Duration {
-    if let Some(left) = due.checked_duration_since(Instant::now()).and_then(|left| left.checked_sub(SPIN)) {
-        sleep(left).await;
-    }
-    while Instant::now() < due {
-        yield_now().await;
-    }
-    due.elapsed()
-}
-
-/// Returns whether a request that failed like this may succeed later.
-fn is_transient(kind: Kind) -> bool {
-    matches!(kind, Kind::Transient(_) | Kind::Unanswered)
 }
 
 fn fatal(failure: Failure) -> TargetError {

@@ -147,6 +147,43 @@ fn levels_that_do_not_fit_are_explained() {
     }
 }
 
+/// A store in another region than the configured one names its region, and the client uses it.
+#[test]
+fn a_redirect_across_regions_is_followed_or_named() {
+    let serving = Serving { region: "eu-west-1".into(), ..Serving::s3() };
+    let running = serving.start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap();
+    let out = open(&upload(&format!("s3+http://{}/bucket/mine", running.address()))).unwrap().measure(2).unwrap();
+    assert_eq!(values(&out, INCOMPLETE), [0.0; 2]);
+    // A redirect that leads nowhere ends the arm, and names the region.
+    let stub = Stub::store(|_, _| {
+        Answer::new(301, "<Error><Code>PermanentRedirect</Code></Error>").header("x-amz-bucket-region", "eu-west-1")
+    });
+    let error = refusal(&upload(&stub.url()));
+    assert!(error.contains("eu-west-1"), "{error}");
+}
+
+/// Prices without an entry for the store are an error, because the bill would lack an amount.
+#[test]
+fn prices_of_other_stores_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prices.toml");
+    let prices = "source = 'x'\ndate = 'y'\n[[store]]\naddress = 'az://'\ncurrency = 'USD'\nper_gb_read = 1\n";
+    std::fs::write(&path, prices).unwrap();
+    let levels = [("url", "s3://bucket/x".into()), ("prices", path.to_str().unwrap().into())];
+    let error = levels::bills(&[arm(URL, &levels)], 1).unwrap_err();
+    assert!(error.contains("no entry for s3://bucket/x"), "{error}");
+}
+
+/// Arms share the content and the buffers, so that objects of 1 GB need twice their size, whatever the number of arms.
+#[test]
+fn large_objects_share_their_memory() {
+    let large = |url: &str| arm(URL, &[("url", url.into()), ("size", Level::from(1_000_000_000))]);
+    let streams = arm(URL, &[("url", "s3://b".into()), ("size", 1_000.into()), ("concurrency", 50.into())]);
+    let pair = [("pair", "s3://a,s3://b".into()), ("largest", Level::from(1_000_000_000))];
+    let arms = [large("s3://a"), large("s3://b"), arm(CROSSOVER, &pair), streams];
+    assert_eq!(levels::memory_bytes(&arms), 2_000_000_000 + 49 * 1_000);
+}
+
 /// The budget ends a run with an error, and the objects so far are deleted.
 #[test]
 fn a_budget_ends_the_run() {

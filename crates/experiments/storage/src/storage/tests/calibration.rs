@@ -78,8 +78,8 @@ fn truth(pair: [Store; 2]) -> Vec<(u64, u64)> {
     changes.map(|pair| (pair[0] as u64, pair[1].ceil() as u64)).collect()
 }
 
-/// Runs a search with times that vary around the medians, and returns the winners by range of sizes.
-fn search(pair: [Store; 2], random: &mut Xoshiro256PlusPlus) -> Vec<(u64, u64, Option<Winner>)> {
+/// Runs a search with times that vary around the medians, and returns each judged size with its winner.
+fn search(pair: [Store; 2], random: &mut Xoshiro256PlusPlus) -> Vec<(u64, Option<Winner>)> {
     let noise = LogNormal::new(0.0, 0.25).unwrap();
     let mut search = Search::new(1, LARGEST, ERROR).unwrap();
     loop {
@@ -90,19 +90,24 @@ fn search(pair: [Store; 2], random: &mut Xoshiro256PlusPlus) -> Vec<(u64, u64, O
         for bytes in sizes {
             let [first, second] = pair.map(|store| store.median_s(bytes as f64) * noise.sample(random));
             let winner = if first < second { Winner::First } else { Winner::Second };
-            search.observe(bytes, PairOutcome::Faster(winner), [true; 2]);
+            search.observe(bytes, PairOutcome::Faster(winner), [false; 2]);
         }
     }
-    search.ranges().into_iter().map(|range| (range.from_bytes, range.to_bytes, range.winner)).collect()
+    search.winners()
 }
 
-/// Returns whether the answer agrees with the medians: each decided size has the right winner. Then each interval between
-/// neighbouring ranges with different winners contains a crossover.
-fn is_right(pair: [Store; 2], ranges: &[(u64, u64, Option<Winner>)]) -> bool {
+/// Returns whether the answer agrees with the medians: each decided size has the right winner, and each true crossover
+/// is in an interval without a decided size of the other side. So there is none between two neighbouring decided sizes
+/// with the same winner.
+fn is_right(pair: [Store; 2], winners: &[(u64, Option<Winner>)]) -> bool {
     let is_first = |bytes: u64| pair[0].median_s(bytes as f64) < pair[1].median_s(bytes as f64);
-    ranges.iter().all(|(from, to, winner)| {
-        winner.is_none_or(|winner| [*from, *to].iter().all(|bytes| is_first(*bytes) == (winner == Winner::First)))
-    })
+    let are_right =
+        winners.iter().all(|(bytes, winner)| winner.is_none_or(|winner| is_first(*bytes) == (winner == Winner::First)));
+    let hides = |low: (u64, Option<Winner>), high: (u64, Option<Winner>)| {
+        let is_inside = |(from, to): &(u64, u64)| low.0 <= *from && *to <= high.0;
+        low.1.is_some() && low.1 == high.1 && truth(pair).iter().any(is_inside)
+    };
+    are_right && !winners.windows(2).any(|two| hides(two[0], two[1]))
 }
 
 /// The intervals of at least 95 of 100 pairs contain the true crossovers, and those between the decided sizes are found
@@ -113,11 +118,11 @@ fn intervals_contain_the_true_crossovers() {
     let (mut right, mut with_crossover, mut found) = (0, 0, 0);
     for number in 0..100 {
         let pair = [0, 1].map(|_| Store::draw(&mut random, number % 3 != 0));
-        let ranges = search(pair, &mut random);
-        right += u32::from(is_right(pair, &ranges));
-        let decided: Vec<_> = ranges.iter().filter(|range| range.2.is_some()).collect();
+        let winners = search(pair, &mut random);
+        right += u32::from(is_right(pair, &winners));
+        let decided: Vec<_> = winners.iter().filter(|(_, winner)| winner.is_some()).collect();
         let intervals: Vec<(u64, u64)> =
-            decided.windows(2).filter(|two| two[0].2 != two[1].2).map(|two| (two[0].1, two[1].0)).collect();
+            decided.windows(2).filter(|two| two[0].1 != two[1].1).map(|two| (two[0].0, two[1].0)).collect();
         if let [(low, high)] = truth(pair)[..] {
             with_crossover += 1;
             found += u32::from(intervals.len() == 1 && intervals[0].0 <= high && low <= intervals[0].1);
@@ -134,6 +139,7 @@ fn a_store_is_not_faster_than_itself() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
     let store = Store::Linear { latency_s: 0.02, bytes_per_s: 1e8 };
     let runs = 400;
-    let called = (0..runs).filter(|_| search([store; 2], &mut random).iter().any(|range| range.2.is_some())).count();
+    let called =
+        (0..runs).filter(|_| search([store; 2], &mut random).iter().any(|(_, winner)| winner.is_some())).count();
     assert!(called as f64 <= ERROR * f64::from(runs), "{called} of {runs}");
 }

@@ -51,8 +51,8 @@ fn a_version_is_deleted_by_its_id() {
     assert!(deleted.len() == 2 && deleted.iter().all(|path| path.ends_with("?versionId=v7")), "{deleted:?}");
 }
 
-/// The answer of a write was lost, so the object may exist in any form. It is deleted by its key, its versions are listed
-/// and deleted, and its unfinished uploads are aborted. Entries with other keys stay.
+/// The answer of a write was lost, so the object may exist in any form. It is deleted by its key, its versions are
+/// listed and deleted, and its unfinished uploads are aborted. Entries with other keys stay.
 #[test]
 fn an_unanswered_write_is_purged_by_its_key() {
     let puts = std::sync::atomic::AtomicU64::new(0);
@@ -132,8 +132,8 @@ fn a_bucket_with_retention_is_refused_before_the_first_write() {
     assert!(of(&stub, "PUT").is_empty());
 }
 
-/// A write that was not answered may still be carried out after its object was purged. So its key is purged once more at
-/// the end of the run.
+/// A write that was not answered may still be carried out after its object was purged. So its key is purged once more
+/// at the end of the run.
 #[test]
 fn a_late_write_is_deleted_at_the_end_of_the_run() {
     let puts = std::sync::atomic::AtomicU64::new(0);
@@ -247,4 +247,125 @@ fn clean_keeps_what_it_could_not_check() {
             assert!(path.exists());
         }
     }
+}
+
+/// A bucket that no longer keeps versions answers with the version `null`, or with no version at all. A deletion
+/// without a version then leaves a delete marker, which is removed, too.
+#[test]
+fn a_suspended_bucket_keeps_no_marker() {
+    for names_version in [true, false] {
+        let stub = Stub::store(move |request, answer| {
+            let path = &request.path;
+            match &*request.method {
+                "PUT" if names_version => answer.header("x-amz-version-id", "null"),
+                "DELETE" if !path.contains('?') => {
+                    answer.header("x-amz-delete-marker", "true").header("x-amz-version-id", "null")
+                }
+                "GET" if path.contains("?versions") => {
+                    let key = path.split("prefix=").nth(1).unwrap_or_default().replace("%2F", "/");
+                    let marker = format!("<DeleteMarker><Key>{key}</Key><VersionId>null</VersionId></DeleteMarker>");
+                    Answer::new(200, format!("<ListVersionsResult>{marker}</ListVersionsResult>"))
+                }
+                _ => answer,
+            }
+        });
+        open(&upload(&stub)).unwrap().measure(1).unwrap();
+        let deleted = of(&stub, "DELETE");
+        for path in of(&stub, "PUT") {
+            assert!(deleted.contains(&format!("{path}?versionId=null")), "{names_version} {deleted:?}");
+        }
+    }
+}
+
+/// Nothing is written if the store does not show whether objects can be deleted again.
+#[test]
+fn an_unknown_retention_is_refused() {
+    let stub = Stub::store(|request, answer| match request.path.contains("?object-lock") {
+        true => Answer::new(403, "<Error><Code>AccessDenied</Code></Error>"),
+        false => answer,
+    });
+    let error = refusal(&upload(&stub));
+    assert!(error.contains("s3:GetBucketObjectLockConfiguration"), "{error}");
+    assert!(of(&stub, "PUT").is_empty());
+}
+
+/// GCS shows its retention policy only in its JSON interface.
+#[test]
+fn a_retention_policy_of_gcs_is_refused() {
+    for (status, body, words) in [
+        (200, "{\"retentionPolicy\": {\"retentionPeriod\": \"60\"}}", "a retention policy"),
+        (200, "{\"defaultEventBasedHold\": true}", "event-based hold"),
+        (403, "{}", "storage.buckets.get"),
+    ] {
+        let stub = Stub::store(move |request, answer| match request.path.starts_with("/storage/v1/b/bucket?") {
+            true => Answer::new(status, body),
+            false => answer,
+        });
+        let url = format!("gs+http://{}/bucket/mine", stub.address);
+        let levels = [("url", (&*url).into()), ("operation", UPLOAD.into()), ("size", Level::from(1_000))];
+        let environment = [("GOOGLE_OAUTH_ACCESS_TOKEN", "token")].into_iter().collect();
+        let opened = open_with(&arm(URL, &levels), &environment);
+        let error = opened.and_then(|mut opened| opened.measure(1).map(drop)).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+        assert!(of(&stub, "PUT").is_empty());
+    }
+}
+
+/// A clean-up ends if the store does not answer, and reports how many objects may be left.
+#[test]
+fn an_unreachable_store_does_not_hold_up_the_end() {
+    let stub = Stub::new(|request| match request.path.ends_with("/a") {
+        true => Answer::new(403, "<Error><Code>AccessDenied</Code></Error>"),
+        false => Answer::new(204, "").after(std::time::Duration::from_secs(600)),
+    });
+    let store = stores::TargetStore::at_address(&stub.url(), &credentials()).unwrap();
+    let remaining: journal::Remaining = ["a", "b", "c"].map(|key| (format!("mine/{key}"), None)).into_iter().collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let limit = std::time::Duration::from_millis(200);
+    let removing = objects::remove_each(&*store.store, &remaining, limit, |key| panic!("{key}"));
+    let messages = runtime.block_on(async { removing.await });
+    let [refused, unreachable] = &messages[..] else { panic!("{messages:?}") };
+    assert!(refused.contains("mine/a") && unreachable.contains("2 objects were not deleted"), "{messages:?}");
+}
+
+/// Dropping the proxy of a fault check closes its port.
+#[test]
+fn the_proxy_of_a_fault_check_ends() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let entered = runtime.enter();
+    let proxy = faults::FaultProxy::start("127.0.0.1:9".parse().unwrap()).unwrap();
+    let address = proxy.address;
+    assert!(std::net::TcpStream::connect(address).is_ok());
+    drop((proxy, entered));
+    // The runtime closes the socket when it next runs.
+    runtime.block_on(tokio::task::yield_now());
+    assert!(std::net::TcpStream::connect(address).is_err());
+}
+
+/// Azure keeps versions, snapshots and uncommitted blocks. Those of the key are removed, and those of other keys stay.
+#[test]
+fn everything_that_azure_keeps_is_purged() {
+    let list = |entries: &str| {
+        let entry = |name: &str, entries: &str| {
+            let properties = "<Properties><Content-Length>0</Content-Length></Properties>";
+            format!("<Blob><Name>{name}</Name>{entries}{properties}</Blob>")
+        };
+        let (ours, theirs) = (entry("mine/k", entries), entry("mine/k9", "<Snapshot>theirs</Snapshot>"));
+        Answer::new(200, format!("<EnumerationResults><Blobs>{ours}{theirs}</Blobs></EnumerationResults>"))
+    };
+    let stub = Stub::new(move |request| match &*request.method {
+        "GET" if request.path.contains("uncommittedblobs") => list(""),
+        "GET" if request.path.contains("versions") => list("<VersionId>v1</VersionId><Snapshot>s1</Snapshot>"),
+        "PUT" => Answer::new(201, ""),
+        _ => Answer::new(202, ""),
+    });
+    let environment = [("AZURE_STORAGE_ACCOUNT", "account"), ("AZURE_STORAGE_KEY", "a2V5")].into_iter().collect();
+    let url = format!("az+http://{}/account/bucket/mine", stub.address);
+    let store = stores::TargetStore::at_address(&url, &environment).unwrap().store;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(store.purge("mine/k", &mut ascertain_transfer::Attempt::default())).unwrap();
+    // The empty object replaces uncommitted blocks.
+    assert_eq!(of(&stub, "PUT"), ["/account/bucket/mine/k"]);
+    let path = "/account/bucket/mine/k";
+    assert_eq!(of(&stub, "DELETE"), [path.into(), format!("{path}?versionid=v1"), format!("{path}?snapshot=s1")]);
 }

@@ -57,5 +57,24 @@ fn azurite_is_measured_and_left_empty() {
     let Some(running) = or_left_out(azurite) else { return };
     make_container(running.address(), "bucket").unwrap();
     let keys = [("AZURE_STORAGE_ACCOUNT", "devstoreaccount1"), ("AZURE_STORAGE_KEY", AZURITE_KEY)];
-    suite(&format!("az+http://{}/devstoreaccount1/bucket/mine", running.address()), &keys.into_iter().collect());
+    let (url, environment) =
+        (format!("az+http://{}/devstoreaccount1/bucket/mine", running.address()), keys.into_iter().collect());
+    suite(&url, &environment);
+    purges_blocks(&url, &environment);
+}
+
+/// A clean-up removes the entry of an upload that was not completed. Azurite keeps its blocks, unlike Azure.
+fn purges_blocks(url: &str, environment: &Environment) {
+    let store = stores::TargetStore::at_address(url, environment).unwrap().store;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (attempt, options) =
+            (&mut ascertain_transfer::Attempt::default(), ascertain_transfer::PutOptions::default());
+        let body = objects::Content::new(bytes::Bytes::from_static(b"block"), 0).whole;
+        let upload = store.start_upload("mine/left", &options, attempt).await.unwrap();
+        store.put_part(&upload, 0, body, attempt).await.unwrap();
+        store.purge("mine/left", attempt).await.unwrap();
+        assert!(store.head("mine/left", attempt).await.unwrap().is_none());
+        assert!(store.list("mine/", attempt).await.unwrap().is_empty());
+    });
 }
