@@ -12,10 +12,10 @@ use ascertain_engine::unit::{Unit, significant};
 
 use crate::amount::{self, Amount};
 use crate::clause::{ArmComparison, ClaimFigure, arm_label, rate_figure, ratio_figure};
-use crate::figure::{AT_LEAST, Figure, below, chance, exact_percent, percent};
+use crate::figure::{AT_LEAST, Figure, below, percent};
 use crate::finding;
 use crate::options::{Order, TableLayout};
-use crate::text::{distinct, escape_controls, gathered, sorted};
+use crate::text::{capitalised, distinct, escape_controls, gathered, sorted};
 pub(crate) use points::{by_key, experiment_table, in_tables, points};
 
 /// A table of text: columns with headings, and rows of cells.
@@ -291,11 +291,17 @@ pub(crate) const VS_REFERENCE: &str = "vs. reference";
 /// Returns the heading for the intervals of the claims' ratios, with their confidence level: "99.9 % interval". The
 /// level is left out if the claims have different ones.
 pub(crate) fn interval_heading(claims: &[ClaimResult]) -> String {
-    // The error is rounded up as in the sentences, so that the level is never rounded up.
-    let level = claims.first().and_then(|first| Some(1.0 - chance(first.error).parse::<f64>().ok()?));
-    match level.filter(|_| claims.iter().all(|claim| claim.error == claims[0].error)) {
-        Some(level) => format!("{} interval", exact_percent(level)),
-        None => "Interval".into(),
+    capitalised(&amount::interval_name(claims))
+}
+
+/// Returns an interval with a unit behind it: "947 to 1008 µs". An interval that has units, and a text in place of an
+/// interval, stay unchanged.
+fn with_unit(range: String, unit: &str) -> String {
+    let is_number = |word: &str| word.parse::<f64>().is_ok();
+    let is_bare = |word: &str| is_number(word) || ["to", "at", "least", "most", "over", "under"].contains(&word);
+    match !unit.is_empty() && range.split(' ').any(is_number) && range.split(' ').all(is_bare) {
+        true => format!("{range} {unit}"),
+        false => range,
     }
 }
 
@@ -383,7 +389,7 @@ fn mean(point: &PointSummary, layout: &TableLayout) -> String {
 }
 
 /// Returns the main metric of an arm in three cells: the median, its interval, and the range of all values.
-fn time_cells(point: &PointSummary, layout: &TableLayout) -> [String; 3] {
+pub(crate) fn time_cells(point: &PointSummary, layout: &TableLayout) -> [String; 3] {
     if point.n == 0 {
         return ["-".into(), String::new(), String::new()];
     }
@@ -400,7 +406,7 @@ fn time_cells(point: &PointSummary, layout: &TableLayout) -> [String; 3] {
         (_, None) if point.censored > 0 => open_above(point, all, prefix.1, min, point.seen.or(point.limit)).range,
         _ => all.range,
     };
-    [value, range, range_of_all]
+    [value, with_unit(range, prefix.1), with_unit(range_of_all, prefix.1)]
 }
 
 /// Returns the median of a point with its interval, in the unit of the layout.
@@ -505,7 +511,7 @@ pub(crate) fn comparison_cells(outcome: &Outcome, arm: &Arm) -> [String; 3] {
                 Some(most) => format!("{}, below {}", answer(claim), below(most)),
                 None => answer(claim).to_string(),
             };
-            [figure.value, figure.range, answer]
+            [figure.value, with_unit(figure.range, "times"), answer]
         }
     }
 }
