@@ -29,8 +29,8 @@ pub(crate) fn grid(outcome: &Outcome, layout: &TableLayout) -> Grid {
         let of_metric = of_counter(outcome, &metric.name);
         let rows = arms.iter().filter_map(|&arm| {
             let point = of_metric.points.iter().find(|point| point.arm == *arm)?;
-            let [value, range, _] = time_cells(point, layout);
-            let [ratio, interval, answer] = comparison_cells(&of_metric, arm);
+            let [value, range, _] = time_cells(point, layout, false);
+            let [ratio, interval, answer] = comparison_cells(&of_metric, arm, false);
             Some([arm_label(arm), value, range, ratio, interval, answer])
         });
         for (index, [command, cells @ ..]) in rows.enumerate() {

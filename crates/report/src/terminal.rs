@@ -151,15 +151,16 @@ fn color_of(word: &str) -> Option<&'static str> {
 /// user and system time, and peak memory or throughput. The number of trials follows, then the difference from the
 /// reference with its interval, and the answer. A line below the table explains the two kinds of intervals.
 pub fn compare_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {
-    let table = style.table(&grid::compared(outcome, layout));
+    let [narrow, table] = [false, true].map(|has_units| style.table(&grid::compared_with(outcome, layout, has_units)));
+    // If the table fits only without the units of intervals, each row with units would become a paragraph.
+    let table = if narrow.lines().count() < table.lines().count() { narrow } else { table };
     let has_interval = |claim: &ClaimResult| claim.ratio_low.is_some() && claim.ratio_high.is_some();
     if !outcome.claims.iter().any(has_interval) {
         return table;
     }
     table
         + &style.paragraph(&format!(
-            "The 95 % intervals of the medians are for orientation; the {} of the difference is as certain as the \
-             answer.",
+            "The 95 % intervals are for orientation; the {} is as certain as the answer.",
             amount::interval_name(&outcome.claims)
         ))
 }

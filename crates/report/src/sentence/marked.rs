@@ -304,7 +304,7 @@ fn figure_clause(claim: &ClaimResult) -> String {
     match (at_median(claim), claim.rate) {
         (Some(figure), _) => format!(", {}{}", figure.clause, of_whose(claim)),
         (None, None) => String::new(),
-        (None, Some(_)) => format!(", {}", joined(&with_interval_name(claim, true, rate_figure(claim)))),
+        (None, Some(_)) => format!(", {}", with_interval_name(claim, true, rate_figure(claim))),
     }
 }
 

@@ -29,8 +29,8 @@ fn a_rate_is_a_share_of_the_time_it_was_measured() {
     let holds = counted(with_rate(claim, 0.99, 0.99003, 0.99976), Verdict::Holds, 2190, 2196);
     assert_eq!(
         says(&holds),
-        "Holds: `wall <= 50 ms` was true of `curl` in 2190 of 2196 trials, 99.7 % (over 99 to 99.98 %), so at least 99 % \
-         of the time (error at most 0.1 %)."
+        "Holds: `wall <= 50 ms` was true of `curl` in 2190 of 2196 trials, 99.7 % (99.9 % interval: over 99 to 99.98 %), so \
+         at least 99 % of the time (error at most 0.1 %)."
     );
     let refuted = counted(with_rate(holds, 0.99, 0.9, 0.98), Verdict::Refuted, 940, 1000);
     assert!(says(&refuted).contains("in only 940 of 1000 trials"), "{}", says(&refuted));
@@ -116,7 +116,7 @@ fn figures_are_the_quantile_that_matches_the_rate() {
     let difference = versus("wall", Unit::Nanosecond, Better::Lower, Effect::Difference, Bound::AtLeast(5e6));
     ends(&with_ratio(difference, 5.2e6, 5.1e6, 5.3e6), ", at the median by 5.2 ms (99.9 % interval: 5.1 to 5.3)");
     let open = with_ratio(at_least_8("x", ""), 9.0, 8.5, f64::INFINITY);
-    ends(&counted(open, Verdict::Holds, 18, 18), " times as fast (at least 8.5)");
+    ends(&counted(open, Verdict::Holds, 18, 18), " times as fast (99.9 % interval: at least 8.5)");
 }
 
 #[test]
@@ -166,14 +166,15 @@ fn comparisons_name_both_commands() {
     let slower = decided(with_ratio(order("B", "A"), 0.5, 0.4, 0.625), Decision::Slower, 1, 40, 0);
     let text = says(&slower);
     assert!(
-        text.starts_with("`B` is slower than `A`: it took 2.0 times as long (99.9 % interval: 1.6 to 2.5) and lost 39 of 40 pairs"),
+        text.starts_with(
+            "`B` is slower than `A`: it took 2.0 times as long (99.9 % interval: 1.6 to 2.5) and lost 39 of 40 pairs"
+        ),
         "{text}"
     );
     assert!(!text.contains("from all"), "{text}");
     let decisive = Decided { trials: 26, successes: 0, ties: 0, unknown: 0 };
     let text = says(&ClaimResult { decided: Some(decisive), ..slower });
-    let longer =
-        "; single pairs: 1.6 to 2.5). It lost all of the first 26 pairs; then the answer was certain (error at most 0.1 %). \
+    let longer = "(99.9 % interval: 1.6 to 2.5). It lost all of the first 26 pairs; then the answer was certain (error at most 0.1 %). \
          The factor 2.0 is from all 40 pairs.";
     assert!(text.ends_with(longer), "{text}");
     let skewed = decided(with_ratio(order("B", "A"), 1.0, 0.9, 1.1), Decision::Faster, 15, 43, 28);
@@ -252,7 +253,11 @@ fn what_a_ratio_is_in_time_stands_beside_it() {
     let mut memory = decided(with_ratio(order("B", "A"), 0.92, 0.87, 0.93), Decision::Slower, 0, 14, 0);
     let Test::Versus { measure, .. } = &mut memory.asked.tests[0] else { unreachable!() };
     (measure.metric, measure.unit) = ("memory_peak".into(), Unit::Byte);
-    assert!(says(&memory).contains(": 8.7 % more (99.9 % interval: 7.5 to 15 %); it lost all 14 pairs"), "{}", says(&memory));
+    assert!(
+        says(&memory).contains(": 8.7 % more (99.9 % interval: 7.5 to 15 %); it lost all 14 pairs"),
+        "{}",
+        says(&memory)
+    );
 }
 
 #[test]
@@ -336,9 +341,15 @@ fn a_printed_metric_is_named_once_with_its_size() {
                     most 0.1 %).";
     assert_eq!(says(&claim), expected);
     let text = says(&compared("p99", Unit::Nanosecond, Better::Lower));
-    assert!(text.starts_with("`b` is faster than `a`: its `p99` was 20 % lower (99.9 % interval: 17 to 23 %); "), "{text}");
+    assert!(
+        text.starts_with("`b` is faster than `a`: its `p99` was 20 % lower (99.9 % interval: 17 to 23 %); "),
+        "{text}"
+    );
     let text = says(&compared("score", Unit::One, Better::Higher));
-    assert!(text.starts_with("`b` is better than `a`: its `score` was 25 % higher (99.9 % interval: 20 to 30 %); "), "{text}");
+    assert!(
+        text.starts_with("`b` is better than `a`: its `score` was 25 % higher (99.9 % interval: 20 to 30 %); "),
+        "{text}"
+    );
     // The size is left out if the median ratio contradicts the answer from the pairs.
     let text = says(&with_ratio(compared("score", Unit::One, Better::Higher), 0.99, 0.98, 1.0));
     assert!(text.starts_with("`b` is better than `a` in `score`: it won all 20 pairs"), "{text}");
@@ -409,12 +420,14 @@ fn answers_from_an_interval_are_labelled() {
     let same = margin(decided(with_ratio(order("B", "A"), 1.002, 0.991, 1.013), Decision::Same, 21, 43, 0));
     assert!(
         same.starts_with(
-            "`B` is as fast as `A` within 5 %: it took about the same time (0.91 % longer to 1.3 % less time); error"
+            "`B` is as fast as `A` within 5 %: it took about the same time (99.9 % interval: 1.3 % less time to \
+             0.91 % longer); error"
         ),
         "{same}"
     );
     let faster = margin(decided(with_ratio(order("B", "A"), 1.1, 1.06, 1.14), Decision::Faster, 43, 43, 0));
-    let start = "`B` is faster than `A` by more than 5 %: it took 9.1 % less time (99.9 % interval: 5.7 to 12 %); error";
+    let start =
+        "`B` is faster than `A` by more than 5 %: it took 9.1 % less time (99.9 % interval: 5.7 to 12 %); error";
     assert!(faster.starts_with(start), "{faster}");
     for text in [&same, &faster] {
         assert!(text.ends_with("at most 0.1 %, if the speed did not drift during the run."), "{text}");
@@ -467,14 +480,25 @@ fn what_is_taken_beside_time_is_said_by_its_amount() {
         says(&decided(with_ratio(claim, ratio, low, high), decision, 30, 40, 0))
     };
     let less = by("memory_peak", Decision::Faster, [1.25, 1.2, 1.3], None);
-    assert!(less.starts_with("`new` uses less memory than `old`: 20 % less (99.9 % interval: 17 to 23 %); it won 30 of 40"), "{less}");
+    assert!(
+        less.starts_with("`new` uses less memory than `old`: 20 % less (99.9 % interval: 17 to 23 %); it won 30 of 40"),
+        "{less}"
+    );
     let more = by("user", Decision::Slower, [0.8, 0.78, 0.82], None);
-    assert!(more.starts_with("`new` uses more user time than `old`: 25 % more (99.9 % interval: 22 to 28 %); it lost 10"), "{more}");
+    assert!(
+        more.starts_with("`new` uses more user time than `old`: 25 % more (99.9 % interval: 22 to 28 %); it lost 10"),
+        "{more}"
+    );
     let twice = by("page_faults", Decision::Slower, [0.4, 0.38, 0.42], None);
-    assert!(twice.starts_with("`new` has more page faults than `old`: 2.5 times as many (99.9 % interval: 2.4 to 2.6); "), "{twice}");
+    assert!(
+        twice.starts_with("`new` has more page faults than `old`: 2.5 times as many (99.9 % interval: 2.4 to 2.6); "),
+        "{twice}"
+    );
     let open = by("cycles", Decision::Undecided, [1.01, 0.9, 1.2], None);
     assert!(
-        open.contains("`new` won 30 of 40 pairs against `old` in cycles: 1 % fewer (11 % more to 17 % fewer)"),
+        open.contains(
+            "`new` won 30 of 40 pairs against `old` in cycles: 1 % fewer (99.9 % interval: 17 % fewer to 11 % more)"
+        ),
         "{open}"
     );
     assert!(open.starts_with("Not yet clear which takes fewer cycles: "), "{open}");
