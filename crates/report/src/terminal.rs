@@ -158,11 +158,11 @@ pub fn compare_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> 
     if !outcome.claims.iter().any(has_interval) {
         return table;
     }
-    table
-        + &style.paragraph(&format!(
-            "The 95 % intervals are for orientation; the {} is as certain as the answer.",
-            amount::interval_name(&outcome.claims)
-        ))
+    let note = format!(
+        "The 95 % intervals are for orientation; the {} is as certain as the answer.",
+        amount::interval_name(&outcome.claims)
+    );
+    parted([table, style.paragraph(&note)])
 }
 
 /// Returns a paragraph for each command about the parameter values with the best medians; empty if no parameter has

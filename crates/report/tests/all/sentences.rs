@@ -207,7 +207,7 @@ fn what_a_ratio_is_in_time_stands_beside_it() {
     let shown = Shown { all: true, only: Vec::new() };
     let table =
         terminal::checked(&common::outcome(vec![], vec![claim]), &shown, None, &Style { color: false, width: 140 });
-    assert!(table.contains("59 times as long (56 to 62)"), "{table}");
+    assert!(table.contains("59 times as long (99.9 % interval: 56 to 62)"), "{table}");
     let fast = text(2.5, 2.3, 2.8, Decision::Faster);
     assert!(fast.contains(": it was 2.5 times as fast (99.9 % interval: 2.3 to 2.8) and won 0 of 14"), "{fast}");
     // The interval in a table cell has signs if it includes 0 %.
