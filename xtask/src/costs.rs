@@ -90,7 +90,8 @@ impl Costs {
                 let reason = if part_s.is_finite() {
                     let minutes = LIMIT_S / 60.0;
                     format!(
-                        "its {part_s:.0} s exceed the {minutes:.0} minutes, of which other parts take {total_s:.0} s"
+                        "it takes {part_s:.0} s and the other parts take {total_s:.0} s; together they exceed the limit \
+                         of {minutes:.0} minutes"
                     )
                 } else {
                     "its cost is not recorded yet; run `cargo xtask test --all` to record it".to_owned()

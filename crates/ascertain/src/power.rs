@@ -32,7 +32,7 @@ pub enum Question {
         /// Tolerance around the claimed rate. If the true rate is within it, either verdict is acceptable.
         margin: Option<f64>,
         /// `true` if the verdicts "holds" and "refuted" each get half of the error. `false` if each gets the whole
-        /// error, which is valid because only one of the two can be wrong at any true rate.
+        /// error; this is valid because at any true rate, only one of the two verdicts can be wrong.
         two_sided: bool,
     },
     /// Predicts the verdict on the question which of two commands wins more pairs. The error is divided equally between

@@ -297,7 +297,7 @@ pub fn transfer(request: &TransferRequest, options: &TransferOptions) -> anyhow:
     Ok(match results.is_empty() {
         _ if interrupt::requested() => Ending::Interrupted,
         true => {
-            output::note("nothing to transfer: no file or object has the given name");
+            output::note("nothing to transfer: no file or object was found");
             Ending::Nothing
         }
         false if is_failed => Ending::TargetFailed,

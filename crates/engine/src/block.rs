@@ -9,12 +9,12 @@ use std::ops::Range;
 use crate::experiment::{Arm, Metric, Point, Reduce, Sample, Samples, Status, TargetError};
 use crate::values::Bounds;
 
-/// Maximum number of arms in a lane, which is the number of bits in [`Slots`]. A lane is a group of arms that are
-/// measured together.
+/// Maximum number of arms in a lane. [`Slots`] has one bit for each. A lane is a group of arms that are measured
+/// together.
 pub(crate) const MAX_ARMS: usize = 16;
 
-/// A set of arms of one lane. A lane is a group of arms that are measured together. Each arm is given by its slot,
-/// which is its index in the lane and less than [`MAX_ARMS`].
+/// A set of arms of one lane. A lane is a group of arms that are measured together. Each arm is given by its slot: its
+/// index in the lane, which is less than [`MAX_ARMS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slots(u16);
 
@@ -90,15 +90,15 @@ pub struct TrialRecord {
     pub elapsed_ns: u64,
     /// State in which the trial ended: complete or cut off.
     pub end: End,
-    /// The arm that failed or gave a wrong answer: its slot, which is its index in the lane, and the error. `None` if
-    /// no arm failed.
+    /// The arm that failed or gave a wrong answer: its slot (its index in the lane) and the error. `None` if no arm
+    /// failed.
     pub failure: Option<(usize, TargetError)>,
 }
 
 /// One arm of a measured trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasuredArm {
-    /// The arm's slot, which is its index in the lane.
+    /// The arm's slot: its index in the lane.
     pub slot: usize,
     /// Clock reading when the measurement of the arm began, in nanoseconds; 0 if it is not known.
     pub start_ns: u64,
@@ -195,7 +195,7 @@ impl TrialRecord {
 /// A worker that measures blocks, in this process or in another one.
 pub trait Executor {
     /// Prepares some arms of a lane for measuring, and verifies the results that they compute. `arms` has each arm with
-    /// its slot, which is its index in the lane.
+    /// its slot (its index in the lane).
     ///
     /// # Errors
     /// If the arms cannot be prepared, or if a signal arrives in the meantime.

@@ -91,7 +91,7 @@ pub enum Test {
     Versus {
         /// Metric by which the two arms are compared.
         measure: Measure,
-        /// The subject of the claim, which is compared with the baseline.
+        /// The subject of the claim. It is compared with the baseline.
         candidate: Arm,
         /// The arm with which the candidate is compared.
         baseline: Arm,

@@ -69,7 +69,7 @@ pub enum Reason {
     Withdrawn {
         /// The verdict that is withdrawn.
         verdict: Verdict,
-        /// The answer that is withdrawn, for a comparison.
+        /// If the claim is a comparison, the answer that is withdrawn.
         decision: Option<Decision>,
         /// Number of trials that had led to the verdict or answer.
         trials: u64,
@@ -288,6 +288,9 @@ pub enum Threat {
     FewCpus {
         /// Number of CPUs that this process may use.
         cpus: usize,
+        /// Number of CPUs of the machine that are online. `None` in runs that did not record it.
+        #[serde(default)]
+        online: Option<usize>,
     },
     /// The clock advances in large steps, so it cannot measure short times.
     CoarseClock {

@@ -37,7 +37,7 @@ pub fn has_room(needed_bytes: u64, machine: &Machine) -> Result<(), Shortage> {
 /// Checks that this machine has everything that measuring the arm needs, including the memory.
 ///
 /// # Errors
-/// The reason why this machine cannot measure the arm, as text for the user.
+/// Returns the reason why this machine cannot measure the arm, as text for the user.
 pub fn available(experiment: &dyn Experiment, arm: &Arm, machine: &Machine) -> Result<(), Unavailable> {
     let needed_bytes = experiment.memory_bytes(std::slice::from_ref(arm));
     has_room(needed_bytes, machine).map_err(Unavailable::Memory)?;

@@ -20,8 +20,8 @@ pub struct Now(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// Names of the arms in each lane (group of arms that are measured together), by slot, which is the arm's index in
-    /// the lane.
+    /// Names of the arms in each lane (a group of arms that are measured together). The index of a name is the arm's
+    /// slot.
     lanes: Vec<Vec<String>>,
     /// The arm that is being measured, as one number made from its lane and slot (see [`PLACES`]). If no arm is being
     /// measured, the value is [`IDLE`] or [`OPENING`].

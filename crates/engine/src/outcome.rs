@@ -244,7 +244,7 @@ pub struct ClaimResult {
     pub trials: u64,
     /// Number of trials in which the claim's tests were true.
     pub successes: u64,
-    /// Number of ties, which are trials that were dropped because both arms did equally well.
+    /// Number of ties: trials that were dropped because both arms did equally well.
     pub ties: u64,
     /// Number of trials with an unknown result, because a time limit or a signal cut off values that the claim's tests
     /// need. Such a trial counts against the verdict `holds`, and also against the verdict `refuted`.
@@ -255,9 +255,8 @@ pub struct ClaimResult {
     pub basis: Option<Basis>,
     /// `true` if measuring one arm seems to influence the next trial, so that trials are not independent.
     pub interferes: bool,
-    /// `true` if there were too few trials to check whether they are alike, which means independent and under the same
-    /// conditions. A lasting condition that affects only one arm, such as a slow core, may then have decided every
-    /// trial.
+    /// `true` if there were too few trials to check whether they are alike (independent and under the same conditions).
+    /// A lasting condition that affects only one arm, such as a slow core, may then have decided every trial.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undiagnosed: bool,
     /// Total duration of the judged trials, in nanoseconds. A trial that several claims share counts fully for each of

@@ -77,7 +77,7 @@ impl Plan {
     }
 }
 
-/// A table of results: arms of one experiment, which are measured together.
+/// A table of results: arms of one experiment that are measured together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Id of the experiment.
@@ -88,7 +88,7 @@ pub struct Table {
 
 impl Table {
     /// Returns the pairs of arms to compare. The first arm at each point (combination of levels) is the reference. Each
-    /// other arm at that point is paired with this reference, which is the second element of the pair.
+    /// other arm at that point is paired with this reference. The reference is the second element of the pair.
     #[must_use]
     pub fn with_the_first(&self) -> Vec<[&Arm; 2]> {
         let versus = self.arms.iter().filter_map(|arm| {

@@ -88,7 +88,7 @@ impl RunResult {
         }
     }
 
-    /// Returns whether the run has tables, but none of their arms could be measured.
+    /// Returns whether the run has tables, and none of their arms could be measured.
     fn is_table_left_out(&self) -> bool {
         let is_left_out =
             |(experiment, arm)| self.outcome.left_out.iter().any(|left_out| left_out.is_of(experiment, arm));

@@ -152,7 +152,7 @@ pub(crate) fn threats_of_machine(machine: &Machine) -> Vec<Threat> {
         machine.virtualisation.clone().map(|hypervisor| Threat::VirtualMachine { hypervisor }),
         machine.cpu_quota.map(|cpus| Threat::Quota { cpus }),
         is_loaded.then_some(Threat::Load { load_1m: machine.load_1m, cpus: machine.cpus_online }),
-        few.then_some(Threat::FewCpus { cpus: machine.cpus_allowed }),
+        few.then_some(Threat::FewCpus { cpus: machine.cpus_allowed, online: Some(machine.cpus_online) }),
         (machine.clock_step_ns >= COARSE_STEP_NS).then_some(Threat::CoarseClock { step_ns: machine.clock_step_ns }),
         slow_clock.map(|source| Threat::SlowClock { source }),
     ];
@@ -259,7 +259,7 @@ mod tests {
             (Machine { virtualisation: some("kvm"), ..quiet() }, Threat::VirtualMachine { hypervisor: "kvm".into() }),
             (Machine { cpu_quota: Some(1.5), ..quiet() }, Threat::Quota { cpus: 1.5 }),
             (Machine { load_1m: 4.0, ..quiet() }, Threat::Load { load_1m: 4.0, cpus: 8 }),
-            (Machine { cpus_allowed: 1, ..quiet() }, Threat::FewCpus { cpus: 1 }),
+            (Machine { cpus_allowed: 1, ..quiet() }, Threat::FewCpus { cpus: 1, online: Some(8) }),
             (Machine { clock_step_ns: 4e6, ..quiet() }, Threat::CoarseClock { step_ns: 4e6 }),
             (Machine { clock_source: some("hpet"), ..quiet() }, Threat::SlowClock { source: "hpet".into() }),
         ];

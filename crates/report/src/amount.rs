@@ -9,7 +9,7 @@ use ascertain_engine::outcome::{ClaimResult, Decision};
 use ascertain_engine::unit::Unit;
 
 use crate::clause::{self, ArmComparison};
-use crate::figure::{Figure, percent};
+use crate::figure::{Figure, chance, exact_percent, percent};
 
 /// The words that compare amounts of a metric other than time, as in "uses less memory".
 pub(crate) struct Amount {
@@ -241,6 +241,17 @@ fn is_zero(number: &str) -> bool {
     number.ends_with(" %") && number.chars().all(|c| "-0. %".contains(c))
 }
 
+/// The form of a range of ratios next to the size of a difference.
+#[derive(Clone, Copy, PartialEq)]
+enum RangeForm {
+    /// Numbers in the unit of the size, without its words: "8.1 to 15 %".
+    Bare,
+    /// Percentages with words: "9.1 % less time to 25 % longer", "3.5 to 18 % longer".
+    Percent,
+    /// Multiples with words: "0.81 to 8.0 times as long".
+    Times,
+}
+
 /// The size of the difference between candidate and reference in words, for a sentence or a table. It exists only if
 /// their ratio is known.
 struct Size<'a> {
@@ -266,16 +277,29 @@ impl<'a> Size<'a> {
         Some(Size { claim, measure, words, figure, has_interval: (low, high) != (None, None) })
     }
 
-    /// Returns the interval of the ratio in words: "5 % less time to 3 % longer". Each end has its own words if one end
-    /// is below 1 and the other above 1.
-    fn range(&self) -> String {
+    /// Returns the interval of the ratio in words: "5 % less time to 3 % longer". Empty if there is none.
+    fn range(&self, form: RangeForm) -> String {
         let Size { claim, figure, .. } = self;
         if let Some(reason) = self.no_interval() {
             return reason;
         }
         match self.has_interval {
-            true => self.in_words(claim.ratio_low, claim.ratio_high).unwrap_or_else(|| figure.range.clone()),
+            true => self.in_words([claim.ratio_low, claim.ratio_high], form).unwrap_or_else(|| figure.range.clone()),
             false => String::new(),
+        }
+    }
+
+    /// Returns the form of ranges next to the value, so that all of them have the same unit. `ratios` are the ends of
+    /// the ranges.
+    fn form(&self, ratios: &[Option<f64>]) -> RangeForm {
+        let Size { measure, words, .. } = self;
+        let ends = || ratios.iter().filter_map(|ratio| known(*ratio));
+        let is_turned_over = |end: f64| end != 1.0 && RatioWording::in_percent(measure, end).after != words.after;
+        match () {
+            () if !words.is_share => RangeForm::Bare,
+            () if ends().any(|end| needs_times(measure, end)) => RangeForm::Times,
+            () if ends().any(is_turned_over) => RangeForm::Percent,
+            () => RangeForm::Bare,
         }
     }
 
@@ -296,35 +320,29 @@ impl<'a> Size<'a> {
 
     /// Returns the range of the ratios of all pairs, from the smallest to the largest, in words. Empty if all are
     /// equal or there is only one pair.
-    fn pairs(&self) -> String {
+    fn pairs(&self, form: RangeForm) -> String {
         let Size { claim, words, .. } = self;
         match between(words, claim.ratio_min, claim.ratio_max) {
             (Some(low), Some(high)) if claim.trials > 1 && low < high => {
                 let plain = || words.figure(None, Some(low), Some(high)).range;
-                self.in_words(claim.ratio_min, claim.ratio_max).unwrap_or_else(plain)
+                self.in_words([claim.ratio_min, claim.ratio_max], form).unwrap_or_else(plain)
             }
             _ => String::new(),
         }
     }
 
-    /// Returns both ends of a range of ratios, each in its own words: "9.1 % less time to 25 % longer". If only one end
-    /// is known: "at worst 25 % longer". `None` if the words of `self` suit both ends.
-    fn in_words(&self, low: Option<f64>, high: Option<f64>) -> Option<String> {
+    /// Returns both ends of a range of ratios in words: "9.1 % less time to 25 % longer". If only one end is known: "at
+    /// worst 25 % longer". `None` if the words of `self` suit both ends.
+    fn in_words(&self, ends: [Option<f64>; 2], form: RangeForm) -> Option<String> {
         let Size { measure, words, .. } = self;
-        if !words.is_share {
+        if form == RangeForm::Bare {
             return None;
         }
         let has_other = |end: f64| end != 1.0 && RatioWording::new(measure, end).after != words.after;
-        match [known(low), known(high)] {
+        match ends.map(known) {
             [Some(worst), None] => has_other(worst).then(|| format!("at worst {}", one_size(measure, worst))),
             [None, Some(best)] => has_other(best).then(|| format!("at best {}", one_size(measure, best))),
-            [Some(low), Some(high)] => {
-                let is_turned_over =
-                    |end: f64| end != 1.0 && RatioWording::in_percent(measure, end).after != words.after;
-                let ends = if is_turned(words) { [high, low] } else { [low, high] };
-                let needs_words = ends.into_iter().any(|end| is_turned_over(end) || needs_times(measure, end));
-                needs_words.then(|| both_sizes(measure, ends))
-            }
+            [Some(low), Some(high)] => Some(sizes_in(measure, [low, high], form, " to ")),
             [None, None] => None,
         }
     }
@@ -377,17 +395,42 @@ fn known(end: Option<f64>) -> Option<f64> {
 
 /// Returns the size of the difference for a sentence. Its value is the size in words: "it took 9.3 % longer", "it was
 /// 2.5 times as fast", "12 % less". Its range has the interval, and the smallest and the largest difference in a pair:
-/// "8.1 to 15 %; range of all pairs: 3 to 31 %". `None` if nothing is known about the ratio.
+/// "99.9 % interval: 8.1 to 15 %; single pairs: 3 to 31 %". `None` if nothing is known about the ratio.
 pub(crate) fn size(claim: &ClaimResult, measure: &Measure) -> Option<Figure> {
     let Some(size) = Size::new(claim, measure) else { return bounded(claim, measure) };
-    let (range, pairs) = (size.range(), size.pairs());
+    let form = size.form(&[claim.ratio_low, claim.ratio_high, claim.ratio_min, claim.ratio_max]);
+    let (range, pairs) = (size.range(form), size.pairs(form));
+    let interval = interval_name(std::slice::from_ref(claim));
     let range = match (range.as_str(), pairs.as_str()) {
-        (_, "") => range,
-        ("", pairs) => format!("range of all pairs: {pairs}"),
-        (range, pairs) if range == pairs => format!("{range}, also the range of all pairs"),
-        (range, pairs) => format!("{range}; range of all pairs: {pairs}"),
+        ("", "") => String::new(),
+        ("", pairs) => format!("single pairs: {pairs}"),
+        (reason, "") if size.no_interval().is_some() => reason.to_string(),
+        (reason, pairs) if size.no_interval().is_some() => format!("{reason}; single pairs: {pairs}"),
+        (range, "") => format!("{interval}: {range}"),
+        (range, pairs) if range == pairs => format!("{interval} and single pairs: {range}"),
+        (range, pairs) => format!("{interval}: {range}; single pairs: {pairs}"),
     };
     Some(Figure { value: size.words.before.clone() + &size.words.written(&size.figure.value), range })
+}
+
+/// Returns the size of the difference as the subject of a sentence, with its verb: "The 28 % are", "The factor 3.0 is".
+pub(crate) fn size_as_subject(claim: &ClaimResult, measure: &Measure) -> String {
+    match Size::new(claim, measure).filter(|size| !is_zero(&size.figure.value)) {
+        Some(Size { words, figure, .. }) if words.is_share => format!("The {} are", figure.value),
+        Some(Size { figure, .. }) => format!("The factor {} is", figure.value),
+        None => "The size is".into(),
+    }
+}
+
+/// Returns the name of the intervals of the claims' ratios, with their confidence level: "99.9 % interval". The level
+/// is left out if the claims have different ones.
+pub(crate) fn interval_name(claims: &[ClaimResult]) -> String {
+    // The error is rounded up as in the sentences, so that the level is never rounded up.
+    let level = claims.first().and_then(|first| Some(1.0 - chance(first.error).parse::<f64>().ok()?));
+    match level.filter(|_| claims.iter().all(|claim| claim.error == claims[0].error)) {
+        Some(level) => format!("{} interval", exact_percent(level)),
+        None => "interval".into(),
+    }
 }
 
 /// Returns the size of the difference with its interval, but without the smallest and the largest ratio of single
@@ -400,7 +443,8 @@ pub(crate) fn size_of_median(claim: &ClaimResult, measure: &Measure) -> Option<[
         let in_table = Figure { value, range: clause.range.clone() };
         return Some([clause, in_table]);
     };
-    let (written, range) = (size.words.written(&size.figure.value), size.range());
+    let range = size.range(size.form(&[claim.ratio_low, claim.ratio_high]));
+    let written = size.words.written(&size.figure.value);
     let RatioWording { before, name, .. } = &size.words;
     Some([before, name].map(|lead| Figure { value: format!("{lead}{written}"), range: range.clone() }))
 }
@@ -448,25 +492,35 @@ pub(crate) fn one_size(measure: &Measure, ratio: f64) -> String {
     words.written(&number)
 }
 
-/// Returns whether a ratio is written as a multiple instead of in percent: the candidate has more than twice as much of
-/// the metric as the baseline.
+/// A range in percent whose upper end has more than this multiple of the baseline's amount is written in multiples.
+const MOST_IN_PERCENT: f64 = 4.0;
+
+/// Returns whether a range with this end is written in multiples instead of in percent.
 fn needs_times(measure: &Measure, ratio: f64) -> bool {
-    (RatioWording::in_times(measure).number)(ratio) > 2.0
+    (RatioWording::in_times(measure).number)(ratio) > MOST_IN_PERCENT
 }
 
 /// Returns a range of ratios in words. Both ends are written in percent, or both as multiples: "19 % less time to 25 %
-/// longer", "0.81 to 3.0 times as long". Multiples are in ascending order, percentages in the order of `ends`.
-pub(crate) fn both_sizes(measure: &Measure, ends: [f64; 2]) -> String {
-    if ends.into_iter().any(|end| needs_times(measure, end)) {
-        let words = RatioWording::in_times(measure);
-        let [one, other] = ends.map(words.number);
-        return words.written(&words.figure(None, Some(one.min(other)), Some(one.max(other))).range);
+/// longer", "0.81 to 8.0 times as long". `to` is the text between the ends.
+pub(crate) fn both_sizes(measure: &Measure, ends: [f64; 2], to: &str) -> String {
+    let needs_times = ends.into_iter().any(|end| needs_times(measure, end));
+    sizes_in(measure, ends, if needs_times { RangeForm::Times } else { RangeForm::Percent }, to)
+}
+
+/// Returns a range of ratios in words. The end with the lower amount of the metric comes first.
+fn sizes_in(measure: &Measure, ends: [f64; 2], form: RangeForm, to: &str) -> String {
+    let times = RatioWording::in_times(measure);
+    let amount = |end: f64| (times.number)(end);
+    let [less, more] = if amount(ends[0]) <= amount(ends[1]) { ends } else { [ends[1], ends[0]] };
+    let words = [less, more].map(|end| RatioWording::in_percent(measure, end));
+    let shared = if form == RangeForm::Times { &times } else { &words[0] };
+    if form == RangeForm::Times || words[0].after == words[1].after {
+        let [one, other] = [less, more].map(shared.number);
+        let range = shared.figure(None, Some(one.min(other)), Some(one.max(other))).range;
+        return shared.written(&range.replace(" to ", to));
     }
-    let sizes = ends.map(|end| {
-        let words = RatioWording::in_percent(measure, end);
-        words.written(&percent((words.number)(end)))
-    });
-    sizes.join(" to ")
+    let write = |words: &RatioWording, end: f64| words.written(&percent((words.number)(end)));
+    format!("{}{to}{}", write(&words[0], less), write(&words[1], more))
 }
 
 /// Returns whether the metric is a time, and shorter times are better.
@@ -505,12 +559,13 @@ mod tests {
         ] {
             assert_eq!(said("wall", Better::Lower, ratio), words);
         }
-        let both = |metric: &str, better, ends| both_sizes(&measure(metric, better), ends);
+        let both = |metric: &str, better, ends| both_sizes(&measure(metric, better), ends, " to ");
         assert_eq!(both("wall", Better::Lower, [1.25, 0.6]), "20 % less time to 67 % longer", "percent at both ends");
-        assert_eq!(both("wall", Better::Lower, [3.0, 0.9]), "67 % less time to 11 % longer");
+        assert_eq!(both("wall", Better::Lower, [0.9, 3.0]), "67 % less time to 11 % longer", "less comes first");
+        assert_eq!(both("wall", Better::Lower, [0.8, 0.9]), "11 to 25 % longer", "the same words at both ends");
         assert_eq!(both("wall", Better::Lower, [1.25, 0.1]), "0.80 to 10 times as long", "multiples at both ends");
         assert_eq!(both("wall", Better::Lower, [0.1, 1.25]), "0.80 to 10 times as long");
-        assert_eq!(both("throughput", Better::Higher, [0.75, 3.0]), "0.75 to 3.0 times as high");
+        assert_eq!(both("throughput", Better::Higher, [0.75, 5.0]), "0.75 to 5.0 times as high");
         assert_eq!(said("memory_peak", Better::Lower, 1.25), "20 % less");
         assert_eq!(said("memory_peak", Better::Lower, 0.5), "2.0 times as much");
         assert_eq!(said("page_faults", Better::Lower, 4.0), "75 % fewer");

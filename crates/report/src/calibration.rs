@@ -24,7 +24,7 @@ pub fn sentences(calibration: &Calibration) -> Vec<String> {
         if *pairs < FEW_PAIRS { " This is too few pairs to show much; allow more time with --max-time." } else { "" };
     let pairs = counted(*pairs, "pair");
     vec![
-        format!("{pairs} of {command} and itself in {elapsed_s:.1} s, {a_second} a second.{few}"),
+        format!("{pairs} of {command} and itself in {elapsed_s:.1} s, {a_second} per second.{few}"),
         format!(
             "Two runs of the same command typically differ by {} (median), and by more than {} in 1 of 20 pairs.",
             differing(median),
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(
             sentences(&calibration()),
             [
-                "500 pairs of `true` and itself in 10.0 s, 50.00 a second.",
+                "500 pairs of `true` and itself in 10.0 s, 50.00 per second.",
                 "Two runs of the same command typically differ by ±2.1 % (median), and by more than ±31 % in 1 of 20 \
                  pairs.",
                 "The comparison found neither faster than the other, which is correct.",
@@ -139,7 +139,7 @@ mod tests {
         let one = sentences(&Calibration { pairs: 1, ..calibration() })[0].clone();
         assert_eq!(
             one,
-            "1 pair of `true` and itself in 10.0 s, 0.1000 a second. This is too few pairs to show much; allow more time \
+            "1 pair of `true` and itself in 10.0 s, 0.1000 per second. This is too few pairs to show much; allow more time \
              with --max-time."
         );
         let noisy = Calibration { difference_median: Some(1.0), difference_p95: Some(4.77), ..calibration() };

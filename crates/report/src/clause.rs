@@ -235,7 +235,8 @@ pub(crate) fn arm_label(arm: &Arm) -> String {
 
 /// The measured value of a claim in words: the ratio or difference of two arms, or a quantile of a metric.
 pub(crate) struct ClaimFigure {
-    /// The value and its interval, as a clause of a sentence: "at the median 6.1 times as fast (5.9 to 6.3)".
+    /// The value and its interval, as a clause of a sentence: "at the median 6.1 times as fast (99.9 % interval: 5.9 to
+    /// 6.3)".
     pub clause: String,
     /// The value and its interval, as shown in tables: "6.1 times as fast" and "5.9 to 6.3", "43.10 ms" and "42.00 to
     /// 45.20".
@@ -252,6 +253,7 @@ impl ClaimFigure {
             return None;
         }
         let is_exact = claim.asked.judging == Judging::Exact;
+        let named = |figure: Figure| joined(&with_interval_name(claim, false, figure));
         let lead = if is_exact { "" } else { "at the median " };
         let of_unit = |measure: &Measure| {
             let figure = Figure::of_unit(measure.unit, claim.ratio, claim.ratio_low, claim.ratio_high);
@@ -261,21 +263,21 @@ impl ClaimFigure {
         Some(match test {
             Test::Versus { measure, scale: Effect::Ratio, .. } if is_in_words(claim) => {
                 let [clause, figure] = has_ratio(claim).then(|| amount::size_of_median(claim, measure)).flatten()?;
-                ClaimFigure { clause: format!("{lead}{}", joined(&clause)), figure }
+                ClaimFigure { clause: format!("{lead}{}", named(clause)), figure }
             }
             Test::Versus { measure, scale: Effect::Ratio, bound, .. } => {
                 let as_good = format!(" times as {}", adjective(measure).0);
                 let figure = times_apart(claim, &as_good, &landmarks(*bound))?;
-                ClaimFigure { clause: format!("{lead}{}", joined(&figure)), figure }
+                ClaimFigure { clause: format!("{lead}{}", named(figure.clone())), figure }
             }
             Test::Versus { measure, scale: Effect::Difference, bound, .. } => {
                 let figure = of_unit(measure);
                 let by = if is_symmetric(*bound) { "a difference of" } else { "by" };
-                ClaimFigure { clause: format!("{lead}{by} {}", joined(&figure)), figure }
+                ClaimFigure { clause: format!("{lead}{by} {}", named(figure.clone())), figure }
             }
             Test::Predicate { measure, .. } => {
                 let figure = of_unit(measure.as_ref()?);
-                ClaimFigure { clause: format!("{lead}{}", joined(&figure)), figure }
+                ClaimFigure { clause: format!("{lead}{}", named(figure.clone())), figure }
             }
         })
     }
@@ -290,6 +292,19 @@ pub(crate) fn is_in_words(claim: &ClaimResult) -> bool {
     let ratio = claim.ratio.or(claim.ratio_high);
     claim.asked.judging == Judging::Order
         || (ratio.is_some_and(is_below_one) && !landmarks(*bound).into_iter().any(is_below_one))
+}
+
+/// Returns the figure with the name of its interval: "99.9 % interval: 5.9 to 6.3". A text in place of an interval stays
+/// unchanged. With `of_rate`, the interval is that of the rate.
+pub(crate) fn with_interval_name(claim: &ClaimResult, of_rate: bool, figure: Figure) -> Figure {
+    let starts_with_number = figure.range.starts_with(|c: char| c.is_ascii_digit() || "-−".contains(c));
+    let is_interval = starts_with_number
+        || ["at least ", "at most ", "over ", "under ", "between "].iter().any(|word| figure.range.starts_with(word));
+    if !is_interval || claim.has_lost_interval(of_rate) || claim.asked.judging == Judging::Exact {
+        return figure;
+    }
+    let range = format!("{}: {}", amount::interval_name(std::slice::from_ref(claim)), figure.range);
+    Figure { range, ..figure }
 }
 
 /// Returns the value with its range in parentheses: "6.1 times as fast (5.9 to 6.3)"; the value alone if the range is

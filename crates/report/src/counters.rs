@@ -5,10 +5,10 @@ use ascertain_engine::experiment::Arm;
 use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, Verdict};
 
 use crate::clause::{ArmComparison, arm_label};
-use crate::figure::{Figure, error_in_words};
+use crate::figure::error_in_words;
 use crate::finding;
 use crate::grid::{
-    Cell, ColumnKind, Grid, VS_REFERENCE, arms_in_order, comparison_cells, interval_heading, median_cells,
+    Cell, ColumnKind, Grid, VS_REFERENCE, arms_in_order, comparison_cells, interval_heading, time_cells,
 };
 use crate::options::TableLayout;
 use crate::text::{distinct, gathered, quoted};
@@ -29,8 +29,8 @@ pub(crate) fn grid(outcome: &Outcome, layout: &TableLayout) -> Grid {
         let of_metric = of_counter(outcome, &metric.name);
         let rows = arms.iter().filter_map(|&arm| {
             let point = of_metric.points.iter().find(|point| point.arm == *arm)?;
-            let Figure { value, range, .. } = median_cells(point, layout);
-            let [ratio, interval, answer] = comparison_cells(&of_metric, arm);
+            let [value, range, _] = time_cells(point, layout, false);
+            let [ratio, interval, answer] = comparison_cells(&of_metric, arm, false);
             Some([arm_label(arm), value, range, ratio, interval, answer])
         });
         for (index, [command, cells @ ..]) in rows.enumerate() {

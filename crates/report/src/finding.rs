@@ -280,7 +280,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
             format!("it does less work if its output goes to /dev/null: in one trial {work}; leave out --output null")
         }
         Remark::Failure { said } => format!("its first failure printed `{said}`"),
-        Remark::NoFigure { how } => format!("in the last trial without the figure, the command {how}"),
+        Remark::NoFigure { how } => format!("in the last trial that gave no figure, the command {how}"),
         Remark::Crossover { .. }
         | Remark::Incomplete { .. }
         | Remark::Limits { .. }
@@ -345,8 +345,13 @@ pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
         Threat::Load { load_1m, cpus } => {
             (format!("The load is {load_1m:.1} on {}", counted(*cpus, "CPU")), "other work competes for them")
         }
-        Threat::FewCpus { cpus } => {
-            (format!("Only {} may be used", counted(*cpus, "CPU")), "other processes compete for the same CPU time")
+        Threat::FewCpus { cpus, online } => {
+            let fact = match online {
+                Some(online) if online == cpus => format!("This machine has only {}", counted(*cpus, "CPU")),
+                Some(online) => format!("Only {cpus} of {} may be used", counted(*online, "CPU")),
+                None => format!("Only {} may be used", counted(*cpus, "CPU")),
+            };
+            (fact, "other processes compete for the same CPU time")
         }
         Threat::CoarseClock { step_ns } => {
             (format!("The clock moves in steps of {step_ns} ns"), "shorter times can't be measured")
@@ -400,8 +405,36 @@ pub(crate) fn threat_sentence(found: &Threat) -> String {
     }
 }
 
-/// Returns only the fact of a threat, in lower case for the middle of a sentence.
-pub(crate) fn threat_fact(found: &Threat) -> String {
+/// Returns the threats as clauses, without their consequences. The facts about the machine and its load form one clause:
+/// "this is a virtual machine (kvm) with only 2 CPUs, and its load is 3.6".
+pub(crate) fn threat_facts(threats: &[Threat]) -> Vec<String> {
+    let is_small = |threat: &Threat| matches!(threat, Threat::FewCpus { cpus, online } if *online == Some(*cpus));
+    let small = threats.iter().find(|threat| is_small(threat));
+    let mut facts = Vec::new();
+    if let Some(small @ Threat::FewCpus { cpus, .. }) = small {
+        let virtual_machine = threats.iter().find(|threat| matches!(threat, Threat::VirtualMachine { .. }));
+        let mut fact = match virtual_machine {
+            Some(found) => format!("{} with only {}", threat_fact(found), counted(*cpus, "CPU")),
+            None => threat_fact(small),
+        };
+        for threat in threats {
+            if let Threat::Load { load_1m, .. } = threat {
+                fact += &format!(", and its load is {load_1m:.1}");
+            }
+        }
+        facts.push(fact);
+    }
+    let is_said = |threat: &Threat| {
+        let is_of_machine =
+            matches!(threat, Threat::VirtualMachine { .. } | Threat::FewCpus { .. } | Threat::Load { .. });
+        small.is_some() && is_of_machine
+    };
+    facts.extend(threats.iter().filter(|threat| !is_said(threat)).map(threat_fact));
+    facts
+}
+
+/// Returns the fact of a threat as a clause, without its consequence.
+fn threat_fact(found: &Threat) -> String {
     let fact = escape_controls(&threat(found).0);
     let mut chars = fact.chars();
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())

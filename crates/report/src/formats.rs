@@ -55,7 +55,7 @@ pub enum Element {
     Note(String),
     /// A table, drawn as characters or as Markdown.
     Table(Grid),
-    /// A plot, which is drawn only in a terminal. Markdown has the title in its place, or nothing if there is no title.
+    /// A plot. Only a terminal draws it. Markdown has the title in its place, or nothing if there is no title.
     #[cfg(feature = "plot")]
     Plot(Box<ascertain_plot::Plot>, Option<String>),
 }

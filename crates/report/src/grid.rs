@@ -12,10 +12,10 @@ use ascertain_engine::unit::{Unit, significant};
 
 use crate::amount::{self, Amount};
 use crate::clause::{ArmComparison, ClaimFigure, arm_label, rate_figure, ratio_figure};
-use crate::figure::{AT_LEAST, Figure, below, chance, exact_percent, percent};
+use crate::figure::{AT_LEAST, Figure, below, percent};
 use crate::finding;
 use crate::options::{Order, TableLayout};
-use crate::text::{distinct, escape_controls, gathered, sorted};
+use crate::text::{capitalised, distinct, escape_controls, gathered, sorted};
 pub(crate) use points::{by_key, experiment_table, in_tables, points};
 
 /// A table of text: columns with headings, and rows of cells.
@@ -291,11 +291,17 @@ pub(crate) const VS_REFERENCE: &str = "vs. reference";
 /// Returns the heading for the intervals of the claims' ratios, with their confidence level: "99.9 % interval". The
 /// level is left out if the claims have different ones.
 pub(crate) fn interval_heading(claims: &[ClaimResult]) -> String {
-    // The error is rounded up as in the sentences, so that the level is never rounded up.
-    let level = claims.first().and_then(|first| Some(1.0 - chance(first.error).parse::<f64>().ok()?));
-    match level.filter(|_| claims.iter().all(|claim| claim.error == claims[0].error)) {
-        Some(level) => format!("{} interval", exact_percent(level)),
-        None => "Interval".into(),
+    capitalised(&amount::interval_name(claims))
+}
+
+/// Returns an interval with a unit behind it: "947 to 1008 µs". An interval that has units, and a text in place of an
+/// interval, stay unchanged.
+fn with_unit(range: String, unit: &str) -> String {
+    let is_number = |word: &str| word.parse::<f64>().is_ok();
+    let is_bare = |word: &str| is_number(word) || ["to", "at", "least", "most", "over", "under"].contains(&word);
+    match !unit.is_empty() && range.split(' ').any(is_number) && range.split(' ').all(is_bare) {
+        true => format!("{range} {unit}"),
+        false => range,
     }
 }
 
@@ -303,6 +309,11 @@ pub(crate) fn interval_heading(claims: &[ClaimResult]) -> String {
 /// and its range. The other metrics follow, then the size of the difference from the reference with its interval, and
 /// the answer.
 pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout) -> Grid {
+    compared_with(outcome, layout, true)
+}
+
+/// Returns the same as [`compared`]. Without `has_units`, intervals and ranges have no units, so the table is narrower.
+pub(crate) fn compared_with(outcome: &Outcome, layout: &TableLayout, has_units: bool) -> Grid {
     let interval = &interval_heading(&outcome.claims);
     let are_commands = outcome.points.iter().any(|point| point.metric == "wall");
     let judged = outcome.claims.iter().find_map(ArmComparison::new).map(|one| one.measure);
@@ -345,7 +356,7 @@ pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout) -> Grid {
             found.and_then(|found| Some(quantity(found.unit, found.median?, layout))).unwrap_or_default()
         };
         let first = judged.and_then(|measure| point(&measure.metric)).unwrap_or(of_arm[0]);
-        let [value, interval, range] = time_cells(first, layout);
+        let [value, interval, range] = time_cells(first, layout, has_units);
         let mean = if layout.mean { mean(first, layout) } else { String::new() };
         let label = has_labels.then(|| match parameters.is_empty() {
             true => Cell::Code(arm_label(arm)),
@@ -358,7 +369,7 @@ pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout) -> Grid {
         row.extend([value, interval, range, mean].map(Cell::from));
         row.extend(others.iter().map(|(metric, _)| Cell::from(median(metric))));
         row.push(first.n.to_string().into());
-        row.extend(comparison_cells(outcome, arm).map(Cell::from));
+        row.extend(comparison_cells(outcome, arm, has_units).map(Cell::from));
         grid.rows.push(row);
     }
     grid.without_empty_columns()
@@ -382,8 +393,9 @@ fn mean(point: &PointSummary, layout: &TableLayout) -> String {
     format!("{mean:.decimals$} ± {std:.decimals$} {symbol}").trim_end().to_string()
 }
 
-/// Returns the main metric of an arm in three cells: the median, its interval, and the range of all values.
-fn time_cells(point: &PointSummary, layout: &TableLayout) -> [String; 3] {
+/// Returns the main metric of an arm in three cells: the median, its interval, and the range of all values. With
+/// `has_units`, the interval and the range have the unit of the median.
+pub(crate) fn time_cells(point: &PointSummary, layout: &TableLayout, has_units: bool) -> [String; 3] {
     if point.n == 0 {
         return ["-".into(), String::new(), String::new()];
     }
@@ -400,7 +412,8 @@ fn time_cells(point: &PointSummary, layout: &TableLayout) -> [String; 3] {
         (_, None) if point.censored > 0 => open_above(point, all, prefix.1, min, point.seen.or(point.limit)).range,
         _ => all.range,
     };
-    [value, range, range_of_all]
+    let unit = if has_units { prefix.1 } else { "" };
+    [value, with_unit(range, unit), with_unit(range_of_all, unit)]
 }
 
 /// Returns the median of a point with its interval, in the unit of the layout.
@@ -480,8 +493,8 @@ pub(crate) fn arms_in_order(outcome: &Outcome, order: Order) -> Vec<(&Arm, Vec<&
 
 /// Returns three cells for a command: the size of its difference from the reference, the interval of the size, and the
 /// answer. The answer is "reference" in the reference's row, and "failed" for a failed command. It is "not compared" if
-/// the reference failed.
-pub(crate) fn comparison_cells(outcome: &Outcome, arm: &Arm) -> [String; 3] {
+/// the reference failed. With `has_units`, an interval of multiples ends with "times".
+pub(crate) fn comparison_cells(outcome: &Outcome, arm: &Arm, has_units: bool) -> [String; 3] {
     let is_left_out = outcome.left_out.iter().any(|left_out| left_out.arm == *arm);
     let versus = outcome.claims.iter().filter_map(|claim| {
         let ArmComparison { candidate, reference, .. } = ArmComparison::new(claim)?;
@@ -505,7 +518,7 @@ pub(crate) fn comparison_cells(outcome: &Outcome, arm: &Arm) -> [String; 3] {
                 Some(most) => format!("{}, below {}", answer(claim), below(most)),
                 None => answer(claim).to_string(),
             };
-            [figure.value, figure.range, answer]
+            [figure.value, with_unit(figure.range, if has_units { "times" } else { "" }), answer]
         }
     }
 }

@@ -93,7 +93,7 @@ impl Report for ObjectList {
         text
     }
 
-    /// Returns a line for each object, which is never wrapped, so that other programs can search the lines.
+    /// Returns a line for each object. No line is wrapped, so that other programs can search the lines.
     fn text(&self, _style: &Style) -> String {
         let mut text = String::new();
         for object in &self.objects {

@@ -161,8 +161,8 @@ impl PowerAnalysis {
                                    also uses the size of each difference, and usually needs fewer pairs."
                     .to_string(),
                 _ => format!(
-                    "If the true rate is exactly the claimed {}, no number of {trials} decides, and a verdict comes only by \
-                     chance. With --margin, the test ends anyway.",
+                    "If the true rate is exactly the claimed {}, the test stays undecided however many {trials} there are, \
+                     except by chance. With --margin, the test ends anyway.",
                     exact_percent(claimed)
                 ),
             }),

@@ -100,10 +100,12 @@ pub fn undiagnosed(claims: &[ClaimResult]) -> Option<String> {
     let most = pairs.max_by_key(|claim| claim.trials)?;
     // Only `compare` has the option. Benches of functions, whose metric is `time`, don't.
     let is_bench = ArmComparison::new(most).is_some_and(|comparison| comparison.measure.metric == "time");
-    let way_out = if is_bench { "" } else { "; `compare --min-runs 40` turns this check on" };
+    let (side, check) = match is_bench {
+        true => ("function", "The check for that needs 40 pairs."),
+        false => ("command", "`--min-runs 40` measures enough pairs to check for that."),
+    };
     Some(format!(
-        "With {}, lasting disturbances, such as a slow core that only one side used, can go unnoticed. From 40 pairs \
-         on, Ascertain checks for them{way_out}.",
+        "{} are too few to notice a lasting disturbance, such as a slow core that only one {side} used. {check}",
         counted(most.trials, "pair")
     ))
 }

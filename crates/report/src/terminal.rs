@@ -16,6 +16,7 @@ use ascertain_engine::outcome::{ClaimResult, Outcome};
 use ascertain_sys::terminal;
 use unicode_width::UnicodeWidthStr;
 
+use crate::amount;
 use crate::counters;
 use crate::finding;
 use crate::grid;
@@ -148,9 +149,20 @@ fn color_of(word: &str) -> Option<&'static str> {
 
 /// Returns the table of `compare`, with a row for each command or function. It has the median with interval and range,
 /// user and system time, and peak memory or throughput. The number of trials follows, then the difference from the
-/// reference with its interval, and the answer.
+/// reference with its interval, and the answer. A line below the table explains the two kinds of intervals.
 pub fn compare_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {
-    style.table(&grid::compared(outcome, layout))
+    let [narrow, table] = [false, true].map(|has_units| style.table(&grid::compared_with(outcome, layout, has_units)));
+    // If the table fits only without the units of intervals, each row with units would become a paragraph.
+    let table = if narrow.lines().count() < table.lines().count() { narrow } else { table };
+    let has_interval = |claim: &ClaimResult| claim.ratio_low.is_some() && claim.ratio_high.is_some();
+    if !outcome.claims.iter().any(has_interval) {
+        return table;
+    }
+    let note = format!(
+        "The 95 % intervals are for orientation; the {} is as certain as the answer.",
+        amount::interval_name(&outcome.claims)
+    );
+    parted([table, style.paragraph(&note)])
 }
 
 /// Returns a paragraph for each command about the parameter values with the best medians; empty if no parameter has
@@ -232,6 +244,6 @@ pub fn forest(plot: &ascertain_plot::Plot, style: &Style) -> String {
 /// Returns a paragraph with the threats to the results of a run; empty if there are none. The consequences of the
 /// threats are described only in the report.
 pub fn threats(outcome: &Outcome, style: &Style) -> String {
-    let facts: Vec<String> = outcome.threats.iter().map(finding::threat_fact).collect();
+    let facts = finding::threat_facts(&outcome.threats);
     if facts.is_empty() { String::new() } else { style.paragraph(&format!("Careful: {}.", facts.join("; "))) }
 }

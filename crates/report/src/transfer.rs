@@ -256,8 +256,9 @@ fn lines(result: &TransferResult) -> Vec<String> {
     let mut lines = vec![first];
     if let Some(plan) = result.plan {
         let parts = parts(rest_bytes.div_ceil(plan.shape.part_bytes), plan.shape);
-        lines.push(match plan.forecast {
-            Some(forecast) => format!("{}; {parts}", comparison(&forecast, result.elapsed_s)),
+        let is_long = |forecast: &Forecast| forecast.expected_s.max(result.elapsed_s) >= LEAST_COMPARED_S;
+        lines.push(match plan.forecast.filter(is_long) {
+            Some(forecast) => format!("{parts}; {}", comparison(&forecast, result.elapsed_s)),
             None => parts,
         });
     }
@@ -268,7 +269,12 @@ fn lines(result: &TransferResult) -> Vec<String> {
     lines
 }
 
-/// Compares a forecast with the actual duration: "estimated 8 s (7.5 s to 8.5 s), took 5 % longer".
+/// Shortest time in seconds, estimated or actual, for which the result shows the estimate. Nobody waits for shorter
+/// transfers.
+const LEAST_COMPARED_S: f64 = 1.0;
+
+/// Compares a forecast with the actual duration: "the estimate was 8 s (80 % interval: 7.5 s to 8.5 s), the transfer
+/// took 5 % longer".
 fn comparison(forecast: &Forecast, elapsed_s: f64) -> String {
     let times = elapsed_s / forecast.expected_s;
     let took = match (times - 1.0) * 100.0 {
@@ -278,7 +284,7 @@ fn comparison(forecast: &Forecast, elapsed_s: f64) -> String {
         percent => format!("{percent:.0} % longer"),
     };
     let [expected, low, high] = [forecast.expected_s, forecast.low_s, forecast.high_s].map(time);
-    format!("estimated {expected} ({low} to {high}), took {took}")
+    format!("the estimate was {expected} (80 % interval: {low} to {high}), the transfer took {took}")
 }
 
 #[cfg(test)]
@@ -326,14 +332,15 @@ mod tests {
     #[test]
     fn a_time_as_estimated_is_the_same_time() {
         let as_estimated = TransferResult { elapsed_s: 8.02, ..transferred() };
-        assert!(lines(&as_estimated)[1].contains(", took the same time; "), "{:?}", lines(&as_estimated));
+        assert!(lines(&as_estimated)[1].ends_with(", the transfer took the same time"), "{:?}", lines(&as_estimated));
     }
 
     #[test]
     fn a_result_shows_the_rate_the_plan_and_the_error_of_the_estimate() {
         let expected = [
             "1.000 GB in 8.400 s (119.0 MB/s)",
-            "estimated 8.000 s (7.500 s to 8.500 s), took 5 % longer; 250 parts of 4.000 MB, 64 at once",
+            "250 parts of 4.000 MB, 64 at once; the estimate was 8.000 s (80 % interval: 7.500 s to 8.500 s), the \
+             transfer took 5 % longer",
             "CRC-64/NVME 0000000000000abc, read back and identical",
         ];
         assert_eq!(lines(&transferred()), expected);
@@ -342,11 +349,16 @@ mod tests {
             lines(&slower)[..2],
             [
                 "1.000 GB in 24.00 s (25.00 MB/s), resumed after 400.0 MB",
-                "estimated 8.000 s (7.500 s to 8.500 s), took 3.0 times as long; 150 parts of 4.000 MB, 64 at once",
+                "150 parts of 4.000 MB, 64 at once; the estimate was 8.000 s (80 % interval: 7.500 s to 8.500 s), \
+                 the transfer took 3.0 times as long",
             ]
         );
         let rest = lines(&TransferResult { resumed_bytes: 998_000_000, ..slower });
-        assert!(rest[1].ends_with("; 1 part of 4.000 MB, 1 at once"), "{rest:?}");
+        assert!(rest[1].starts_with("1 part of 4.000 MB, 1 at once; "), "{rest:?}");
+        let forecast = Some(Forecast { expected_s: 0.01, low_s: 0.009, high_s: 0.011, earlier: 0 });
+        let short =
+            TransferResult { plan: Some(TransferPlan { forecast, ..plan() }), elapsed_s: 0.02, ..transferred() };
+        assert_eq!(lines(&short)[1], "250 parts of 4.000 MB, 64 at once", "the transfer was too short");
         let unforetold = TransferResult { plan: Some(TransferPlan { forecast: None, ..plan() }), ..transferred() };
         assert_eq!(lines(&unforetold)[1], "250 parts of 4.000 MB, 64 at once");
         let empty = TransferResult { bytes: 0, plan: None, elapsed_s: 0.0026, ..transferred() };
@@ -357,7 +369,7 @@ mod tests {
     fn a_single_file_is_shown_in_full_and_several_with_their_total() {
         let failed = || TransferStatus::Failed(Error::Stopped);
         let one = text(Direction::Put, &[transferred()], false);
-        assert!(one.starts_with("a b → n: 1.000 GB in 8.400 s (119.0 MB/s)\n  estimated 8.000 s"), "{one}");
+        assert!(one.starts_with("a b → n: 1.000 GB in 8.400 s (119.0 MB/s)\n  250 parts"), "{one}");
         assert_eq!(one.lines().count(), 3, "{one}");
         let several = [transferred(), not_transferred(TransferStatus::Unchanged), not_transferred(failed())];
         assert_eq!(

@@ -100,7 +100,7 @@ fn until(stream: impl Iterator<Item = f64>, mut decides: impl FnMut(f64) -> bool
     (1..MOST_PAIRS).zip(stream).find(|(_, log_ratio)| decides(*log_ratio)).map_or(MOST_PAIRS, |(pair, _)| pair)
 }
 
-/// Returns pairs with the same `ratio` and independent noise, which is `width` times as large as the effect.
+/// Returns pairs with the same `ratio` and independent noise. The noise is `width` times as large as the effect.
 fn alike(mut random: Random, ratio: f64, width: f64, noise: fn(&mut Random) -> f64) -> Box<dyn Iterator<Item = f64>> {
     Box::new(std::iter::repeat_with(move || ratio.ln() * (1.0 + width * noise(&mut random))))
 }

@@ -262,8 +262,9 @@ impl Judge {
         self.decision.as_ref().map(|decision| decision.verdict)
     }
 
-    /// Returns whether later trials contradict the verdict: they reject it, at the error of the other verdict. The
-    /// result stays `true` from then on. No single rate then fits all trials, before and after the verdict.
+    /// Returns whether the trials after the verdict contradict it: they reject the verdict, with the error allowed for
+    /// the opposite verdict. No single rate then fits both the trials before the verdict and those after it. Once the
+    /// result is `true`, it stays `true`.
     ///
     /// With a margin, the verdicts overlap: "above 97 %" does not contradict "below 99 %". Later trials must then
     /// reject "above 97 %" itself.

@@ -3,7 +3,7 @@
 use crate::Error;
 use std::ops::{Add, AddAssign};
 
-/// The numbers of Bernoulli trials and of successes among them, which is all that a judge needs.
+/// The number of Bernoulli trials, and of successes among them. A judge needs nothing else.
 ///
 /// ```
 /// use ascertain_stats::Tally;

@@ -29,7 +29,7 @@ pub fn pin_current_thread(cpu: usize) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// The errors of [`pin_current_thread`].
+/// Fails like [`pin_current_thread`].
 pub fn pin_for_now(cpu: usize) -> Result<PinnedThread, Error> {
     let before = allowed();
     pin_current_thread(cpu)?;

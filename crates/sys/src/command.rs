@@ -177,7 +177,7 @@ pub enum Counter {
     CpuMigrations,
 }
 
-/// The number of different [counters](Counter), which is the length of [`Counts`].
+/// The number of different [counters](Counter), and so the length of [`Counts`].
 pub const COUNTERS: usize = Counter::ALL.len();
 
 /// One count for each counter, in the order of [`Counter::ALL`]; `None` if the counter was not used.

@@ -163,7 +163,7 @@ impl Draft {
     /// Gives the file its final name, unless something has that name already.
     ///
     /// # Errors
-    /// The errors of [`publish`](Self::publish), and an error if the name exists already.
+    /// Fails like [`publish`](Self::publish), and if the name exists already.
     pub fn publish_new(self, lasting: Lasting) -> io::Result<File> {
         self.finish(lasting, |place| {
             // Creating a second link fails if the name exists; renaming would replace the file.
@@ -432,7 +432,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 /// Reads a regular file of at most `most_bytes` bytes, opened as by [`open_regular`].
 ///
 /// # Errors
-/// The errors of [`open_regular`], and an error if the file is larger.
+/// Fails like [`open_regular`], and if the file is larger.
 pub fn read_regular(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     let file = open_regular(path)?;
     let mut bytes = Vec::with_capacity(file.metadata()?.len().min(most_bytes) as usize);

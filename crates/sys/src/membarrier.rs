@@ -25,7 +25,7 @@ pub fn is_expedited_supported() -> io::Result<bool> {
 /// Returns whether the kernel supports [`global`] (Linux 4.3, unless some CPUs run without its timer: `nohz_full`).
 ///
 /// # Errors
-/// The errors of [`is_expedited_supported`].
+/// Fails like [`is_expedited_supported`].
 pub fn is_global_supported() -> io::Result<bool> {
     is_supported(GLOBAL)
 }

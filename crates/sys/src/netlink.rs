@@ -69,7 +69,7 @@ impl Netlink {
         Ok(netdevice::name_to_index(&self.socket, name)?)
     }
 
-    /// Creates a pair of virtual Ethernet devices, which are down at first. Each device receives the frames that the
+    /// Creates a pair of virtual Ethernet devices. Both are down at first. Each device receives the frames that the
     /// other one sends.
     ///
     /// # Errors

@@ -36,7 +36,8 @@ impl Counter {
     /// ```
     ///
     /// # Errors
-    /// The reason why not: the machine does not have this counter, or this process may not use it.
+    /// Returns the reason why the counter is not available: the machine does not have this counter, or this process may
+    /// not use it.
     pub fn available(self) -> Result<(), Error> {
         match EVENTS.iter().position(|event| event.counter == self) {
             None => Ok(()),

@@ -52,7 +52,7 @@ pub(crate) struct JournalHeader {
     pub temporary: Option<Temporary>,
 }
 
-/// The name and identity of a download's incomplete file, which is in the same folder as the target.
+/// The name and identity of a download's incomplete file. The file is in the same folder as the target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Temporary {
     pub name: OsString,

@@ -65,8 +65,8 @@ impl Location {
         Self { store: Arc::new(Local::from_file(path)), name: shown(path), address: shown(path) }
     }
 
-    /// Returns the location of the object `name` in the same store. `name` must start with the name of this location,
-    /// which is a prefix.
+    /// Returns the location of the object `name` in the same store. The name of this location must be a prefix, and
+    /// `name` must start with it.
     #[must_use]
     pub fn named(&self, name: &str) -> Self {
         let rest = name.strip_prefix(&self.name).unwrap_or(name);

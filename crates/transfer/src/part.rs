@@ -102,8 +102,8 @@ impl PartGate {
         Attempt { rate_limit: self.in_slices.then(|| Arc::clone(&self.rate_limit)), ..attempt }
     }
 
-    /// Returns the number of bytes from which the timeout of a part of `bytes` bytes is computed. It is very large if
-    /// the rate limit delays each slice, because the duration is then unknown.
+    /// Returns the size in bytes from which the timeout of a part is computed: its own size, `bytes`. If the rate limit
+    /// delays each slice, the duration is unknown, so the result is a very large size.
     pub fn timeout_bytes(&self, bytes: u64) -> u64 {
         if self.in_slices { LARGE_BYTES } else { bytes }
     }

@@ -157,8 +157,8 @@ mod tests {
         (CompleteFile { draft, began: Instant::now(), is_new: name.starts_with("new"), published }, result)
     }
 
-    /// Simulates a loss of power at every moment: the disk has the contents of the last sync, and any of the names that
-    /// were given so far.
+    /// Simulates a loss of power at every moment: the disk has the contents of the last sync, and any subset of the
+    /// names given so far.
     #[test]
     fn after_a_loss_of_power_a_name_has_the_whole_file() {
         let folder = tempfile::tempdir().unwrap();

@@ -89,8 +89,8 @@ impl TransferRequest {
 /// Transfers the files of a request, and returns a result for each. If one of several files fails, the others are still
 /// transferred.
 /// # Errors
-/// Fails if the request is invalid, or if the source or the destination can't be opened. If the request names a single
-/// file, also fails if that file can't be transferred.
+/// Fails if the request is invalid, if the source or the destination can't be opened, or if none of the named files can
+/// be read. If the request names a single file, also fails if that file can't be transferred.
 pub fn run(request: &TransferRequest, observer: Box<dyn Observer>, stop: Stop) -> Result<Vec<TransferResult>> {
     let Settings { min_concurrency, max_concurrency, .. } = request.settings;
     if min_concurrency > max_concurrency.max(1) {
@@ -142,6 +142,12 @@ async fn put(request: &TransferRequest, manager: &TransferManager) -> Result<Vec
     // The sources are listed before the store is opened. The user should first learn of a missing file, then of missing
     // credentials.
     let mut files = list_sources(sources, selection);
+    let is_unreadable = |file: &PlannedFile| file.is_named && file.problem.is_some();
+    if files.iter().all(is_unreadable)
+        && let Some(problem) = files.first_mut().and_then(|file| file.problem.take())
+    {
+        return Err(problem);
+    }
     let to = match open_target(request) {
         Ok(to) => to,
         Err(error) => {
@@ -150,17 +156,12 @@ async fn put(request: &TransferRequest, manager: &TransferManager) -> Result<Vec
         }
     };
     manager.open_history(Direction::Put, &to);
-    match (&**sources, &mut *files) {
+    match (&**sources, &*files) {
         ([], _) => return Err(Error::Request("there are no files to transfer".into())),
         ([_], [file]) if file.is_named => {
-            if file.problem.is_none() {
-                check_filter(selection, &file.path.to_string_lossy())?;
-            }
+            check_filter(selection, &file.path.to_string_lossy())?;
             if !settings.dry_run && !to.is_prefix() {
-                return match file.problem.take() {
-                    Some(problem) => Err(problem),
-                    None => Ok(vec![manager.recorded(put_file(manager, &file.path, to).await?)]),
-                };
+                return Ok(vec![manager.recorded(put_file(manager, &file.path, to).await?)]);
             }
         }
         ([_, _, ..], _) if !to.is_prefix() => {

@@ -198,7 +198,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         _checksum: Checksum,
         _attempt: &mut Attempt,
     ) -> Result<()> {
-        Err(Failure::new(Kind::Fatal, format!("{name}: this store has no choice of checksums")))
+        Err(Failure::new(Kind::Fatal, format!("{name}: the checksum of this store cannot be chosen")))
     }
 
     /// Starts an upload in parts of the object `name`. Returns the upload, to which [`Self::put_part`] adds the parts.

@@ -28,7 +28,7 @@ pub(crate) enum Op {
     Store(Word),
     /// Addition to a word: a load and a store in one instruction, without LOCK.
     Add(Word),
-    /// Change of a word by an instruction with LOCK, which is atomic.
+    /// Atomic change of a word by an instruction with LOCK.
     Update(Word),
     /// Change of a word by an instruction with LOCK, made only if the word has the given value in memory.
     Compare(Word, u64),

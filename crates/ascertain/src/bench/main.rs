@@ -96,7 +96,7 @@ fn wanted<'a>(groups: impl IntoIterator<Item = Group<'a>>, options: &Options) ->
 /// Selects which functions of a group are compared with each other, at each input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pairs {
-    /// Compares each function with the first one at its input, which is the reference.
+    /// Compares each function with the reference, the first function at the same input.
     #[default]
     WithTheFirst,
     /// Compares each function with all other functions at its input.
@@ -133,7 +133,7 @@ pub fn plan(group: &Group, pairs: Pairs, config: &Config) -> Plan {
     Plan { use_case: UseCase::Bench, claims, tables: vec![table], commands: Vec::new(), config }
 }
 
-/// Returns all pairs of functions at the same input, except those with the first function, which is the reference.
+/// Returns all pairs of functions at the same input, except the pairs with the reference (the first function).
 /// [`Pairs::All`] compares them in addition to the pairs with the reference.
 fn pairs_without_the_first(table: &Table) -> Vec<[&Arm; 2]> {
     let others: Vec<&Arm> = table.with_the_first().into_iter().map(|[other, _]| other).collect();

@@ -47,7 +47,7 @@ fn listed(folder: &Path) -> ListedRun {
 
 /// Counts the claims of a run by their answers, such as `holds` or `faster`. The answers come from the recorded
 /// outcome, except for killed runs. A killed run has no outcome, or an outdated one from before its continuation. If
-/// the folder of such a run has at most [`MOST_BYTES`], the answers come from its rows, which are judged again.
+/// the folder of such a run has at most [`MOST_BYTES`], its rows are judged again to get the answers.
 fn answers(folder: &Path, brief: &Brief, state: State, bytes: u64) -> BTreeMap<String, u64> {
     let is_read = state == State::Killed && bytes <= MOST_BYTES;
     let claims: Vec<(Verdict, Option<Decision>)> = match is_read.then(|| recorded::read(folder)) {

@@ -16,20 +16,20 @@ pub struct Starting {
     /// Number of trials at the start whose observations are discarded
     #[arg(short, long, value_name = "N", default_value_t = 0, help_heading = "Commands")]
     pub warmup: u64,
-    /// Command to run before each observation, untimed (once for all commands, or one for each)
+    /// Command to run before each observation, untimed (give this option once for all commands, or once for each)
     #[arg(short, long, value_name = "CMD", help_heading = "Commands")]
     prepare: Vec<String>,
-    /// Command to run after each observation, untimed (once for all commands, or one for each)
+    /// Command to run after each observation, untimed (give this option once for all commands, or once for each)
     #[arg(short = 'C', long, value_name = "CMD", help_heading = "Commands")]
     conclude: Vec<String>,
-    /// Command to run once before the first trial (once for all commands, or one for each)
+    /// Command to run once before the first trial (give this option once for all commands, or once for each)
     #[arg(short, long, value_name = "CMD", help_heading = "Commands")]
     setup: Vec<String>,
-    /// Command to run once after the last trial (once for all commands, or one for each)
+    /// Command to run once after the last trial (give this option once for all commands, or once for each)
     #[arg(short, long, value_name = "CMD", help_heading = "Commands")]
     cleanup: Vec<String>,
     /// Environment variables of the command and its hooks (--setup, --prepare, --conclude, --cleanup), such as `A=1
-    /// B='x y'` (once for all commands, or one for each)
+    /// B='x y'` (give this option once for all commands, or once for each)
     #[arg(long, value_name = "NAME=VALUE …", value_parser = variables, help_heading = "Commands")]
     env: Vec<Variables>,
     /// Record the values of the --env variables in the evidence, not only their names

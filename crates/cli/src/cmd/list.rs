@@ -9,7 +9,7 @@ use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::{Arm, Experiment, Factor};
 use ascertain_engine::memory;
 use ascertain_report::html;
-use ascertain_report::terminal::Style;
+use ascertain_report::terminal::{Style, prose};
 use ascertain_sys::machine::{self, Machine};
 use serde_json::{Value, json};
 
@@ -114,11 +114,11 @@ impl<'a> Listed<'a> {
         format!("{}: {} ({here}{})", spec.id, spec.title, self.claims_counted())
     }
 
-    /// Returns the section `Question` of the experiment's README as one line.
-    fn question(&self) -> String {
+    /// Returns the section `Question` of the experiment's README as text for a terminal.
+    fn question(&self, style: &Style) -> String {
         let sections = html::sections(&self.experiment.spec().readme);
         let asked = sections.iter().find(|(title, _)| title == "Question").map_or("", |(_, asked)| asked);
-        asked.split_whitespace().collect::<Vec<_>>().join(" ")
+        prose(asked.trim(), style)
     }
 
     fn claims_counted(&self) -> String {
@@ -130,7 +130,7 @@ impl<'a> Listed<'a> {
 
     fn text(&self, style: &Style) -> String {
         let spec = self.experiment.spec();
-        let mut text = format!("{}: {}\n{}", spec.id, spec.title, style.paragraph(&self.question()));
+        let mut text = format!("{}: {}\n{}", spec.id, spec.title, self.question(style));
         let width = spec.variants.iter().map(|variant| variant.name.len()).max().unwrap_or(0);
         let indent = width + "    ".len();
         let beside_names = Style { width: style.width.saturating_sub(indent), ..*style };

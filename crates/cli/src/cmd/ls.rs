@@ -22,7 +22,7 @@ Examples:
 
 /// List the objects of a store, with their sizes and times
 ///
-/// Exit code 4: no object has the given name. Exit code 5: the store refused the request.
+/// Exit code 4: no object was found. Exit code 5: the store refused the request.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{CREDENTIALS}"))]
 pub struct Args {
@@ -54,7 +54,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let list = ObjectList::new(objects);
     output::report(&list, &args.display)?;
     if list.count == 0 {
-        output::note("no object has the given name");
+        output::note("no object was found");
         return Ok(Ending::Nothing);
     }
     Ok(Ending::Done)

@@ -165,8 +165,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     })
 }
 
-/// Splits `A.csv:wall` into the file and its column, which is a heading or a number. If a file with a colon in its name
-/// exists, the colon does not separate a column.
+/// Splits `A.csv:wall` into the file and its column (a heading or a number). If a file with a colon in its name exists,
+/// the colon does not separate a column.
 fn with_column(sample: &str) -> (&str, Option<&str>) {
     match sample.rsplit_once(':') {
         Some((file, column)) if !Path::new(sample).exists() && (file == "-" || Path::new(file).is_file()) => {

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::common::{ascertain, command, send_signal};
 
-/// The daemon of one test, which is killed when this value is dropped.
+/// The daemon of one test. Dropping this value kills it.
 struct Running {
     process: Child,
     path: PathBuf,

@@ -37,7 +37,7 @@ fn measure_at_last(address: SocketAddr, token: &Token, spec: &TrafficSpec) -> (R
     unreachable!("it is tried for ever")
 }
 
-/// The listener of one test, which is killed when this value is dropped.
+/// The listener of one test. Dropping this value kills it.
 struct Running {
     process: Child,
     output: BufReader<ChildStdout>,

@@ -197,18 +197,18 @@ fn what_goes_wrong_has_a_code_and_a_way_out() {
         (&["put", "a", "s3:///a"], 2, "s3://BUCKET/NAME"),
         (&["put", "a", "a", "b"], 2, "end the address with a slash"),
         (&["put", "-", "folder/"], 2, "give its name"),
-        (&["get", "empty/", "b"], 4, "nothing to transfer: no file or object has the given name"),
+        (&["get", "empty/", "b"], 4, "nothing to transfer: no file or object was found"),
         (&["put", "a", "b", "--limit", "0MB/s"], 2, "not a transfer rate"),
         (&["put", "a", "b", "--memory", "x"], 2, "--memory"),
         (&["put", "a", "b", "--format", "csv"], 2, "--format json"),
         (&["put", "a", "b", "--fresh", "--no-journal"], 2, "cannot be used with"),
         (&["put", "a", "b", "--anonymous", "--machine-credentials"], 2, "cannot be used with"),
-        (&["ls", "nothing"], 4, "no object has the given name"),
-        (&["ls", "*.zip"], 4, "no object has the given name"),
+        (&["ls", "nothing"], 4, "no object was found"),
+        (&["ls", "*.zip"], 4, "no object was found"),
         (&["ls", "http://127.0.0.1:1/a/"], 2, "can't list the files of an HTTP server"),
         (&["ls", "s3:bucket"], 2, "write `./s3:bucket`"),
         (&["ls", "a", "--region", "x"], 2, "--region is not supported by a file"),
-        (&["get", "folder/*.zip", "b/"], 4, "nothing to transfer: no file or object has the given name"),
+        (&["get", "folder/*.zip", "b/"], 4, "nothing to transfer: no file or object was found"),
         (&["get", "folder/*", "-"], 2, "give its name"),
         (&["put", "folder", "b", "--exclude", "[a"], 2, "`[a` is not a pattern for names: a bracket is not closed"),
         (&["put", "folder", "b", "--include", "{a"], 2, "write `\\{` for the character"),
@@ -272,6 +272,9 @@ fn put_looks_at_the_source_first() {
         (&["put", "nothing", "gs://bucket/key", "--dry-run"], "can't read nothing: "),
         (&["put", "folder/nothing", "az://box/key"], "can't read folder/nothing: "),
         (&["put", "a", "nothing", "s3://bucket/"], "can't read nothing: "),
+        // If no named file can be read, nothing is transferred, also to a folder.
+        (&["put", "nothing", "copies/"], "can't read nothing: "),
+        (&["put", "nothing", "nowhere", "copies/"], "can't read nothing: "),
         (&["put", "nothing", "http://127.0.0.1:1/key"], "can't read nothing: "),
         // If the source exists, the credentials are reported.
         (&["put", "a", "s3://bucket/key"], "use --anonymous to send"),
@@ -282,6 +285,10 @@ fn put_looks_at_the_source_first() {
         let names_credentials = ran.stderr.contains("credentials") || ran.stderr.contains("AZURE_");
         assert_eq!(names_credentials, message.contains("--anonymous"), "{arguments:?}: {}", ran.stderr);
     }
+    // If another file can be read, it is transferred.
+    let ran = ascertain(state.path(), &["put", "a", "nothing", "copies/"]);
+    assert!(ran.code == Some(5) && ran.stderr.contains("can't read nothing: "), "{:?} {}", ran.code, ran.stderr);
+    assert_eq!(fs::read_to_string(state.path().join("copies/a")).unwrap(), "a");
 }
 
 /// Runs a command with the address and the credentials of a running S3 store.
@@ -314,7 +321,7 @@ fn ls_lists_objects_for_people_and_for_programs() {
     assert!(csv.starts_with("name,bytes,modified,etag\n\"s3://bucket/photos/a,b.jpg\",1500,2"), "{csv}");
     assert_eq!(csv.lines().count(), 2);
     let none = own(&["ls", "s3://bucket/none/", "--format", "json"]);
-    assert!(none.code == Some(4) && none.json()["count"] == 0 && none.stderr.contains("no object has"));
+    assert!(none.code == Some(4) && none.json()["count"] == 0 && none.stderr.contains("no object was found"));
     let missing = own(&["ls", "s3://nobucket/"]);
     assert!(missing.code == Some(5) && missing.stderr.starts_with("error: s3://nobucket"), "{}", missing.stderr);
 }
@@ -382,7 +389,7 @@ fn get_looks_at_the_source_first() {
         }
         let got = get("s3://bucket/missing/", destination, &[]);
         assert!(
-            got.code == Some(4) && got.stderr.contains("nothing to transfer: no file or object has the given name"),
+            got.code == Some(4) && got.stderr.contains("nothing to transfer: no file or object was found"),
             "{destination}: {}",
             got.stderr
         );

@@ -47,9 +47,10 @@
 //! | `at` | `{ factor = level }` | the level of each factor. A factor that is missing here has its default level; a factor that no arm of the claim has is an error. For commands these are parameters: `{name}` in a command line is replaced by the level |
 //! | `over` | `"each"`, `"every"` | required if `at` has lists. `"each"`: one claim per point, with the levels in its id, such as `id[elements=1024]`. `"every"`: a single claim, which is true in a trial if it is true at every point |
 //!
-//! An *arm* is the name of a variant, which is measured at `at`. It may also be a table with the levels in which the
-//! arm differs: `{ variant = "kahan-avx512", accumulators = 4 }`. A *level* is a whole number, or a string such as
-//! `"f32"` or `"64Ki"`; in `at` it may also be a list of levels. Several lists give all combinations of their levels.
+//! An *arm* is the name of a variant; it is measured at the levels in `at`. An arm may also be a table with the levels
+//! in which the arm differs: `{ variant = "kahan-avx512", accumulators = 4 }`. A *level* is a whole number, or a string
+//! such as `"f32"` or `"64Ki"`; in `at` it may also be a list of levels. Several lists give all combinations of their
+//! levels.
 //!
 //! # Condition on a trial
 //!

@@ -22,7 +22,7 @@ pub trait Experiment {
     /// every machine can measure every arm.
     ///
     /// # Errors
-    /// The reason why this machine cannot measure the arm, as text for the user: "needs AVX-512 (avx512f)".
+    /// Returns the reason why this machine cannot measure the arm, as text for the user: "needs AVX-512 (avx512f)".
     fn available(&self, _arm: &Arm, _machine: &Machine) -> Result<(), Unavailable> {
         Ok(())
     }
@@ -32,8 +32,8 @@ pub trait Experiment {
     /// the arm are still measured.
     ///
     /// # Errors
-    /// The reason why this machine cannot observe the metric, as text for the user: "two levels need four CPUs, and
-    /// only 2 may be used".
+    /// Returns the reason why this machine cannot observe the metric, as text for the user: "two levels need four CPUs,
+    /// and only 2 may be used".
     fn shows(&self, _arm: &Arm, _metric: usize, _machine: &Machine) -> Result<(), Unavailable> {
         Ok(())
     }
@@ -54,7 +54,7 @@ pub trait Experiment {
     /// server's name by its address.
     ///
     /// # Errors
-    /// The reason why the requested level is invalid, as text for the user. Levels are checked before anything
+    /// Returns the reason why the requested level is invalid, as text for the user. Levels are checked before anything
     /// is measured.
     fn settled(&self, _factor: &str, level: Level) -> Result<Level, String> {
         Ok(level)
@@ -73,7 +73,7 @@ pub trait Experiment {
     /// named variants. Otherwise an experiment may drop arms whose variants do not support the requested levels.
     ///
     /// # Errors
-    /// The reason, as text for the user, if something is missing or cannot be combined. Arms are checked before
+    /// Returns the reason, as text for the user, if something is missing or cannot be combined. Arms are checked before
     /// anything is measured.
     fn chosen(&self, arms: Vec<Arm>, _are_named: bool) -> Result<Vec<Arm>, String> {
         Ok(arms)
@@ -89,7 +89,7 @@ pub trait Experiment {
     /// is the number of trials of the table. Called before anything is measured.
     ///
     /// # Errors
-    /// The reason why the arms cannot be measured, as text for the user.
+    /// Returns the reason why the arms cannot be measured, as text for the user.
     fn notices(&self, _arms: &[Arm], _trials: u64) -> Result<Vec<Remark>, String> {
         Ok(Vec::new())
     }

@@ -21,8 +21,8 @@ pub(crate) struct Diagnostics {
 /// a normal distribution, so its variance must be at least 10. If half of the trials succeed, 40 trials are enough for
 /// this variance.
 pub(crate) const FEWEST: usize = 40;
-/// Minimum deviation from the value expected by chance, in standard deviations, at which signs of unlike trials are
-/// reported. Chance alone produces such a sign in 1 of 15,000 claims.
+/// Minimum deviation from the value expected by chance, in standard deviations, that is reported as a sign that the
+/// trials are not alike. Chance alone produces such a sign in 1 of 15,000 claims.
 const NOTABLE: f64 = 4.0;
 /// Minimum deviation from the value expected by chance, in standard deviations, at which interference between trials is
 /// reported. The verdict is then not called "exact". Chance alone causes this in 1 of 370 claims.

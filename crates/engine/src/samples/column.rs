@@ -270,7 +270,7 @@ impl<R: Read> Fields<R> {
         Ok(fields)
     }
 
-    /// Appends input to the buffer. Returns the number of bytes, which is 0 at the end of the input.
+    /// Appends input to the buffer. Returns the number of bytes; 0 at the end of the input.
     fn read_more(&mut self) -> Result<usize, Error> {
         loop {
             match self.input.read(&mut self.buffer[self.unparsed.end..]) {

@@ -11,8 +11,8 @@ pub const SEGMENT_BYTES: u64 = 1500;
 /// The simulated sender of one download, with Reno's congestion control.
 pub struct Sender {
     flow: Flow,
-    /// Reno's congestion window, which is the maximum number of segments in flight. For each segment that arrives, a
-    /// window of `w` grows by 1 (slow start) or by `1 / w`. A loss halves the window.
+    /// Reno's congestion window: the maximum number of segments in flight. For each segment that arrives, a window of
+    /// `w` grows by 1 (slow start) or by `1 / w`. A loss halves the window.
     window_segments: f64,
     threshold_segments: f64,
     under_way: u32,

@@ -88,8 +88,8 @@ pub enum Recipient {
     Server(usize),
 }
 
-/// The arrival of a new version of the zone at a replica, which is one of the machines behind a server's address. The
-/// time is exact, so that measured times can be compared with it.
+/// The arrival of a new version of the zone at a replica (one of the machines behind a server's address). The time is
+/// exact, so that measured times can be compared with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplicaUpdate {
     /// Index of the server.

@@ -17,7 +17,7 @@ use rustix::net::{AddressFamily, SocketType, bind, connect, listen, sockopt};
 use super::link::Link;
 use crate::Error;
 
-/// Name of the link's network interface, which is the same on both sides.
+/// Name of the link's network interface. Both sides use the same name.
 pub(crate) const INTERFACE: &str = "link";
 /// Maximum number of frames that wait in the kernel until the emulator reads them.
 const QUEUE_PACKETS: u32 = 10_000;

@@ -77,7 +77,7 @@ impl Conditions {
     }
 }
 
-/// The outcome for a segment that was offered to a [`Line`], which is one direction of a link.
+/// The outcome for a segment that was offered to a [`Line`] (one direction of a link).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The segment arrives at this time, in nanoseconds. A segment arrives no earlier than the segments that were

@@ -40,7 +40,7 @@ pub struct Bucket {
 /// groups, not between single intervals, because a short disturbance changes single intervals and could hide the fall.
 /// For example, packets are lost when a bucket becomes empty, and this delays the data of some intervals.
 const BLOCKS: usize = 25;
-/// Minimum number of groups of intervals on each side of the fall of the rate.
+/// Minimum number of groups of intervals before a fall of the rate, and also after it.
 const FEWEST: usize = 5;
 /// Minimum share of pairs that confirm a fall of the rate. A pair is one group of intervals before the fall and one
 /// after it. It confirms the fall if the earlier group has the higher rate.

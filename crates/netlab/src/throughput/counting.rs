@@ -11,7 +11,7 @@ use super::message::plain_name;
 use super::traffic::{Refusal, TrafficSpec};
 use crate::Error;
 
-/// The counts of one flow by one host, which is the client or the listener.
+/// The counts of one flow by one host, the client or the listener.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowEnd {
     /// Number of bytes that this host sent or received in each interval. The list begins with the intervals that are
@@ -104,8 +104,8 @@ impl Timing {
         }
     }
 
-    /// Returns whether the measurement begins too late on this host, which means that more than half of the first
-    /// counted interval has passed.
+    /// Returns whether the measurement begins too late on this host: more than half of the first counted interval has
+    /// passed.
     pub fn is_late(&self, now_ns: u64) -> bool {
         now_ns > self.begin_ns + self.interval_ns / 2
     }

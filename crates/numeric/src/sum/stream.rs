@@ -50,7 +50,8 @@ pub fn mean_of<T: Term>(xs: impl IntoIterator<Item = T, IntoIter: Clone>) -> Opt
     mean_of_sum(sum, count, || xs.clone().map(|x| x.element().into()))
 }
 
-/// Returns the sample variance of the numbers of an iterator, which is read twice. See [`variance`](super::variance).
+/// Returns the sample variance of the numbers of an iterator. Reads the iterator twice. See
+/// [`variance`](super::variance).
 pub fn variance_of<T: Term>(xs: impl IntoIterator<Item = T, IntoIter: Clone>) -> Option<f64> {
     let xs = xs.into_iter();
     let centre = mean_of(xs.clone())?;

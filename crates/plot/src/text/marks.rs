@@ -147,8 +147,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// Returns the index of the series that is drawn in Braille, which is the series with the most dots. `None` if
-    /// there are so few dots that all can be drawn as characters.
+    /// Returns the index of the series that is drawn in Braille: the series with the most dots. `None` if there are so
+    /// few dots that all can be drawn as characters.
     pub(super) fn braille_dots(&self) -> Option<usize> {
         let mut counts = vec![0; self.scene.plot.series.len()];
         for layer in &self.scene.plot.layers {

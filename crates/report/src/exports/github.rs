@@ -1,6 +1,6 @@
-//! Output for GitHub: the summary page of a job, in Markdown, and annotations, which are lines of output that GitHub's
-//! runner interprets. GitHub drops output beyond its limits. The summary and the annotations are therefore kept within
-//! these limits, and a note mentions the part that was left out.
+//! Output for GitHub: the summary page of a job, in Markdown, and annotations (lines of output that GitHub's runner
+//! interprets). GitHub drops output beyond its limits. The summary and the annotations are therefore kept within these
+//! limits, and a note mentions the part that was left out.
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::{ClaimResult, Verdict};

@@ -163,7 +163,7 @@ pub(crate) fn shared_levels<'a>(points: impl Iterator<Item = &'a Point>) -> Poin
     factors.into_iter().fold(Point::default(), |shared, (factor, levels)| shared.with(factor, levels[0].clone()))
 }
 
-/// Returns the levels of a point that not all points share.
+/// Returns those levels of a point that are not common to all points.
 pub(crate) fn own_levels(point: &Point, shared: &Point) -> Point {
     point.only(|factor, _| shared.get(factor).is_none())
 }

@@ -136,7 +136,7 @@ pub(super) fn heading(claim: &ClaimResult) -> Html {
     }
 }
 
-/// Returns the sentence of a claim without its verdict, which is shown next to it.
+/// Returns the sentence of a claim without its verdict, because the verdict is shown next to it.
 pub(super) fn sentence(claim: &ClaimResult) -> String {
     let said = marked::beside_verdict(claim);
     if said.is_empty() { marked::claim(claim) } else { capitalised(&said) }

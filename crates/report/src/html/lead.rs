@@ -157,7 +157,7 @@ fn of_two(comparison: &ArmComparison, outcome: &Outcome) -> (String, String) {
             let agrees = marked::agrees(claim, decision == Decision::Faster);
             match amount::size(claim, measure).filter(|_| agrees) {
                 Some(size) => {
-                    range = if size.range.is_empty() { range } else { format!(" ({})", size.range) };
+                    range = if size.range.is_empty() { range } else { format!(". Difference: {}", size.range) };
                     format!("{}: {}", sides.relation(decision), size.value)
                 }
                 None => sides.relation(decision) + in_metric,
@@ -173,7 +173,8 @@ fn of_two(comparison: &ArmComparison, outcome: &Outcome) -> (String, String) {
         Some(decision) => sides.by_interval(decision),
         None => return (format!("{one} and {other} were not compared"), marked::claim(claim)),
     };
-    (headline, format!("{medians}{range}; the chance that this is wrong is at most {}.", error_in_words(claim.error)))
+    let error = error_in_words(claim.error);
+    (headline, format!("{medians}{range}. The chance that the answer is wrong is at most {error}."))
 }
 
 /// Returns whether all comparisons have the same reference.

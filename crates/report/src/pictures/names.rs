@@ -14,7 +14,7 @@ pub(super) struct Lines {
     pub names: Vec<String>,
     /// The label of the axis with the names.
     pub label: String,
-    /// For each row, the index of its name in `names`, which is also its position on the y axis.
+    /// For each row, the index of its name in `names`. The index is also the row's position on the y axis.
     pub places: Vec<f64>,
 }
 

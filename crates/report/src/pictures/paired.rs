@@ -119,7 +119,7 @@ fn count(path: &ClaimPath, outcome: Option<bool>) -> usize {
     path.successes.iter().filter(|success| **success == outcome).count()
 }
 
-/// Returns the legend's words for trials without an outcome, which are ties or were stopped at the time limit.
+/// Returns the legend's words for trials without an outcome: ties, and trials that were stopped at the time limit.
 fn open_ones(claim: &ClaimResult) -> &'static str {
     if claim.unknown > 0 { "cut off or tied" } else { "tie, not counted" }
 }

@@ -21,7 +21,8 @@ const BAR: usize = 10;
 /// The smallest width of a line with a progress bar, in columns. The first number is for a run of many claims, the
 /// second for any other run.
 const LEAST_WIDTHS: [usize; 2] = [110, 75];
-/// The smallest width of a shortened name or remark, in columns. If there is less space, it is left out.
+/// The smallest width of a shortened name or remark, in columns. If there is less space, the name or remark is left
+/// out.
 const LEAST_ROOM: usize = 16;
 /// The time for which an arm must be running before the line names it, in nanoseconds.
 const PATIENCE_NS: u64 = 1_000_000_000;

@@ -7,6 +7,7 @@ use ascertain_engine::outcome::{Broken, ClaimResult, Decided, Decision, Verdict}
 use crate::amount::{self, Amount, Wording};
 use crate::clause::{
     self, ArmComparison, ClaimFigure, Clause, compared_names, in_metric, joined, metric_name, rate_figure,
+    with_interval_name,
 };
 use crate::figure::{below, error_in_words, exact_percent};
 use crate::finding;
@@ -57,6 +58,9 @@ fn written(claim: &ClaimResult, said: String) -> String {
 struct Sentence {
     /// The finding in words. It ends with a full stop only if no error probability follows.
     finding: String,
+    /// The pairs that gave the answer, as a sentence of its own without a full stop: "It lost all of the first 14
+    /// pairs; then the answer was certain". Empty if the finding has these pairs, or if there are none.
+    pairs: String,
     /// The error probability in words: "error at most 0.1 %". `None` for a finding that has no error probability.
     certainty: Option<String>,
     /// Sentences that follow the error probability, each with a space before it.
@@ -70,13 +74,20 @@ impl Sentence {
     }
 
     fn text(&self) -> String {
+        if self.finding.is_empty() {
+            return String::new();
+        }
+        let facts = match self.pairs.as_str() {
+            "" => self.finding.clone(),
+            pairs => format!("{}. {pairs}", self.finding),
+        };
         let certainty = match &self.certainty {
             None => String::new(),
-            Some(certainty) if self.finding.ends_with(')') => format!("; {certainty}"),
+            Some(certainty) if facts.ends_with(')') => format!("; {certainty}"),
             Some(certainty) => format!(" ({certainty})"),
         };
-        let end = if self.finding.ends_with('.') && certainty.is_empty() { "" } else { "." };
-        if self.finding.is_empty() { String::new() } else { format!("{}{certainty}{end}{}", self.finding, self.more) }
+        let end = if facts.ends_with('.') && certainty.is_empty() { "" } else { "." };
+        format!("{facts}{certainty}{end}{}", self.more)
     }
 }
 
@@ -86,8 +97,8 @@ pub fn emulated(claim: &ClaimResult) -> Option<String> {
     Some(format!("Emulated here: {}. A real one may differ.", escape_controls(what)))
 }
 
-/// Returns the first word of a claim's sentence, which is the verdict. `None` if the claim is a comparison, because its
-/// sentence begins with the answer.
+/// Returns the first word of a claim's sentence: the verdict. `None` if the claim is a comparison, because its sentence
+/// begins with the answer.
 pub fn opening(claim: &ClaimResult) -> Option<&'static str> {
     match claim.verdict {
         Verdict::Unavailable => Some("Unavailable"),
@@ -160,6 +171,7 @@ fn judged(claim: &ClaimResult) -> Sentence {
         finding: format!("{subject} was {complement} {seen}{}{so}", figure_clause(claim)),
         certainty: Some(certainty(claim)),
         more: format!("{broken}{}", median(claim)),
+        ..Sentence::default()
     }
 }
 
@@ -204,13 +216,13 @@ fn undecided(claim: &ClaimResult) -> Sentence {
     };
     Sentence {
         finding: format!("{subject} was {complement} {seen}{}{why}", figure_clause(claim)),
-        certainty: None,
         more: format!("{}{}", broken(claim), median(claim)),
+        ..Sentence::default()
     }
 }
 
-/// Returns a sentence for a deferred claim, which was not measured to the end: the reason why it was deferred, and the
-/// results so far. `reasons` is `None` if no reason is known.
+/// Returns a sentence for a deferred claim (one that was not measured to the end): the reason why it was deferred, and
+/// the results so far. `reasons` is `None` if no reason is known.
 fn deferred(claim: &ClaimResult, reasons: Option<String>) -> String {
     let why = reasons.map_or_else(String::new, |reason| with_names(&ended(&reason)));
     if claim.trials > 0 { format!("{why} So far {}", so_far(claim)) } else { why }
@@ -242,16 +254,19 @@ fn exact(claim: &ClaimResult) -> String {
 }
 
 /// Returns the number of successful trials in words: "in 17 of 18 trials", "in all 18 trials", "in none of 18 trials".
-/// If trials were measured after the verdict: "in 17 of the 18 trials until the answer was known". `of` has the counts.
-/// If some but not all trials succeeded, the text `only` is put before the number.
+/// If trials were measured after the verdict: "in 17 of the first 18 trials". `of` has the counts. If some but not all
+/// trials succeeded, the text `only` is put before the number.
 fn in_trials(claim: &ClaimResult, of: Decided, only: &str) -> String {
-    let [the, until] = until_known(claim, of);
+    let is_part = of.trials < claim.trials;
+    let first = if is_part { "the first " } else { "" };
     let seen = match (of.successes, of.trials.saturating_sub(of.ties)) {
-        (1, 1) if until.is_empty() => "in the only trial".into(),
-        (0, 1) if until.is_empty() && claim.unknown == 0 => "in 0 of 1 trial".into(),
-        (s, n) if s == n => format!("in all {n} trials{until}"),
-        (0, n) => format!("in none of {the}{n} trials{until}"),
-        (s, n) => format!("in {only}{s} of {the}{n} trials{until}"),
+        (1, 1) if !is_part => "in the only trial".into(),
+        (0, 1) if !is_part && claim.unknown == 0 => "in 0 of 1 trial".into(),
+        (1, 1) => "in the first trial".into(),
+        (s, n) if s == n && is_part => format!("in all of {first}{n} trials"),
+        (s, n) if s == n => format!("in all {n} trials"),
+        (0, n) => format!("in none of {first}{n} trials"),
+        (s, n) => format!("in {only}{s} of {first}{n} trials"),
     };
     // Unlike the other counts, the number of stopped trials includes those after the verdict.
     format!("{seen}{}", grid::left_open(claim))
@@ -283,13 +298,13 @@ fn at_median(claim: &ClaimResult) -> Option<ClaimFigure> {
     ClaimFigure::new(claim).filter(|_| claim.rate_claimed == 0.5 && claim.asked.margin.is_none())
 }
 
-/// Returns the value of a claim as a clause: ", at the median it took 8.3 times as long (7.7 to 9.1)". For a claim
-/// about a rate, the clause has the rate: ", 99.07 % (97.3 to 99.96)".
+/// Returns the value of a claim as a clause: ", at the median it took 8.3 times as long (99.9 % interval: 7.7 to 9.1)".
+/// For a claim about a rate, the clause has the rate: ", 99.07 % (99.9 % interval: 97.3 to 99.96 %)".
 fn figure_clause(claim: &ClaimResult) -> String {
     match (at_median(claim), claim.rate) {
         (Some(figure), _) => format!(", {}{}", figure.clause, of_whose(claim)),
         (None, None) => String::new(),
-        (None, Some(_)) => format!(", {}", rate_figure(claim)),
+        (None, Some(_)) => format!(", {}", with_interval_name(claim, true, rate_figure(claim))),
     }
 }
 
@@ -328,8 +343,8 @@ fn order(claim: &ClaimResult) -> Sentence {
         decision @ (Decision::Faster | Decision::Slower) => sides.different(decision),
         decision => Sentence {
             finding: sides.by_interval(decision) + &sides.size(),
-            certainty: Some(if_alike(claim)),
-            more: String::new(),
+            certainty: Some(if_steady(claim, sides.measure)),
+            ..Sentence::default()
         },
     }
 }
@@ -398,43 +413,55 @@ impl<'a> Sides<'a> {
         let size = amount::size(&known, measure).filter(|_| agrees(claim, faster));
         let names_metric = size.as_ref().is_some_and(|size| size.value.starts_with("its "));
         let in_metric = if names_metric { "" } else { &wording.in_metric };
-        let found = match (size.as_ref().map(joined), counts) {
-            (Some(size), Some(counts)) if size.starts_with("it ") => format!("{size} and {counts}"),
-            (Some(size), Some(counts)) => format!("{size}; it {counts}"),
-            (Some(size), None) => size,
-            (None, counts) => format!("it {}", counts.unwrap_or_else(|| counts_of(claim, claim.decisive(), "won"))),
+        // Pairs that were measured after the answer count for the size only, so the pairs before it have a sentence.
+        let went_on = claim.decisive().trials < claim.trials;
+        let (found, pairs) = match (size.as_ref().map(joined), counts) {
+            (Some(size), Some(counts)) if went_on => (size, format!("It {counts}; then the answer was certain")),
+            (Some(size), Some(counts)) if size.starts_with("it ") => (format!("{size} and {counts}"), String::new()),
+            (Some(size), Some(counts)) => (format!("{size}; it {counts}"), String::new()),
+            (Some(size), None) => (size, String::new()),
+            (None, counts) => {
+                let counts = counts.unwrap_or_else(|| counts_of(claim, claim.decisive(), "won"));
+                (format!("it {counts}"), String::new())
+            }
         };
         let more = match has_margin {
             true => String::new(),
-            false if agrees_wholly && size.is_some() => size_is_from(claim),
+            false if agrees_wholly && size.is_some() && went_on => {
+                format!(" {} from all {} pairs.", amount::size_as_subject(claim, measure), claim.trials)
+            }
+            false if agrees_wholly && size.is_some() => String::new(),
             false => self.how_much(faster),
         };
         Sentence {
             finding: format!("{}{in_metric}{}: {found}", self.relation(decision), self.margin("by more than")),
-            certainty: Some(if has_margin { if_alike(claim) } else { certainty(claim) }),
+            pairs,
+            certainty: Some(if has_margin { if_steady(claim, measure) } else { certainty(claim) }),
             more,
         }
     }
 
-    /// Returns sentences about a ratio whose interval includes 1, although the pairs show which side is faster. They
-    /// explain this apparent contradiction: " It certainly loses more pairs than it wins. The size is not certain yet:
-    /// 9.1 % less time to 25 % longer; add `--precision 5%` (about 8 s)." An interval with the recommended precision
-    /// would exclude 1. No precision is recommended if the ratio is too close to 1.
+    /// Returns a sentence about a ratio whose interval includes 1, although the pairs show which side is faster. It
+    /// explains this apparent contradiction: " It is certainly slower, but by how much is not known yet (between 9.1 %
+    /// less time and 25 % longer); add `--precision 5%` (about 8 s)." An interval with the recommended precision would
+    /// exclude 1. No precision is recommended if the ratio is too close to 1.
     fn how_much(&self, faster: bool) -> String {
-        let Sides { claim, measure, .. } = self;
+        let Sides { claim, measure, wording, .. } = self;
         let (Some(ratio), Some(low), Some(high)) = (claim.ratio, claim.ratio_low, claim.ratio_high) else {
             return String::new();
         };
         if low >= 1.0 || high <= 1.0 {
             return String::new();
         }
-        let wins = if faster { "wins more pairs than it loses" } else { "loses more pairs than it wins" };
-        let size = match low > 0.0 && high.is_finite() {
-            true => {
-                let ends = if faster { [low, high] } else { [high, low] };
-                format!("not certain yet: {}", amount::both_sizes(measure, ends))
-            }
-            false => "not known yet".to_string(),
+        let relation = if faster { &wording.better } else { &wording.worse };
+        let relation = relation.trim_end_matches(" than");
+        let certainly = match relation.strip_prefix("is ") {
+            Some(adjective) => format!("is certainly {adjective}"),
+            None => format!("certainly {relation}"),
+        };
+        let between = match low > 0.0 && high.is_finite() {
+            true => format!(" (between {})", amount::both_sizes(measure, [low, high], " and ")),
+            false => String::new(),
         };
         let precision = PRECISIONS.into_iter().find(|precision| *precision < ratio.ln().abs());
         let way_out = precision.map_or_else(String::new, |precision| {
@@ -444,7 +471,8 @@ impl<'a> Sides<'a> {
             let about = needed_s.map_or_else(String::new, |s| format!(" ({})", outlook::about(s)));
             format!("; add `--precision {}%{max_time}`{about}", precision * 100.0)
         });
-        format!(" It certainly {wins}. The size is {size}{way_out}.")
+        let in_metric = &wording.in_metric;
+        format!(" It {certainly}{in_metric}, but by how much is not known yet{between}{way_out}.")
     }
 
     /// Returns the question of a comparison: "which is faster", or "whether they differ by more than 3 %".
@@ -455,8 +483,7 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// Returns the results so far: "`b` won 3 of 3 pairs against `a`: it took 9 % less time (range of all pairs: 8 to
-    /// 12 %)".
+    /// Returns the results so far: "`b` won 3 of 3 pairs against `a`: it took 9 % less time (single pairs: 8 to 12 %)".
     fn so_far(&self) -> String {
         let Sides { claim, measure, candidate, baseline, .. } = self;
         let counts = counts_of(claim, claim.judged(), "won");
@@ -482,7 +509,8 @@ impl<'a> Sides<'a> {
         }
         if let Some(finding) = self.difference_below() {
             let more = format!(" {candidate} {}.", counts_of(claim, claim.judged(), "won"));
-            return Sentence { finding, certainty: Some(if_alike(claim)), more };
+            let certainty = Some(if_steady(claim, self.measure));
+            return Sentence { finding, certainty, more, ..Sentence::default() };
         }
         // If both commands of a pair were stopped at the time limit, their tie does not show that they are equal.
         let has_stopped = claim.reasons.iter().any(|reason| matches!(reason, Reason::BothStopped { .. }));
@@ -506,9 +534,15 @@ pub(crate) fn agrees(claim: &ClaimResult, faster: bool) -> bool {
 }
 
 /// Returns a clause for an answer that was derived from the interval of the ratio. The clause has the error
-/// probability, and the assumption that trials are alike.
-fn if_alike(claim: &ClaimResult) -> String {
-    format!("{}, if trials are alike", certainty(claim))
+/// probability, and the assumption that trials are alike: "error at most 0.1 %, if the speed did not drift during the
+/// run".
+fn if_steady(claim: &ClaimResult, measure: &Measure) -> String {
+    let value = if clause::adjective(measure).0 == "fast" {
+        "the speed".into()
+    } else {
+        Amount::new(measure).map_or_else(|| metric_name(measure), |amount| format!("the {}", amount.noun()))
+    };
+    format!("{}, if {value} did not drift during the run", certainty(claim))
 }
 
 /// Returns the metric of a comparison for the end of a clause: " in memory". Empty for time.
@@ -517,11 +551,12 @@ fn by_metric(measure: &Measure) -> String {
 }
 
 /// Returns the verb `won_or_lost` with the counts of pairs in `of`: "won 41 of 43 pairs, 1 tie". If pairs were measured
-/// after the verdict: "won 41 of the 43 pairs until the answer was known, 1 tie". An interrupted pair has no winner and
-/// is not counted; another sentence mentions it.
+/// after the verdict: "won 41 of the first 43 pairs, 1 tie". An interrupted pair has no winner and is not counted;
+/// another sentence mentions it.
 fn counts_of(claim: &ClaimResult, of: Decided, won_or_lost: &str) -> String {
     let number = if won_or_lost == "lost" { clause::failures(of) } else { of.successes };
-    let [the, until] = until_known(claim, of);
+    let is_part = of.trials < claim.trials;
+    let first = if is_part { "the first " } else { "" };
     let ties = if of.ties > 0 { format!(", {}", counted(of.ties, "tie")) } else { String::new() };
     let is_cut_off = |found: &&Reason| matches!(found, Reason::LeftOpen { has_met_limit: false, .. });
     let cut_off = if claim.reasons.iter().any(|found| is_cut_off(&found)) { claim.unknown } else { 0 };
@@ -530,23 +565,8 @@ fn counts_of(claim: &ClaimResult, of: Decided, won_or_lost: &str) -> String {
     let unknown = if unknown > 0 { format!(", {unknown} left open") } else { String::new() };
     let pairs = of.trials.saturating_sub(cut_off);
     if number == pairs && pairs > 1 {
-        return format!("{won_or_lost} all {pairs} pairs{until}{unknown}");
+        let all = if is_part { "all of the first" } else { "all" };
+        return format!("{won_or_lost} {all} {pairs} pairs{unknown}");
     }
-    format!("{won_or_lost} {number} of {the}{}{until}{ties}{unknown}", counted(pairs, "pair"))
-}
-
-/// Returns the note " The size is from all 38 pairs." if the answer is from fewer pairs. Empty if the answer is from
-/// all pairs.
-fn size_is_from(claim: &ClaimResult) -> String {
-    match claim.decisive().trials < claim.trials {
-        true => format!(" The size is from all {} pairs.", claim.trials),
-        false => String::new(),
-    }
-}
-
-/// Returns the words before and after a count of trials: "the " and " until the answer was known". They are needed if
-/// trials were measured after the verdict, because the count in `of` does not include these trials. Otherwise both are
-/// empty.
-fn until_known(claim: &ClaimResult, of: Decided) -> [&'static str; 2] {
-    if of.trials < claim.trials { ["the ", " until the answer was known"] } else { [""; 2] }
+    format!("{won_or_lost} {number} of {first}{}{ties}{unknown}", counted(pairs, "pair"))
 }

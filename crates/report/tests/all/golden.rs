@@ -75,7 +75,7 @@ fn a_long_path_stays_whole_where_there_is_room_for_it() {
     for point in run.points.iter_mut().filter(|point| point.arm.variant.contains("parallel")) {
         point.arm.variant = format!("{path} big.txt");
     }
-    for width in [110, 140] {
+    for width in [114, 140] {
         let style = Style { color: false, width };
         let text = terminal::compare_table(&run, &TableLayout::default(), &style);
         assert!(text.contains(path) && text.starts_with("Command") && widest(&text) <= width, "{text}");

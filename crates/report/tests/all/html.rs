@@ -372,7 +372,7 @@ fn a_page_begins_with_the_answer() {
     let (headline, lead, title) = hero(&run(two.clone(), &["compare"]));
     assert!(headline.contains(" is slower than ") && headline.ends_with(": it took 5.2 % longer"), "{headline}");
     assert!(title.starts_with("awk ") && title.contains(" is slower than sort "), "{title}");
-    assert!(lead.contains(" against ") && lead.contains(" (3.8 to 7.4 %); "), "{lead}");
+    assert!(lead.contains(" against ") && lead.contains("Difference: 99.9 % interval: 3.8 to 7.4 %. "), "{lead}");
     two.claims = vec![common::with_ratio(two.claims.remove(0), 0.017, 0.016, 0.018)];
     let headline = hero(&run(two, &["compare"])).0;
     assert!(headline.ends_with(": it took 59 times as long"), "{headline}");

@@ -29,8 +29,8 @@ fn a_rate_is_a_share_of_the_time_it_was_measured() {
     let holds = counted(with_rate(claim, 0.99, 0.99003, 0.99976), Verdict::Holds, 2190, 2196);
     assert_eq!(
         says(&holds),
-        "Holds: `wall <= 50 ms` was true of `curl` in 2190 of 2196 trials, 99.7 % (over 99 to 99.98 %), so at least 99 % \
-         of the time (error at most 0.1 %)."
+        "Holds: `wall <= 50 ms` was true of `curl` in 2190 of 2196 trials, 99.7 % (99.9 % interval: over 99 to 99.98 %), so \
+         at least 99 % of the time (error at most 0.1 %)."
     );
     let refuted = counted(with_rate(holds, 0.99, 0.9, 0.98), Verdict::Refuted, 940, 1000);
     assert!(says(&refuted).contains("in only 940 of 1000 trials"), "{}", says(&refuted));
@@ -110,13 +110,13 @@ fn figures_are_the_quantile_that_matches_the_rate() {
         let wrong = if end.ends_with(')') { "; error at most 0.1 %." } else { " (error at most 0.1 %)." };
         assert!(text.ends_with(&format!("{end}{wrong}")), "{text}");
     };
-    ends(&claim, ", at the median 7.2 times as fast (7.0 to 7.4)");
+    ends(&claim, ", at the median 7.2 times as fast (99.9 % interval: 7.0 to 7.4)");
     claim.rate_claimed = 0.98;
     ends(&claim, " in none of 18 trials, 0 % (too few trials for an interval), so less than 98 % of the time");
     let difference = versus("wall", Unit::Nanosecond, Better::Lower, Effect::Difference, Bound::AtLeast(5e6));
-    ends(&with_ratio(difference, 5.2e6, 5.1e6, 5.3e6), ", at the median by 5.2 ms (5.1 to 5.3)");
+    ends(&with_ratio(difference, 5.2e6, 5.1e6, 5.3e6), ", at the median by 5.2 ms (99.9 % interval: 5.1 to 5.3)");
     let open = with_ratio(at_least_8("x", ""), 9.0, 8.5, f64::INFINITY);
-    ends(&counted(open, Verdict::Holds, 18, 18), " times as fast (at least 8.5)");
+    ends(&counted(open, Verdict::Holds, 18, 18), " times as fast (99.9 % interval: at least 8.5)");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn what_was_not_judged_says_why() {
     let undecided = counted(with_rate(at_least_8("x", ""), 0.5, 0.31, 0.79), Verdict::Undecided, 10, 18);
     assert!(
         says(&undecided)
-            .ends_with("56 % (31 to 79 %). More trials are needed to decide whether this is true at least half of the time with an error of at most 0.1 %.")
+            .ends_with("56 % (99.9 % interval: 31 to 79 %). More trials are needed to decide whether this is true at least half of the time with an error of at most 0.1 %.")
     );
 }
 
@@ -161,33 +161,35 @@ fn comparisons_name_both_commands() {
     let faster = decided(with_ratio(order("B", "A"), 1.0521, 1.0469, 1.0579), Decision::Faster, 41, 43, 1);
     assert_eq!(
         says(&faster),
-        "`B` is faster than `A`: it took 5.0 % less time (4.5 to 5.5 %) and won 41 of 43 pairs, 1 tie (error at most 0.1 %)."
+        "`B` is faster than `A`: it took 5.0 % less time (99.9 % interval: 4.5 to 5.5 %) and won 41 of 43 pairs, 1 tie (error at most 0.1 %)."
     );
     let slower = decided(with_ratio(order("B", "A"), 0.5, 0.4, 0.625), Decision::Slower, 1, 40, 0);
     let text = says(&slower);
     assert!(
-        text.starts_with("`B` is slower than `A`: it took 2.0 times as long (1.6 to 2.5) and lost 39 of 40 pairs"),
+        text.starts_with(
+            "`B` is slower than `A`: it took 2.0 times as long (99.9 % interval: 1.6 to 2.5) and lost 39 of 40 pairs"
+        ),
         "{text}"
     );
-    assert!(!text.contains("The size is from"), "{text}");
+    assert!(!text.contains("from all"), "{text}");
     let decisive = Decided { trials: 26, successes: 0, ties: 0, unknown: 0 };
     let text = says(&ClaimResult { decided: Some(decisive), ..slower });
-    let longer =
-        " and lost all 26 pairs until the answer was known (error at most 0.1 %). The size is from all 40 pairs.";
+    let longer = "(99.9 % interval: 1.6 to 2.5). It lost all of the first 26 pairs; then the answer was certain (error at most 0.1 %). \
+         The factor 2.0 is from all 40 pairs.";
     assert!(text.ends_with(longer), "{text}");
     let skewed = decided(with_ratio(order("B", "A"), 1.0, 0.9, 1.1), Decision::Faster, 15, 43, 28);
     assert!(says(&skewed).starts_with("`B` is faster than `A`: it won 15 of 43 pairs, 28 ties ("), "{}", says(&skewed));
     let open = decided(with_ratio(order("B", "A"), 1.002, 0.991, 1.013), Decision::Undecided, 21, 43, 2);
     assert_eq!(
         says(&open),
-        "Not yet clear which is faster: `B` won 21 of 43 pairs, 2 ties against `A`: it took about the same time (0.91 % longer to 1.3 % \
-         less time)."
+        "Not yet clear which is faster: `B` won 21 of 43 pairs, 2 ties against `A`: it took about the same time (99.9 % interval: 1.3 % \
+         less time to 0.91 % longer)."
     );
     let bounded = ClaimResult { difference_below: Some(0.0127), ..open };
     assert_eq!(
         says(&bounded),
-        "No difference found between `B` and `A`: if there is one, it is below 1.3 % (error at most 0.1 %, if trials are \
-         alike). `B` won 21 of 43 pairs, 2 ties."
+        "No difference found between `B` and `A`: if there is one, it is below 1.3 % (error at most 0.1 %, if the \
+         speed did not drift during the run). `B` won 21 of 43 pairs, 2 ties."
     );
 }
 
@@ -198,16 +200,16 @@ fn what_a_ratio_is_in_time_stands_beside_it() {
     let text =
         |ratio, low, high, decision| says(&decided(with_ratio(order("B", "A"), ratio, low, high), decision, 0, 14, 0));
     let slower = text(0.92, 0.87, 0.93, Decision::Slower);
-    assert!(slower.contains(": it took 8.7 % longer (7.5 to 15 %) and lost all 14 pairs"), "{slower}");
+    assert!(slower.contains(": it took 8.7 % longer (99.9 % interval: 7.5 to 15 %) and lost all 14 pairs"), "{slower}");
     let long = text(0.017, 0.016, 0.018, Decision::Slower);
-    assert!(long.contains(": it took 59 times as long (56 to 62) and lost"), "{long}");
+    assert!(long.contains(": it took 59 times as long (99.9 % interval: 56 to 62) and lost"), "{long}");
     let claim = decided(with_ratio(order("B", "A"), 0.017, 0.016, 0.018), Decision::Slower, 0, 14, 0);
     let shown = Shown { all: true, only: Vec::new() };
     let table =
         terminal::checked(&common::outcome(vec![], vec![claim]), &shown, None, &Style { color: false, width: 140 });
-    assert!(table.contains("59 times as long (56 to 62)"), "{table}");
+    assert!(table.contains("59 times as long (99.9 % interval: 56 to 62)"), "{table}");
     let fast = text(2.5, 2.3, 2.8, Decision::Faster);
-    assert!(fast.contains(": it was 2.5 times as fast (2.3 to 2.8) and won 0 of 14"), "{fast}");
+    assert!(fast.contains(": it was 2.5 times as fast (99.9 % interval: 2.3 to 2.8) and won 0 of 14"), "{fast}");
     // The interval in a table cell has signs if it includes 0 %.
     let cells = |ratio, low, high, decision| {
         let mut run = common::compare();
@@ -225,8 +227,8 @@ fn what_a_ratio_is_in_time_stands_beside_it() {
     // The sizes of differences may decide an answer before the interval of the ratio excludes 1.
     let early = text(0.92, 0.8, 1.1, Decision::Slower);
     assert!(early.contains(": it took 8.7 % longer and lost all 14 pairs (error"), "{early}");
-    let unsettled = " It certainly loses more pairs than it wins. The size is not certain yet: 9.1 % less time to 25 % \
-                     longer; add `--precision 5%` (about 4 s).";
+    let unsettled = " It is certainly slower, but by how much is not known yet (between 9.1 % less time and 25 % longer); \
+                     add `--precision 5%` (about 4 s).";
     assert!(early.ends_with(unsettled) && !slower.contains("certainly"), "{early}");
     let slow = ClaimResult {
         elapsed_ns: 10_000_000_000,
@@ -236,22 +238,26 @@ fn what_a_ratio_is_in_time_stands_beside_it() {
     let untimed = ClaimResult { elapsed_ns: 0, ..slow };
     assert!(says(&untimed).ends_with("; add `--precision 5%`."), "{}", says(&untimed));
     let mut wide = decided(with_ratio(order("B", "A"), 0.8, 0.02, 1.2), Decision::Slower, 3, 20, 0);
-    assert!(says(&wide).contains("not certain yet: 0.83 to 50 times as long"), "{}", says(&wide));
+    assert!(says(&wide).contains("not known yet (between 0.83 and 50 times as long)"), "{}", says(&wide));
     (wide.ratio_low, wide.ratio_high) = (Some(0.7), Some(0.9));
     (wide.ratio_min, wide.ratio_max) = (Some(0.5), Some(0.95));
-    let pairs = "25 % longer (11 to 43 %; range of all pairs: 5.3 to 100 %)";
+    let pairs = "25 % longer (99.9 % interval: 11 to 43 %; single pairs: 5.3 to 100 %)";
     assert!(says(&wide).contains(pairs), "{}", says(&wide));
     let mut few = decided(with_ratio(order("B", "A"), 0.27, 0.0, 0.0), Decision::Slower, 0, 15, 0);
     (few.ratio_low, few.ratio_high, few.ratio_min, few.ratio_max) = (None, None, Some(0.2), Some(0.4));
     assert!(
-        says(&few).contains(": it took 3.7 times as long (range of all pairs: 2.5 to 5.0) and lost all 15"),
+        says(&few).contains(": it took 3.7 times as long (single pairs: 2.5 to 5.0) and lost all 15"),
         "{}",
         says(&few)
     );
     let mut memory = decided(with_ratio(order("B", "A"), 0.92, 0.87, 0.93), Decision::Slower, 0, 14, 0);
     let Test::Versus { measure, .. } = &mut memory.asked.tests[0] else { unreachable!() };
     (measure.metric, measure.unit) = ("memory_peak".into(), Unit::Byte);
-    assert!(says(&memory).contains(": 8.7 % more (7.5 to 15 %); it lost all 14 pairs"), "{}", says(&memory));
+    assert!(
+        says(&memory).contains(": 8.7 % more (99.9 % interval: 7.5 to 15 %); it lost all 14 pairs"),
+        "{}",
+        says(&memory)
+    );
 }
 
 #[test]
@@ -331,13 +337,19 @@ fn a_printed_metric_is_named_once_with_its_size() {
         claim
     };
     let claim = compared("throughput", Unit::BytePerSecond, Better::Higher);
-    let expected = "`b` is faster than `a`: its `throughput` was 25 % higher (20 to 30 %); it won all 20 pairs (error at \
+    let expected = "`b` is faster than `a`: its `throughput` was 25 % higher (99.9 % interval: 20 to 30 %); it won all 20 pairs (error at \
                     most 0.1 %).";
     assert_eq!(says(&claim), expected);
     let text = says(&compared("p99", Unit::Nanosecond, Better::Lower));
-    assert!(text.starts_with("`b` is faster than `a`: its `p99` was 20 % lower (17 to 23 %); "), "{text}");
+    assert!(
+        text.starts_with("`b` is faster than `a`: its `p99` was 20 % lower (99.9 % interval: 17 to 23 %); "),
+        "{text}"
+    );
     let text = says(&compared("score", Unit::One, Better::Higher));
-    assert!(text.starts_with("`b` is better than `a`: its `score` was 25 % higher (20 to 30 %); "), "{text}");
+    assert!(
+        text.starts_with("`b` is better than `a`: its `score` was 25 % higher (99.9 % interval: 20 to 30 %); "),
+        "{text}"
+    );
     // The size is left out if the median ratio contradicts the answer from the pairs.
     let text = says(&with_ratio(compared("score", Unit::One, Better::Higher), 0.99, 0.98, 1.0));
     assert!(text.starts_with("`b` is better than `a` in `score`: it won all 20 pairs"), "{text}");
@@ -408,15 +420,17 @@ fn answers_from_an_interval_are_labelled() {
     let same = margin(decided(with_ratio(order("B", "A"), 1.002, 0.991, 1.013), Decision::Same, 21, 43, 0));
     assert!(
         same.starts_with(
-            "`B` is as fast as `A` within 5 %: it took about the same time (0.91 % longer to 1.3 % less time); error"
+            "`B` is as fast as `A` within 5 %: it took about the same time (99.9 % interval: 1.3 % less time to \
+             0.91 % longer); error"
         ),
         "{same}"
     );
     let faster = margin(decided(with_ratio(order("B", "A"), 1.1, 1.06, 1.14), Decision::Faster, 43, 43, 0));
-    let start = "`B` is faster than `A` by more than 5 %: it took 9.1 % less time (5.7 to 12 %); error";
+    let start =
+        "`B` is faster than `A` by more than 5 %: it took 9.1 % less time (99.9 % interval: 5.7 to 12 %); error";
     assert!(faster.starts_with(start), "{faster}");
     for text in [&same, &faster] {
-        assert!(text.ends_with("at most 0.1 %, if trials are alike."), "{text}");
+        assert!(text.ends_with("at most 0.1 %, if the speed did not drift during the run."), "{text}");
     }
 }
 
@@ -441,13 +455,13 @@ fn an_answer_from_few_pairs_says_what_they_cannot_show() {
     claim.undiagnosed = true;
     let said = sentence::undiagnosed(std::slice::from_ref(&claim)).unwrap();
     assert!(
-        said.starts_with("With 14 pairs, lasting disturbances") && said.contains("`compare --min-runs 40`"),
+        said.starts_with("14 pairs are too few to notice a lasting disturbance") && said.contains("`--min-runs 40`"),
         "{said}"
     );
     let mut bench = common::functions().claims;
     bench.iter_mut().for_each(|claim| claim.undiagnosed = true);
     let said = sentence::undiagnosed(&bench).unwrap();
-    assert!(said.ends_with("Ascertain checks for them."), "a bench has no such option: {said}");
+    assert!(said.ends_with("The check for that needs 40 pairs."), "a bench has no such option: {said}");
     let undecided = ClaimResult { verdict: Verdict::Undecided, ..claim.clone() };
     let enough = ClaimResult { undiagnosed: false, ..claim };
     assert_eq!(sentence::undiagnosed(&[undecided, enough]), None);
@@ -466,14 +480,25 @@ fn what_is_taken_beside_time_is_said_by_its_amount() {
         says(&decided(with_ratio(claim, ratio, low, high), decision, 30, 40, 0))
     };
     let less = by("memory_peak", Decision::Faster, [1.25, 1.2, 1.3], None);
-    assert!(less.starts_with("`new` uses less memory than `old`: 20 % less (17 to 23 %); it won 30 of 40"), "{less}");
+    assert!(
+        less.starts_with("`new` uses less memory than `old`: 20 % less (99.9 % interval: 17 to 23 %); it won 30 of 40"),
+        "{less}"
+    );
     let more = by("user", Decision::Slower, [0.8, 0.78, 0.82], None);
-    assert!(more.starts_with("`new` uses more user time than `old`: 25 % more (22 to 28 %); it lost 10"), "{more}");
+    assert!(
+        more.starts_with("`new` uses more user time than `old`: 25 % more (99.9 % interval: 22 to 28 %); it lost 10"),
+        "{more}"
+    );
     let twice = by("page_faults", Decision::Slower, [0.4, 0.38, 0.42], None);
-    assert!(twice.starts_with("`new` has more page faults than `old`: 2.5 times as many (2.4 to 2.6); "), "{twice}");
+    assert!(
+        twice.starts_with("`new` has more page faults than `old`: 2.5 times as many (99.9 % interval: 2.4 to 2.6); "),
+        "{twice}"
+    );
     let open = by("cycles", Decision::Undecided, [1.01, 0.9, 1.2], None);
     assert!(
-        open.contains("`new` won 30 of 40 pairs against `old` in cycles: 1 % fewer (11 % more to 17 % fewer)"),
+        open.contains(
+            "`new` won 30 of 40 pairs against `old` in cycles: 1 % fewer (99.9 % interval: 17 % fewer to 11 % more)"
+        ),
         "{open}"
     );
     assert!(open.starts_with("Not yet clear which takes fewer cycles: "), "{open}");

@@ -39,7 +39,7 @@ fn what_was_stopped_is_over_its_limit() {
     assert!(row(&lost).contains(" | unknown | lost in 43 of 43 | "), "{}", row(&lost));
     let some = stopped(3, |_| {});
     let cells = row(&some);
-    assert!(cells.contains(" | 24.63 ms | 24.56 to 24.73 | 24.14 to over 30 ms | "), "{cells}");
+    assert!(cells.contains(" | 24.63 ms | 24.56 to 24.73 ms | 24.14 to over 30 ms | "), "{cells}");
     let half = stopped(20, |point| point.median_high = None);
     let cells = row(&half);
     assert!(cells.contains("24.56 to over 30 ms | 24.14 to over 30 ms"), "{cells}");
@@ -85,11 +85,11 @@ fn ratios_of_time_outs_bound_what_they_bound() {
     let text = says(0.71, 0.0, None, Decision::Slower);
     assert!(text.contains(": it took 41 % longer (no interval: time-outs) and lost"), "{text}");
     let text = says(0.71, 0.0, Some(0.9), Decision::Slower);
-    assert!(text.contains(": it took 41 % longer (at least 11 %) and lost"), "{text}");
+    assert!(text.contains(": it took 41 % longer (99.9 % interval: at least 11 %) and lost"), "{text}");
     let text = says(0.71, 0.0, Some(1.1), Decision::Undecided);
-    assert!(text.ends_with(": it took 41 % longer (at best 9.1 % less time)."), "{text}");
+    assert!(text.ends_with(": it took 41 % longer (99.9 % interval: at best 9.1 % less time)."), "{text}");
     let text = says(1.25, 0.8, None, Decision::Undecided);
-    assert!(text.ends_with(": it took 20 % less time (at worst 25 % longer)."), "{text}");
+    assert!(text.ends_with(": it took 20 % less time (99.9 % interval: at worst 25 % longer)."), "{text}");
     let text = says(0.0, 0.0, Some(0.0), Decision::Slower);
     assert!(text.contains("is slower than `A`: it lost 38 of 43 pairs"), "{text}");
     let text = says(f64::INFINITY, 1.5, None, Decision::Faster);

@@ -26,7 +26,7 @@ impl Method {
     /// Checks whether this machine supports the method.
     ///
     /// # Errors
-    /// The reason why the machine does not support it.
+    /// Returns the reason why the machine does not support it.
     pub fn is_available(self) -> Result<(), Unavailable> {
         match self {
             Self::Expedited => Expedited::new().map(drop),

@@ -42,7 +42,7 @@ impl Interrupts {
     /// Connects to the daemon at `path`.
     ///
     /// # Errors
-    /// The errors of [`new`](Self::new).
+    /// Fails like [`new`](Self::new).
     pub fn connect(path: impl AsRef<Path>) -> Result<Self, Unavailable> {
         Client::open(path).map(Self::over).map_err(|error| Unavailable::no_daemon(&error))
     }

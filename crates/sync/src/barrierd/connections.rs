@@ -70,7 +70,7 @@ impl Connections {
     }
 
     /// Sleeps for the duration `rest`, but stops as soon as `stop` is readable. Returns `true` after the full duration,
-    /// and `false` if `stop` is readable, which means that the daemon must stop.
+    /// and `false` if `stop` is readable, because the daemon must then stop.
     pub fn rest(&mut self, stop: BorrowedFd<'_>, rest: Duration) -> io::Result<bool> {
         Ok(!ready([stop], Some(rest))?[0])
     }

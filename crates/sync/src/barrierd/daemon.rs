@@ -194,7 +194,7 @@ impl Daemon {
     /// Creates a client in this process. It gets replies once the daemon serves.
     ///
     /// # Errors
-    /// The errors of [`Client::open`], and [`Error::File`].
+    /// Fails like [`Client::open`], and with [`Error::File`].
     pub fn connect(&mut self) -> Result<Client, Error> {
         let failed = |source| Error::File { path: "(here)".into(), source };
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;

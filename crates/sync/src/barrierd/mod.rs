@@ -26,8 +26,8 @@ pub use error::Error;
 pub use file::{CpuStatus, Status};
 pub use litmus::missed_rounds;
 
-/// Maximum of the period, which is the minimum time between two heartbeats (interruptions of all CPUs). The daemon
-/// answers a new client only between heartbeats, and the client waits at most one second for that.
+/// Maximum of the period, the minimum time between two heartbeats (interruptions of all CPUs). The daemon answers a new
+/// client only between heartbeats, and the client waits at most one second for that.
 pub const PERIOD_MAX: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// The default path of the daemon's socket.

@@ -8,7 +8,7 @@ use crate::primitives::{Instant, spin_loop};
 /// The pauses between checks while a thread spins, about 5 µs in all. A model leaves them out, because they would only
 /// add executions.
 const SPINS: &[u32] = if cfg!(any(model = "loom", model = "tso")) { &[] } else { &[1, 2, 4, 8, 16, 32, 64] };
-/// Maximum time for which publications may overlook an announcement, which is the flag for a sleeping thread.
+/// Maximum time for which publications may overlook an announcement. (A thread announces that it is about to sleep.)
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Length of the first sleep while an announcement may be overlooked. Each sleep is twice as long as the one before, so
 /// that ten sleeps fill [`PATIENCE`]. In a model there is only one sleep, to save executions.

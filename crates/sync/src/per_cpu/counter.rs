@@ -40,7 +40,7 @@ impl Counter {
     /// Creates a counter with the value zero, which uses the given `method` to keep the counts of the CPUs apart.
     ///
     /// # Errors
-    /// The reason why the method is not available.
+    /// Returns the reason why the method is not available.
     pub fn with_method(method: Method) -> Result<Self, Unavailable> {
         let area = method.area()?;
         Ok(Self { area, of_cpus: of_cpus(area, Count::default), shards: of_threads(area, Count::default) })

@@ -62,7 +62,7 @@ impl<T> FreeList<T> {
     /// Creates an empty list, which uses the given `method` to keep the boxes of the CPUs apart.
     ///
     /// # Errors
-    /// The reason why the method is not available.
+    /// Returns the reason why the method is not available.
     ///
     /// # Panics
     /// Panics in the same case as [`new`](Self::new).

@@ -48,7 +48,7 @@ pub struct Lock {
     shards: Box<[OwnedShard]>,
 }
 
-/// The lock on one CPU's words, which is held until another thread takes it.
+/// The lock on one CPU's words. It is held until another thread takes it.
 #[derive(Debug)]
 pub struct Held<'a> {
     place: HeldWords<'a>,
@@ -90,7 +90,7 @@ impl Lock {
     /// the shard acquires it.
     ///
     /// # Errors
-    /// The reason why the method is not available.
+    /// Returns the reason why the method is not available.
     pub fn with_method(method: Method) -> Result<Self, Unavailable> {
         let area = method.area()?;
         Ok(Self { area, of_cpus: of_cpus(area, OwnedWords::default), shards: of_threads(area, OwnedShard::default) })

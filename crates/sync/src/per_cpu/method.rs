@@ -24,7 +24,7 @@ impl Method {
     /// Checks whether this program can use the method on this machine.
     ///
     /// # Errors
-    /// The reason why the program cannot use the method.
+    /// Returns the reason why the program cannot use the method.
     pub fn is_available(self) -> Result<(), Unavailable> {
         self.area().map(drop)
     }

@@ -65,7 +65,7 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
     ///
     /// # Errors
     ///
-    /// The errors of [`pop`](Consumer::pop).
+    /// Fails like [`pop`](Consumer::pop).
     pub fn wait_for_items(&mut self, deadline: Option<Instant>) -> Result<usize, PopError> {
         loop {
             match self.find_items() {

@@ -198,7 +198,7 @@ fn what_two_leave_behind_at_once_is_there() {
     }));
 }
 
-/// One thread takes objects that another one is just leaving to the domain.
+/// One thread takes objects while another thread is leaving them to the domain.
 #[test]
 fn what_is_left_behind_is_counted_before_it_is_taken() {
     assert_right(tso::explore(|| {

@@ -1,4 +1,5 @@
-//! Waiting for a command, which is killed at a time limit or when a stop is requested. Meanwhile its output is drained.
+//! Waiting for a command. At a time limit, or when a stop is requested, the command is killed. Meanwhile its output is
+//! drained.
 
 use std::fs;
 use std::io;
@@ -105,7 +106,7 @@ pub fn kill_group(leader: &Child) {
 /// `maker`, does not exist on this machine. A maker on another machine or in another container may still be running.
 ///
 /// # Errors
-/// The error of the system when reading the metadata of the file.
+/// Fails if the system reports an error when reading the metadata of the file.
 pub fn is_left_behind(path: &Path, maker: u32) -> io::Result<bool> {
     let is_ours = fs::symlink_metadata(path)?.uid() == geteuid().as_raw();
     let pid = i32::try_from(maker).ok().and_then(Pid::from_raw);

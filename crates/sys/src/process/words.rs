@@ -71,7 +71,7 @@ pub enum SplitError {
 ///
 /// # Errors
 ///
-/// A [`SplitError`] with the character and its column.
+/// Returns a [`SplitError`] with the character and its column.
 pub fn split(command_line: &str) -> Result<Vec<String>, SplitError> {
     Splitter { line: command_line.chars().collect(), next: 0 }.run()
 }

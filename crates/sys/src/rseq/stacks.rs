@@ -79,7 +79,7 @@ impl Stacks {
     /// the stack already.
     ///
     /// # Errors
-    /// The errors of [`fence`](super::fence()); sequences then continue. [`InvalidInput`](io::ErrorKind::InvalidInput)
+    /// Fails like [`fence`](super::fence()); sequences then continue. [`InvalidInput`](io::ErrorKind::InvalidInput)
     /// for a CPU that has no stack.
     pub fn stop(&self, cpu: usize) -> io::Result<Option<StoppedStack<'_>>> {
         self.stop_by(cpu, fence)

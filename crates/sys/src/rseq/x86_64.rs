@@ -148,7 +148,7 @@ impl Area {
     /// Returns the area of this program's threads, if the C library registers them.
     ///
     /// # Errors
-    /// The reason why there is no area.
+    /// Returns the reason why there is no area.
     pub fn find() -> Result<Self, Unavailable> {
         static FOUND: OnceLock<Result<Area, Unavailable>> = OnceLock::new();
         *FOUND.get_or_init(|| {

@@ -1,5 +1,5 @@
 //! The state that all requests of a racer share: the counts, the budget for races, and the delay. It decides which
-//! requests may race, which means that they go to the origin before the cache has answered.
+//! requests may race: such requests go to the origin before the cache has answered.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ const REQUEST: u64 = 1_000_000;
 /// Largest unused budget that is saved for later races; see [`Policy::Percentile`].
 const MOST_SAVED: u64 = 100 * REQUEST;
 
-/// Determines when a request is sent to the origin before the cache has failed. Whatever the policy, a request goes to
-/// the origin as soon as the cache fails.
+/// Determines when a request is also sent to the origin while the cache has not failed. With every policy, a request
+/// goes to the origin as soon as the cache fails.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Policy {
     /// Sends a request to the origin only after the cache has failed.

@@ -153,7 +153,7 @@ impl Finder<'_> {
             let way = format!("eval \"$(aws configure export-credentials --profile {name} --format env)\"");
             return Err(Failure::denied(format!(
                 "{place} in ~/.aws contains mfa_serial, which is not supported because a user must enter a code; run \
-                 {way}, and then name no profile"
+                 {way}, and then leave out the profile"
             )));
         }
         let credentials = match (profile.get("source_profile"), profile.get("credential_source")) {

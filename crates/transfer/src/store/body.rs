@@ -80,7 +80,7 @@ impl Progress {
     }
 }
 
-/// The body of a request, which is sent slice by slice at the rate limit.
+/// The body of a request. It is sent slice by slice at the rate limit.
 pub struct SlicedBody {
     rest: Bytes,
     progress: Arc<Progress>,

@@ -36,7 +36,7 @@ pub struct Local {
     buffers: Buffers,
 }
 
-/// An open file, which is read in steps of [`READ_BYTES`].
+/// An open file. It is read in steps of [`READ_BYTES`].
 struct Reader {
     file: File,
     path: PathBuf,

@@ -325,7 +325,7 @@ impl Store for Bucket {
 }
 
 impl Bucket {
-    /// Decodes the name of an object in a list, which is encoded as in HTML forms.
+    /// Decodes the name of an object in a list. Such names are encoded as in HTML forms.
     fn decoded(&self, key: &str) -> Result<String> {
         let spaced = key.replace('+', " ");
         let decoded = percent_decode_str(&spaced).decode_utf8().map(Into::into);

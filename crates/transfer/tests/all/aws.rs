@@ -224,7 +224,7 @@ fn a_role_that_can_not_be_assumed_is_explained() {
         ("mfa", "the profile mfa in ~/.aws contains mfa_serial, which is not supported"),
         (
             "mfa",
-            "; run eval \"$(aws configure export-credentials --profile mfa --format env)\", and then name no profile",
+            "; run eval \"$(aws configure export-credentials --profile mfa --format env)\", and then leave out the profile",
         ),
         ("odd", "unknown credential_source Moon; expected Environment"),
         ("env", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),

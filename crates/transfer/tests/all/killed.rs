@@ -24,7 +24,7 @@ const CHILD: &str = "TRANSFER_KILLED";
 /// the store is a folder.
 const STORE: &str = "TRANSFER_KILLED_STORE";
 const BYTES: usize = 3_000_000;
-/// The bandwidth limit, which is low enough that transfers are often killed in the middle.
+/// The bandwidth limit. It is so low that transfers are often killed in the middle.
 const LIMIT_BYTES_PER_S: u64 = 100_000_000;
 /// Number of kills in the test with folders, half of them in each direction.
 const KILLS: usize = 100;

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 use crate::common::Scripted;
 
-/// A run in a temporary folder, which is removed when this value is dropped.
+/// A run in a temporary folder. Dropping this value removes the folder.
 struct Ran {
     run: RunResult,
     _runs: TempDir,

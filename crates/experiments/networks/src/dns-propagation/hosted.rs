@@ -109,8 +109,7 @@ pub trait Interface: Send + Sync {
     fn record_request(&self, zone_id: &str, record: &Record) -> ApiRequest;
     /// Returns the zones in an answer to a request for a zone or for zones; `None` if the answer has an unknown form.
     fn zones(&self, text: &str) -> Option<Vec<ListedZone>>;
-    /// Returns the status of the change in an answer to a request that makes a change or asks for its status; `None` if
-    /// the answer has an unknown form.
+    /// Reads the status of a change from an answer of the provider; `None` if the answer has an unknown form.
     fn change(&self, text: &str) -> Option<ChangeStatus>;
     /// Returns whether the record is in an answer to a request for records; `None` if the answer has an unknown form.
     fn is_there(&self, text: &str, record: &Record) -> Option<bool>;

@@ -449,7 +449,7 @@ fn a_program_changes_a_zone() {
         out.join().unwrap().unwrap()
     });
     let of = |metric| out.iter().find(|sample| sample.metric == metric).unwrap().value;
-    assert!(of(DONE) > 200e6, "the program must be called with `done` twice");
+    assert!(of(DONE) > 200e6, "the program must be called twice with `done`");
     let lines = fs::read_to_string(&told_to).unwrap();
     let [added, removed] = lines.lines().collect::<Vec<_>>()[..] else { panic!("{lines}") };
     assert_eq!(removed, added.replacen("add", "remove", 1));

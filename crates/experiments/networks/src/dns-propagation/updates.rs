@@ -112,8 +112,8 @@ impl UpdateArm {
         if self.zone.is_watched() { self.limit / 4 } else { Duration::MAX }
     }
 
-    /// Returns the time at which the queries for a change by another program end. If this program makes the change,
-    /// returns a time that is never reached.
+    /// If another program makes the change, returns the time at which the queries for it end. If this program makes the
+    /// change, returns a time that is never reached.
     fn last_question_ns(&self, start_ns: u64) -> u64 {
         if !self.zone.is_watched() {
             return u64::MAX;

@@ -225,8 +225,8 @@ impl DownloadArm {
         })
     }
 
-    /// Measures throughputs in bytes per second, during the measured time. Returns the throughput of the first
-    /// download, which is the measured one, and the total throughput of all other downloads.
+    /// Measures throughputs in bytes per second, during the measured time. Returns the throughput of the measured
+    /// download (the first one), and the total throughput of all others.
     fn watch(&self, flows: &[Flow], stop: &Stop) -> Result<[f64; 2], TargetError> {
         wait(self.left_out, stop)?;
         let (start_ns, before) = (now_ns(), received_bytes(flows)?);

@@ -20,7 +20,7 @@ use super::{FIRST_TIME, SECOND_TIME, TIME};
 
 /// The highest probability that the answer about a pair of stores is wrong.
 pub const ERROR: f64 = 0.05;
-/// The sizes in bytes for which the answer has the number of requests in flight that reach the goal.
+/// Sizes of requests in bytes. For each, the answer states how many requests in flight reach the goal.
 const FILL_BYTES: [f64; 3] = [1e6, 8e6, 64e6];
 /// The largest number of requests in flight for the cheapest ranged read: the source used 1,000 CPUs.
 const MOST_IN_FLIGHT: u64 = 1_000;

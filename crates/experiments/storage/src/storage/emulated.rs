@@ -54,7 +54,7 @@ pub const STORES: [(&str, Figures, Figures); 3] = [
     ),
 ];
 
-/// The share of the median that the quickest answer has. The source publishes no quantile below the median.
+/// The time of the quickest answer, as a share of the median. The source publishes no quantile below the median.
 const QUICKEST: f64 = 0.8;
 
 /// Returns the figures of a store; `None` if there is no such store.

@@ -73,7 +73,8 @@ const NOTICED: usize = 15;
 const TABLE_SIZES: [u64; 3] = [16_000, 1_000_000, 4_000_000];
 /// The size in bytes of the objects in the default table of a store at an address.
 const URL_SIZE: u64 = 64_000;
-/// The range of sizes of the default crossovers of emulated stores. The source covers 16 KB to 32 MB.
+/// The default range of sizes, in bytes, in which a crossover of two emulated stores is searched. The source covers 16
+/// KB to 32 MB.
 const EMULATED_RANGE: [u64; 2] = [16_000, 16_000_000];
 
 /// The factors that apply to one store, to a pair of stores, and to stores at an address.

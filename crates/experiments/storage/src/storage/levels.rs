@@ -183,7 +183,9 @@ pub fn check(arm: &Arm) -> Result<(), String> {
         return Err("an http address names the object itself; leave `key` out".into());
     }
     if shape(arm, 1).key.is_some() && (operation(arm) == Operation::Upload || text(arm, "object") == "cold") {
-        return Err("with `key` or an http address, nothing is written; measure downloads of a warm object".into());
+        let message = "with `key` or an http address, the experiment writes no objects, so it can only measure downloads of \
+                       a warm object; change `operation` or `object`";
+        return Err(message.into());
     }
     let part_bytes = shape(arm, size(arm)).part_bytes;
     let has_smallest_part = is_address(&names[0]) && !names[0].starts_with("az");

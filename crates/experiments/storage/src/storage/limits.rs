@@ -15,7 +15,8 @@ use super::workload::Shape;
 const LEAST_REQUESTS: usize = 50;
 /// The right tail is flat if the quickest fifth of the requests differs by less than this share.
 const FLAT: f64 = 0.03;
-/// The slower half must differ by more than this share. Otherwise all requests are alike, and no tail stands out.
+/// The rates of the slower half must differ by more than this share. Otherwise all requests are alike, and no tail
+/// stands out.
 const NOT_FLAT: f64 = 0.06;
 /// Size in bytes below which the rate of a request does not show a limit on the rate.
 const LEAST_BYTES: u64 = 100_000;

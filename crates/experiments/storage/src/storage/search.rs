@@ -1,8 +1,9 @@
 //! The search for the sizes at which the faster store changes. It judges single sizes by signs, and assumes no model of
 //! the times.
 //!
-//! The search first measures the sizes of a grid, one per factor of [`GRID_STEP`]. Then it bisects between neighbours
-//! with different winners. If the winner changes twice between two neighbours of the grid, neither crossover is found.
+//! The search first measures the sizes of a grid, each [`GRID_STEP`] times the one before. Then it bisects between
+//! neighbours with different winners. If the winner changes twice between two neighbours of the grid, neither crossover
+//! is found.
 //!
 //! For each size, two tests run: "the first store is faster in more than half of the pairs", and the same for the
 //! second store. A pair without a clear winner, such as one with a timeout, counts against both. The error is divided
@@ -227,7 +228,7 @@ impl SizeTest {
     }
 }
 
-/// Returns one size per factor of [`GRID_STEP`], with both ends.
+/// Returns `smallest`, `largest`, and the sizes between them that are [`GRID_STEP`] times the one before.
 fn grid(smallest: u64, largest: u64) -> Vec<u64> {
     let powers = std::iter::successors(Some(smallest.max(1)), |bytes| bytes.checked_mul(GRID_STEP));
     let mut sizes: Vec<u64> = powers.take_while(|bytes| *bytes < largest).collect();

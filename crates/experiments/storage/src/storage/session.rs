@@ -67,7 +67,7 @@ enum ArmKind {
         history: LoadHistory,
     },
     Crossover(Option<Box<Crossover>>),
-    /// The findings of the fault check, which are empty before it.
+    /// The findings of the fault check; empty before the check.
     Faults(Vec<FaultPlace>),
 }
 

@@ -39,7 +39,7 @@ const BUSY: &str = "busy";
 const SPACED: &str = "spaced";
 
 const VARIANTS: [(&str, &str); 8] = [
-    ("heartbeat", "sync::barrierd: wait for interrupts, which the daemon sends while a client waits"),
+    ("heartbeat", "sync::barrierd: wait for interrupts that the daemon sends while a client waits"),
     ("interrupts", "sync::barrierd: poll, without requesting interrupts, until each CPU was interrupted"),
     (
         "interrupts-clock",

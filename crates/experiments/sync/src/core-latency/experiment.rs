@@ -49,7 +49,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
                 "speed limit: like cas, but reports the shortest (least disturbed) window instead of the median",
             ),
             ("load-store", "a store to hand over, and loads to wait"),
-            (PEER, "the command of this name, which reports the mean; supports only one cache line"),
+            (PEER, "the command with this name; reports the mean, and supports only one cache line"),
         ]
         .map(Variant::from)
         .to_vec(),
@@ -144,8 +144,7 @@ struct CoreLatencySession {
     topology: Topology,
 }
 
-/// Returns the CPUs to measure in a trial, which are those of two groups. Over the trials, every pair of groups is
-/// measured.
+/// Returns the CPUs to measure in a trial: those of two groups. Over the trials, every pair of groups is measured.
 fn cpus_of(groups: &[Vec<usize>], trial: u64) -> Vec<usize> {
     let two = (0..groups.len()).flat_map(|first| (first + 1..groups.len()).map(move |second| [first, second]));
     let two: Vec<[usize; 2]> = two.collect();

@@ -20,7 +20,7 @@ pub enum Means {
     LoadStore,
 }
 
-/// Number of round trips in a window, which is timed as a whole. A window lasts only a few microseconds, so that
+/// Number of round trips in a window. A window is timed as a whole. A window lasts only a few microseconds, so that
 /// interruptions affect few windows.
 const ROUND_TRIPS: u64 = 50;
 /// Number of windows that are timed for each pair of CPUs. Interruptions do not affect the median if they hit fewer

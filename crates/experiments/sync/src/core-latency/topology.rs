@@ -36,9 +36,9 @@ impl Topology {
         Topology(cpus.iter().map(|&cpu| shared(cpu)).collect())
     }
 
-    /// Returns the distance of two CPUs, which is the index of the first file in `SHARED` with the same content for
-    /// both. If there is none, the distance is the length of `SHARED`. Returns `None` if the kernel does not report
-    /// what the CPUs share.
+    /// Returns the distance of two CPUs: the index of the first file in `SHARED` with the same content for both. If
+    /// there is none, the distance is the length of `SHARED`. Returns `None` if the kernel does not report what the
+    /// CPUs share.
     pub fn distance(&self, [a, b]: [usize; 2]) -> Option<usize> {
         let of = |wanted: usize| self.0.iter().find(|(cpu, _)| *cpu == wanted).map(|(_, shared)| shared);
         let (a, b) = (of(a)?, of(b)?);

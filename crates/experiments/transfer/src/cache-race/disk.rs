@@ -1,5 +1,5 @@
-//! The cache: a folder of files on a real disk. The pages of the files are either warm, which means in the kernel's
-//! page cache, or cold.
+//! The cache: a folder of files on a real disk. The pages of the files are either warm (in the kernel's page cache) or
+//! cold.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

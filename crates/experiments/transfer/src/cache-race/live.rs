@@ -50,7 +50,7 @@ pub struct CachedOrigin {
     pub disk: Disk,
     pub origin: Rc<Origin>,
     pub link: Rc<RunningLink>,
-    /// CRC-64 of the object, which is the same in the cache and at the origin.
+    /// CRC-64 of the object. The cache and the origin have the same object.
     sum: u64,
 }
 

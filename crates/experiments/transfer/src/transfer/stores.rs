@@ -72,7 +72,7 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
 pub struct TargetStore {
     url: String,
     options: Options,
-    /// Our own store, which is stopped when this value is dropped; `None` for another store.
+    /// Our own store; dropping this value stops it. `None` for another store.
     pub serving: Option<RunningStore>,
     /// The link to our own store. `None` for another store, or if this machine cannot emulate links.
     pub link: Option<Arc<RunningLink>>,
@@ -91,7 +91,7 @@ impl TargetStore {
         Self::ours(arm, links::is_available(&Link::default()).is_ok())
     }
 
-    /// Creates the target for the store at the address `url`, which is not our own.
+    /// Creates the target for a store other than our own, at the address `url`.
     pub fn elsewhere(url: String, options: Options) -> Self {
         Self { url, options, serving: None, link: None, refill: Duration::ZERO }
     }

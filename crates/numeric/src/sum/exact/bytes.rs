@@ -27,7 +27,7 @@ pub enum ExactBytesError {
     Length(usize),
     /// The bytes do not begin with `asum`, as those of [`Exact::to_bytes`] do.
     NotASum,
-    /// The bytes are in this version of the format, which is not supported.
+    /// The bytes have this version of the format. It is not supported.
     Version(u8),
     /// The header is valid, but no sum has these bytes.
     Damaged,

@@ -107,7 +107,7 @@ impl LongAccumulator {
             return 0.0;
         };
         let highest_bit = top * DIGIT_BITS + self.digits[top].ilog2() as usize;
-        // The number of bits below a significand of 53 bits, which are dropped.
+        // The number of bits that are dropped: those below a significand of 53 bits.
         let dropped = highest_bit.saturating_sub(FRACTION_BITS);
         if dropped > f64::MAX_EXP as usize + 1021 {
             return f64::INFINITY;

@@ -178,7 +178,7 @@ impl Windows {
     /// between 2^p and 2^(p + 1), whatever numbers are added. Each addition therefore rounds to a multiple of 2^(p −
     /// 52), and the part that was added is known exactly. The rest of the number, at most 2^(p − 53), goes to the next
     /// level. At the last level the sums are exact, because all of them are less than 2^53 units. Rump, Ogita and Oishi
-    /// 2008, "Accurate floating-point summation", call this extraction.
+    /// (2008, "Accurate floating-point summation") call such a split *extraction*.
     #[inline(always)]
     fn new(greatest: i32, unit: i32) -> Option<Windows> {
         let mut windows = Windows { levels: 1, offsets: [0.0; MOST_LEVELS - 1] };

@@ -11,7 +11,7 @@ use crate::sum::vector::Vector;
 /// instructions. A piece is read once for each CPU register of a vector, and stays in the L1 cache between these reads.
 const NEAR_BYTES: usize = 8 << 10;
 
-/// Number of registers in the largest block, which is added up without compensation.
+/// Number of registers in the largest block. The registers of a block are added without compensation.
 const MOST: usize = 32;
 
 /// Sums the exact errors of all additions separately, as [`Neumaier`](super::Neumaier) does. Each error is computed
