@@ -50,7 +50,15 @@ const SCHEMAS: &[Schema] = &[
     ),
     ("ascertain.judgement/1", "`judge`", "Judgement", &[]),
     ("ascertain.power/1", "`power`", "PowerAnalysis", &[]),
-    ("ascertain.cost/1", "`cost`", "CostReport", &[]),
+    (
+        "ascertain.cost/1",
+        "`cost`",
+        "CostReport",
+        &[
+            ("comparisons[].answer", "string", "The answer as a sentence."),
+            ("findings[].sentence", "string", "The finding as a sentence."),
+        ],
+    ),
     ("ascertain.figures/1", "`cost --figures` without prices", "RecordedFigures", &[]),
     ("ascertain.permute/1", "`permute`", "Permutation", &[]),
     ("ascertain.calibration/1", "`calibrate-here`", "Calibration", &[]),

@@ -1,9 +1,11 @@
 //! The result of a cost calculation as plain data.
 
 use ascertain_engine::outcome::Verdict;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::finding::CostFinding;
+use super::sentence::answer;
+use crate::text::plain;
 
 /// The cost of the same work on several offers. An offer is a type of machine at a price. Unknown values are `None`, in
 /// JSON `null`. All intervals are at 95 %, and none of them is exact.
@@ -17,11 +19,36 @@ pub struct CostReport {
     /// The offers; the first is the reference.
     pub offers: Vec<Offer>,
     /// One comparison for each offer after the first, in the same order.
+    #[serde(serialize_with = "with_answers")]
     pub comparisons: Vec<Comparison>,
     /// The verdicts on claims about these machines.
     pub claims: Vec<ClaimOnCost>,
     /// Observations that limit the result.
+    #[serde(serialize_with = "with_sentences")]
     pub findings: Vec<CostFinding>,
+}
+
+/// Serialises comparisons, each with its answer as a sentence.
+fn with_answers<S: Serializer>(comparisons: &[Comparison], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Answered<'a> {
+        answer: String,
+        #[serde(flatten)]
+        comparison: &'a Comparison,
+    }
+    let answered = |comparison| Answered { answer: plain(&answer(comparison)), comparison };
+    serializer.collect_seq(comparisons.iter().map(answered))
+}
+
+/// Serialises findings, each with its sentence.
+fn with_sentences<S: Serializer>(findings: &[CostFinding], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Worded<'a> {
+        #[serde(flatten)]
+        finding: &'a CostFinding,
+        sentence: String,
+    }
+    serializer.collect_seq(findings.iter().map(|finding| Worded { finding, sentence: plain(&finding.sentence()) }))
 }
 
 /// A type of machine at a price.
