@@ -15,7 +15,7 @@ use super::daemon;
 
 /// First argument of the process that starts a daemon, and of the daemon.
 pub const DAEMON: &str = "daemon";
-pub const DETACHED: &str = "detached-daemon";
+pub use crate::FOREGROUND as DETACHED;
 /// First argument of the process that lists tracked files.
 pub const SCAN: &str = "scan";
 

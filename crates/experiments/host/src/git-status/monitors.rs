@@ -22,9 +22,6 @@ use super::{BUILT_IN, HOOK, WATCHMAN};
 
 /// Time limit for a daemon to become ready or to end. The limit is long, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The first argument with which our hook is a daemon that stays in the foreground. The root of the worktree and its
-/// git folder follow.
-const HOOK_DAEMON: &str = "detached-daemon";
 /// Time between two checks of whether a daemon is ready or has ended.
 const EACH: Duration = Duration::from_millis(5);
 
@@ -114,7 +111,11 @@ impl Monitors {
                 (watchman.serve(environment()), Control::Commands { is_ready, end })
             }
             _ => {
-                let args = vec![HOOK_DAEMON.into(), self.root.clone().into(), self.root.join(".git").into()];
+                let args = vec![
+                    ascertain_fsmonitor::FOREGROUND.into(),
+                    self.root.clone().into(),
+                    self.root.join(".git").into(),
+                ];
                 (Command { program: hook().map_err(failed)?.into(), args, ..environment() }, Control::Library)
             }
         };
