@@ -570,15 +570,6 @@ pub enum Remark {
         /// Names of the workloads.
         workloads: Vec<String>,
     },
-    /// Something runs at each start of one runtime, but not of the other. The comparison is then one of environments.
-    UnlikeStarts {
-        /// Names of files and modules that run only in this runtime.
-        only_here: Vec<String>,
-        /// Names of files and modules that run only in the baseline.
-        only_baseline: Vec<String>,
-        /// Name of the baseline.
-        baseline: String,
-    },
     /// The conditions that the processes of all runtimes share.
     Processes {
         /// The seeds of hashes: one for each workload of each trial, the same for all runtimes.

@@ -291,7 +291,6 @@ pub(crate) fn remark(remark: &Remark) -> String {
         | Remark::StartsAnother(_)
         | Remark::PrintedErrors { .. }
         | Remark::UnstableOutput { .. }
-        | Remark::UnlikeStarts { .. }
         | Remark::Processes { .. }
         | Remark::MoreWorkloads { .. } => suite::remark(remark),
     }

@@ -5,8 +5,8 @@ use ascertain_engine::experiment::Arm;
 use ascertain_engine::finding::{FailedWorkload, Remark, StartedProgram, UnlikeFact, WorkloadFailure};
 use ascertain_engine::outcome::{ArmFacts, ClaimResult, Decision, Outcome};
 use ascertain_engine::suite::{
-    BuildGroup, Ends, Estimate, LEAST_SAMPLE, LeftOutWorkload, Suite, SuiteComparison, WorkloadDrift, WorkloadLack,
-    WorkloadRatio, split_name,
+    BuildGroup, Ends, Estimate, LEAST_SAMPLE, LeftOutWorkload, Suite, SuiteComparison, UnlikeStarts, WorkloadDrift,
+    WorkloadLack, WorkloadRatio, split_name,
 };
 use ascertain_engine::unit::Unit;
 
@@ -201,6 +201,7 @@ fn comparison(comparison: &SuiteComparison) -> Vec<String> {
     );
     parts.extend(left_out(comparison));
     parts.extend(drifts(&comparison.drifts));
+    parts.extend(comparison.starts.as_ref().map(|starts| unlike_starts(starts, comparison)));
     vec![parts.join(" ")]
 }
 
@@ -260,6 +261,16 @@ fn drifts(drifts: &[WorkloadDrift]) -> Option<String> {
             all.join(", ")
         )
     })
+}
+
+/// Returns the sentences about what runs at each start of one side only.
+fn unlike_starts(UnlikeStarts { candidate, baseline }: &UnlikeStarts, of: &SuiteComparison) -> String {
+    let side = |hooks: &[String], name: &str| {
+        (!hooks.is_empty()).then(|| format!("{} at each start of {}", escape_controls(&hooks.join(", ")), quoted(name)))
+    };
+    let sides = [side(candidate, &of.candidate), side(baseline, &of.baseline)];
+    let sides: Vec<String> = sides.into_iter().flatten().collect();
+    format!("On one side only, this runs: {}. So environments are compared, and not only runtimes.", sides.join("; "))
 }
 
 fn builds(group: &BuildGroup) -> Vec<String> {
@@ -384,14 +395,6 @@ pub(crate) fn remark(remark: &Remark) -> String {
             "the output of {} differs from run to run, so it was not compared between runtimes",
             workloads.join(", ")
         ),
-        Remark::UnlikeStarts { only_here, only_baseline, baseline } => {
-            let side = |names: &[String], name: &str| {
-                (!names.is_empty()).then(|| format!("{} runs at each start of {name} only", names.join(", ")))
-            };
-            let sides = [side(only_here, "this runtime"), side(only_baseline, &format!("`{baseline}`"))];
-            let sides: Vec<String> = sides.into_iter().flatten().collect();
-            format!("{}. So this is a comparison of environments, and not of runtimes", sides.join("; "))
-        }
         Remark::Processes { seeds, overruled, inherited, control } => {
             let mut parts = vec![format!(
                 "each workload of a trial had one hash seed for all runtimes ({} in the JSON)",

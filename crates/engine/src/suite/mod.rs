@@ -71,10 +71,23 @@ pub struct SuiteComparison {
     /// The workloads that are missing on either side. They are left out on both sides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOutWorkload>,
+    /// Files and modules that run at each start of one arm only. The comparison is then one of environments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<UnlikeStarts>,
     /// The changes of workloads within a process that are larger than 2 % beyond doubt. The measured passes are then
     /// not steady.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drifts: Vec<WorkloadDrift>,
+}
+
+/// Files and modules that run at each start of one side only. A file of the same name with other content counts for
+/// both sides.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnlikeStarts {
+    /// The names for the candidate.
+    pub candidate: Vec<String>,
+    /// The names for the baseline.
+    pub baseline: Vec<String>,
 }
 
 /// The ratio of two arms for one workload.

@@ -6,7 +6,9 @@ use ascertain_stats::{MeanPart, mean_interval};
 
 use super::builds::{BuildLogs, group};
 use super::compare::{Pairs, add_pairs, lacking, trial_means};
-use super::{BuildGroup, ERROR, LEAST_SAMPLE, LeftOutWorkload, Suite, SuiteComparison, WorkloadDrift, WorkloadLack};
+use super::{
+    BuildGroup, ERROR, LEAST_SAMPLE, LeftOutWorkload, Suite, SuiteComparison, UnlikeStarts, WorkloadDrift, WorkloadLack,
+};
 use crate::claim::{Judging, Test};
 use crate::experiment::{Arm, Plot, Spec};
 use crate::finding::{Threat, UnlikeFact};
@@ -21,6 +23,8 @@ const BUILD_FACTS: [&str; 8] =
 const BUILD: &str = "build";
 /// The fact with the version of a runtime.
 const VERSION: &str = "version";
+/// The fact with what runs at each start: names with digests of their content, separated by blanks.
+const AT_START: &str = "at_start";
 /// The fact that describes a sample.
 const SAMPLE: &str = "sample";
 /// A drift within a process is reported from this change of the logarithm: 2 %.
@@ -146,6 +150,7 @@ fn comparison(candidate: &Member, baseline: &Member, forest: &Forest, error: f64
         candidate: names[0].into(),
         baseline: names[1].into(),
         is_same_build: candidate.fact(BUILD).is_some_and(|build| Some(build) == baseline.fact(BUILD)),
+        starts: starts(candidate, baseline),
         ..SuiteComparison::default()
     };
     let mut all = Vec::new();
@@ -169,6 +174,18 @@ fn comparison(candidate: &Member, baseline: &Member, forest: &Forest, error: f64
     add_pairs(&mut comparison, &all, error);
     comparison.drifts = [candidate, baseline].into_iter().flat_map(|member| drifts(member, forest)).collect();
     (comparison, all)
+}
+
+/// Returns what runs at each start of one side only; `None` if the same runs on both sides.
+fn starts(candidate: &Member, baseline: &Member) -> Option<UnlikeStarts> {
+    let [one, other] = [candidate, baseline].map(|member| member.fact(AT_START).unwrap_or_default());
+    let only = |here: &str, there: &str| -> Vec<String> {
+        let is_there = |hook: &&str| there.split(' ').any(|other| other == *hook);
+        let hooks = here.split(' ').filter(|hook| !hook.is_empty() && !is_there(hook));
+        hooks.map(|hook| hook.rsplit_once(':').map_or(hook, |(name, _)| name).to_string()).collect()
+    };
+    let starts = UnlikeStarts { candidate: only(&one, &other), baseline: only(&other, &one) };
+    (starts != UnlikeStarts::default()).then_some(starts)
 }
 
 /// Returns the workloads of an arm whose passes still change: the interval of the change excludes 2 % in either

@@ -16,8 +16,6 @@ const MEAN: usize = 2;
 const CONTROL: usize = 3;
 /// The names of the series.
 const SERIES: [&str; 4] = ["workload", "workload against the trend", "geometric mean", "negative control"];
-/// Distance of the two intervals of a runtime from the middle of its row.
-const APART: f64 = 0.18;
 
 /// Draws a suite: all runtimes with their means if there are several comparisons, and the workloads of each comparison.
 pub fn forests(suite: &Suite, id: &str) -> Vec<Picture> {
@@ -136,14 +134,14 @@ fn overview(suite: &Suite, id: String) -> Option<Picture> {
     let mut rows: [Vec<Interval>; 2] = Default::default();
     let mut table = Table::new(&["", "Times as fast", "This suite, these builds", "Workloads like these"]);
     let has_like = known.iter().any(|(_, mean)| mean.like_these.is_some());
-    let apart = if has_like { APART } else { 0.0 };
     for (comparison, mean) in &known {
         let y = names.len() as f64;
-        rows[0].push(interval(y - apart, mean.ratio, mean.this_suite));
-        rows[1].extend(mean.like_these.map(|ends| interval(y + apart, mean.ratio, Some(ends))));
+        rows[0].push(interval(y, mean.ratio, mean.this_suite));
+        rows[1].extend(mean.like_these.map(|ends| interval(y + 1.0, mean.ratio, Some(ends))));
         let ends = [mean.this_suite, mean.like_these].map(|ends| figure(mean.ratio, ends));
         table.rows.push([comparison.candidate.clone(), figure(mean.ratio, None)].into_iter().chain(ends).collect());
         names.push(comparison.candidate.clone());
+        names.extend(has_like.then(|| "other workloads".to_string()));
     }
     let title = match size(best) > 1.0 {
         true => {

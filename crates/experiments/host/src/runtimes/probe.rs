@@ -59,9 +59,11 @@ pub struct Wrapper {
 }
 
 /// Something that runs at each start of a runtime.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hook {
+    /// Name of the file or module, without blanks.
     pub name: String,
+    /// A digest of the content.
     pub content: String,
 }
 
@@ -183,7 +185,12 @@ fn known_language(
         program,
         wrapper,
         build,
-        hooks: hooks.map(|hook| Hook { name: text(hook, "name"), content: text(hook, "content") }).collect(),
+        hooks: hooks
+            .map(|hook| Hook {
+                name: text(hook, "name").replace(char::is_whitespace, "_"),
+                content: text(hook, "content"),
+            })
+            .collect(),
         using: description["using"]
             .as_object()
             .into_iter()

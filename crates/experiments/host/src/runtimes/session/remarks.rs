@@ -8,8 +8,6 @@ use ascertain_engine::finding::{FailedWorkload, Remark, StartedProgram};
 
 use super::{ArmState, Phase, RuntimesSession};
 use crate::runtimes::languages::LANGUAGES;
-use crate::runtimes::levels;
-use crate::runtimes::probe::Hook;
 
 impl RuntimesSession {
     /// Returns the facts about an arm's build and its samples.
@@ -24,6 +22,10 @@ impl RuntimesSession {
         let mut point = Point::default().with("sample", &*sample).with("build", &*runtime.identity);
         for (name, value) in runtime.build.iter().filter(|(_, value)| !value.is_empty()) {
             point = point.with(name, &**value);
+        }
+        let hooks = runtime.hooks.iter().map(|hook| format!("{}:{}", hook.name, hook.content)).collect::<Vec<_>>();
+        if !hooks.is_empty() {
+            point = point.with("at_start", &*hooks.join(" "));
         }
         point.with("path", &*runtime.program.path.display().to_string())
     }
@@ -46,8 +48,7 @@ impl RuntimesSession {
         let unstable =
             (!state.unstable.is_empty()).then(|| Remark::UnstableOutput { workloads: state.unstable.clone() });
         let setup = (arm == 0).then(|| self.setup_remark());
-        let hooks = self.hooks_remark(arm);
-        [failed, started, printed, unstable, setup, hooks].into_iter().flatten().collect()
+        [failed, started, printed, unstable, setup].into_iter().flatten().collect()
     }
 
     /// Returns the remark about the processes of all arms.
@@ -68,17 +69,5 @@ impl RuntimesSession {
             inherited: inherited.into_iter().collect(),
             control: self.control.as_ref().map(|control| control.library.clone()),
         }
-    }
-
-    /// Returns a remark if something runs at the start of this runtime but not of the baseline, or the other way round.
-    fn hooks_remark(&self, arm: ArmId) -> Option<Remark> {
-        let hooks = |arm: ArmId| -> BTreeSet<&Hook> { self.arms[arm].runtime.hooks.iter().collect() };
-        let (own, base) = (hooks(arm), hooks(0));
-        let names = |hooks: Vec<&&Hook>| hooks.into_iter().map(|hook| hook.name.clone()).collect::<Vec<String>>();
-        let (only_here, only_baseline) =
-            (names(own.difference(&base).collect()), names(base.difference(&own).collect()));
-        let differs = !only_here.is_empty() || !only_baseline.is_empty();
-        let baseline = levels::name(&self.arms[0].arm);
-        (arm != 0 && differs).then_some(Remark::UnlikeStarts { only_here, only_baseline, baseline })
     }
 }

@@ -111,14 +111,8 @@ fn what_runs_at_the_start_of_one_side_only_is_listed() {
     fs::write(packages(&a).join("sitecustomize.py"), "x = 1\n").unwrap();
     let workload = bench.write("w.py", "pass\n");
     let result = files(&[&format!("A={a}"), &format!("B={b}")], &[&workload], 1);
-    let found = remarks(&result, "B").into_iter().find_map(|remark| match remark {
-        Remark::UnlikeStarts { only_here, only_baseline, baseline } => {
-            Some((only_here.clone(), only_baseline.clone(), baseline.clone()))
-        }
-        _ => None,
-    });
-    let (only_here, only_baseline, baseline) = found.unwrap();
-    assert_eq!(baseline, "A");
+    let starts = only(&result).starts.clone().unwrap();
+    let (only_here, only_baseline) = (starts.candidate, starts.baseline);
     assert!(only_here.contains(&"zz.pth".to_string()) && only_here.contains(&"other.pth".to_string()), "{only_here:?}");
     assert!(!only_here.iter().any(|name| name == "same.pth" || name == "folders.pth"), "{only_here:?}");
     let is_there = |name: &str| only_baseline.iter().any(|found| found == name);
