@@ -98,6 +98,13 @@ impl Answer {
     }
 }
 
+/// The schedule of an open loop.
+#[derive(Clone)]
+pub struct Pace {
+    pub rate_per_s: u64,
+    pub timer: Arc<Timer>,
+}
+
 /// The last answer of a stream, for a check of its content.
 pub struct LastAnswer {
     pub bytes: Vec<u8>,
@@ -111,7 +118,7 @@ pub async fn send_all(
     store: Arc<dyn Store>,
     requests: Arc<[Request]>,
     shape: Shape,
-    (buffers, pace): (Vec<Vec<u8>>, Option<(u64, Arc<Timer>)>),
+    (buffers, pace): (Vec<Vec<u8>>, Option<Pace>),
     stop: Stop,
 ) -> (Load, Vec<LastAnswer>) {
     let next = Arc::new(AtomicUsize::new(0));
@@ -128,7 +135,7 @@ pub async fn send_all(
                     break (answers, last);
                 };
                 let mut due = None;
-                if let Some((rate_per_s, timer)) = &pace {
+                if let Some(Pace { rate_per_s, timer }) = &pace {
                     let at = start + Duration::from_secs_f64(number as f64 / *rate_per_s as f64);
                     timer.clone().wait_until(at).await;
                     due = Some(at);
