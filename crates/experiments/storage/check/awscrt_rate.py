@@ -72,6 +72,11 @@ def awscrt(port, key, requests, put=None):
     print(requests / took, cpu / requests * 1e6, received[0])
 
 
+def put(port, size):
+    arguments = [sys.executable, os.path.abspath(__file__), 'awscrt', str(port), f'object-{size}', '1', str(size)]
+    subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL)
+
+
 def theirs(port, size, requests, place):
     arguments = [sys.executable, os.path.abspath(__file__), 'awscrt', str(port), f'object-{size}', str(requests)]
     printed = subprocess.run(arguments, capture_output=True, text=True)
@@ -99,7 +104,7 @@ def main():
             wait_for(port)
             time.sleep(2)
             for size, requests in SIZES.items():
-                awscrt(port, f'object-{size}', 1, put=os.urandom(size))
+                put(port, size)
                 rounds = [(ours(ascertain, port, size, requests, place), theirs(port, size, requests, place))
                           for _ in range(ROUNDS)]
                 (rate, cpu_us), (their_rate, their_cpu_us) = [
@@ -116,6 +121,6 @@ def main():
 
 if __name__ == '__main__':
     if len(sys.argv) > 1 and sys.argv[1] == 'awscrt':
-        awscrt(int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
+        awscrt(int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), os.urandom(int(sys.argv[5])) if sys.argv[5:] else None)
     else:
         main()

@@ -18,7 +18,7 @@ def free_port():
         return one.getsockname()[1]
 
 
-def nginx(place, listen, files, prefix=()):
+def nginx(place, listen, files):
     """Starts nginx, which serves `files`: their names and sizes."""
     os.makedirs(os.path.join(place, 'www'))
     for name, size in files.items():
@@ -29,18 +29,18 @@ def nginx(place, listen, files, prefix=()):
         file.write(f'daemon off; master_process off; pid {place}/pid; error_log stderr crit; events {{}} http {{ {paths} '
                    f'access_log off; tcp_nopush on; sendfile on; keepalive_requests 1000000000; '
                    f'server {{ listen {listen}; root {place}/www; }} }}\n')
-    return subprocess.Popen([*prefix, 'nginx', '-p', place, '-c', f'{place}/conf', '-e', 'stderr'])
+    return subprocess.Popen(['nginx', '-p', place, '-c', f'{place}/conf', '-e', 'stderr'])
 
 
-def wait_for(port, host='127.0.0.1'):
+def wait_for(port):
     """Waits until a server accepts connections."""
     for _ in range(200):
         try:
-            socket.create_connection((host, port), 1).close()
+            socket.create_connection(('127.0.0.1', port), 1).close()
             return
         except OSError:
             time.sleep(0.1)
-    sys.exit(f'no server listens on {host}:{port}')
+    sys.exit(f'no server listens on port {port}')
 
 
 def environment(folder, **more):
@@ -49,10 +49,10 @@ def environment(folder, **more):
     return kept | {'XDG_STATE_HOME': folder} | more
 
 
-def storage(ascertain, levels, folder, arguments=(), prefix=(), **more):
+def storage(ascertain, levels, folder, arguments=(), **more):
     """Runs the experiment, and returns its result."""
     at = [part for level in levels for part in ('--at', level)]
-    command = [*prefix, ascertain, 'run', 'storage', '--no-claims', '--no-evidence', '--format', 'json', '-q']
+    command = [ascertain, 'run', 'storage', '--no-claims', '--no-evidence', '--format', 'json', '-q']
     done = subprocess.run([*command, *at, *arguments], capture_output=True, text=True, env=environment(folder, **more))
     if not done.stdout:
         sys.exit(done.stderr)

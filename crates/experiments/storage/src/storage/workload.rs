@@ -13,7 +13,7 @@ use super::Operation;
 use super::attempt::{Outcome, Request, is_refused, send};
 use super::budget::{Budget, Usage};
 use super::objects::{Content, Contents, Objects, is_transient};
-use super::streams::{Load, Shared, send_all};
+use super::streams::{Load, Pace, Shared, send_all};
 
 /// Largest object of the user that is read, in bytes.
 const MOST_BYTES: u64 = 4_000_000_000;
@@ -304,7 +304,8 @@ impl Workload {
         self.warm_up().await?;
         let buffer_bytes = if writes { 0 } else { self.shape.bytes as usize };
         let buffers = self.shared.buffers.borrow_mut().take(self.shape.concurrency, buffer_bytes);
-        let pace = self.shape.rate_per_s.map(|rate| Ok((rate, self.shared.timer()?))).transpose()?;
+        let pace = |rate_per_s| Ok::<_, TargetError>(Pace { rate_per_s, timer: self.shared.timer()? });
+        let pace = self.shape.rate_per_s.map(pace).transpose()?;
         let sending = send_all(self.store(), requests, self.shape.clone(), (buffers, pace), self.shared.stop.clone());
         let (mut load, last) = if writes { self.or_drained(sending).await? } else { self.or_stopped(sending).await? };
         if self.shared.stop.is_requested() {
