@@ -159,7 +159,9 @@ impl Files {
     /// Handles a watch that the kernel has removed.
     pub fn ignored(&mut self, tree: &mut Tree, watch: i32) {
         for node in self.watched.remove(&watch).unwrap_or_default() {
-            tree.set_watch(node, 0);
+            if tree.watch(node) == watch {
+                tree.set_watch(node, 0);
+            }
             self.linked.remove(&node);
         }
     }
@@ -167,6 +169,7 @@ impl Files {
     /// Replaces all node numbers.
     pub fn renumber(&mut self, new: &impl Fn(NodeId) -> NodeId) {
         self.watched.values_mut().flatten().for_each(|node| *node = new(*node));
+        self.watched.values_mut().for_each(|nodes| nodes.retain(|node| *node != 0));
         self.linked = self.linked.iter().map(|node| new(*node)).filter(|node| *node != 0).collect();
         self.unwatched = self.unwatched.iter().map(|node| new(*node)).filter(|node| *node != 0).collect();
     }

@@ -256,6 +256,8 @@ impl Monitor {
     }
 
     fn set_folder(&mut self, node: NodeId, watch: i32) {
+        // A file of this name may have had a watch.
+        self.forget_file(node);
         let old = self.tree.watch(node);
         if old != 0 && old != watch {
             self.unwatch_folder(node);
@@ -345,7 +347,13 @@ impl Monitor {
             self.floor_reason = Reason::TooOld;
         }
         let new = |node: NodeId| moved[node as usize];
-        self.folders.values_mut().for_each(|node| *node = new(*node));
+        let count = self.folders.len();
+        self.folders.retain(|_, node| {
+            let is_root = *node == ROOT;
+            *node = new(*node);
+            is_root || *node != ROOT
+        });
+        debug_assert_eq!(count, self.folders.len(), "each watched folder has a node");
         self.nested.iter_mut().for_each(|node| *node = new(*node));
         self.files.renumber(&new);
     }
@@ -364,7 +372,9 @@ impl Monitor {
         let Some(&folder) = self.folders.get(&watch) else { return };
         if events.intersects(ReadFlags::IGNORED | ReadFlags::UNMOUNT) {
             self.folders.remove(&watch);
-            self.tree.set_watch(folder, 0);
+            if self.tree.watch(folder) == watch {
+                self.tree.set_watch(folder, 0);
+            }
             self.is_gone |= folder == ROOT;
         } else if events.contains(ReadFlags::DELETE_SELF) {
             self.is_gone |= folder == ROOT;

@@ -433,8 +433,25 @@ impl Model {
             }
         };
         let plain = self.plain(arguments);
+        // The last answer names everything or some paths: the difference is git's own if it stays with `/`.
         let ours = self.repo.command().args(arguments).output().unwrap();
-        compare(check, &ours, &plain, true)
+        let compared = compare(check, &ours, &plain, true);
+        if let Err(error) = compared {
+            let always = self.repo.outside().join("always.sh");
+            fs::write(&always, "#!/bin/sh\nprintf 'tok\\0/\\0'\n").unwrap();
+            fs::set_permissions(&always, fs::Permissions::from_mode(0o755)).unwrap();
+            let mut command = self.repo.command();
+            command.env("GIT_OPTIONAL_LOCKS", "0").arg("-c").arg(format!("core.fsmonitor={}", always.display()));
+            let everything = command.args(arguments).output().unwrap();
+            let is_own = compare(check, &everything, &plain, true).is_err();
+            let is_stale = compare(check, &self.repo.plain().args(arguments).output().unwrap(), &plain, true).is_err();
+            let status = self.repo.status();
+            let log = ascertain_fsmonitor::log(&self.repo.root).unwrap();
+            return Err(TestCaseError::fail(format!(
+                "{error}\nthe same with `/`: {is_own}; plain git now differs: {is_stale}\n{:?}\n{log}", status.last
+            )));
+        }
+        Ok(())
     }
 }
 
