@@ -162,5 +162,6 @@ fn outcome(run_id: String, machine: Machine) -> Outcome {
         facts: vec![],
         by_key: vec![],
         remarks: vec![],
+        suites: vec![],
     }
 }

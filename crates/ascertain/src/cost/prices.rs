@@ -201,7 +201,7 @@ impl Columns {
             _ if text.is_empty() => {
                 return wrong(format!("the price of `{machine_type}` is missing; add it, or remove the line"));
             }
-            Ok(price) if price == 0.0 => {
+            Ok(0.0) => {
                 return wrong(format!(
                     "the price of `{machine_type}` is 0; enter the price that you would pay without a free offer"
                 ));

@@ -286,7 +286,7 @@ fn series_of_run(run: &Loaded, metric: Option<&str>) -> Result<Vec<Series>, Erro
 fn busy_cpus(points: &[PointSummary]) -> Option<f64> {
     let median = |of: &PointSummary, metric: &str| {
         let same = points.iter().find(|point| point.metric == metric && point.is_of(&of.experiment, &of.arm))?;
-        Some(same.median.filter(|_| same.unit == Unit::Nanosecond)?)
+        same.median.filter(|_| same.unit == Unit::Nanosecond)
     };
     let walls = points.iter().filter(|point| point.metric == "wall");
     let busy = walls.filter_map(|wall| {

@@ -150,7 +150,7 @@ pub fn cost(asked: &Cost) -> Result<CostReport, Error> {
 }
 
 /// Returns the types to compare, in order.
-fn types<'a>(asked: &'a Cost) -> Result<Vec<&'a MeasuredType>, Error> {
+fn types(asked: &Cost) -> Result<Vec<&MeasuredType>, Error> {
     let measured = &asked.machines.types;
     if !asked.types.is_empty() {
         let find = |name: &String| {

@@ -231,7 +231,7 @@ fn enabled_json(enabled: &Enabled) -> Value {
 }
 
 fn enabled_text(enabled: &Enabled) -> String {
-    let path = |path: &Path| escape_controls(&path.to_string_lossy()).into_owned();
+    let path = |path: &Path| escape_controls(&path.to_string_lossy());
     let mut text = format!("the monitor is enabled in {}\n", path(&enabled.root));
     match &enabled.problem {
         None => text.push_str("the daemon runs, and the next `git status` uses it\n"),
@@ -356,9 +356,9 @@ fn answers_text(status: &Status, text: &mut String) {
         let _ = writeln!(text, "           {count} because {}", reason.explanation());
     }
     for answer in status.last.iter().rev().take(8) {
-        let content = answer.everything.map_or_else(|| format!("{} paths", answer.paths), |reason| {
-            format!("/ ({})", reason.code())
-        });
+        let content = answer
+            .everything
+            .map_or_else(|| format!("{} paths", answer.paths), |reason| format!("/ ({})", reason.code()));
         let age = Unit::Nanosecond.human(answer.age_ms as f64 * 1e6);
         let _ = writeln!(text, "           {age} ago: {content}  {}", escape_controls(&answer.command));
     }

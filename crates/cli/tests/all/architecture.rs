@@ -21,10 +21,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-tso", &[]),
     ("ascertain-engine", &["ascertain-stats", "ascertain-sys"]),
     ("ascertain-experiments-chance", &["ascertain-engine", "ascertain-permute", "ascertain-sys"]),
-    (
-        "ascertain-experiments-host",
-        &["ascertain-engine", "ascertain-fsmonitor", "ascertain-stats", "ascertain-sys"],
-    ),
+    ("ascertain-experiments-host", &["ascertain-engine", "ascertain-fsmonitor", "ascertain-stats", "ascertain-sys"]),
     (
         "ascertain-experiments-networks",
         &["ascertain-engine", "ascertain-netlab", "ascertain-stats", "ascertain-sys", "ascertain-transfer"],

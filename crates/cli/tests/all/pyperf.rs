@@ -10,8 +10,7 @@ use crate::common::ascertain;
 /// Writes a file with benchmarks: their names, units and means.
 fn write(folder: &Path, name: &str, benchmarks: &[(&str, &str, f64)]) {
     let benchmark = |(name, unit, mean): &(&str, &str, f64)| {
-        let runs: Vec<Value> =
-            (0..10).map(|i| json!({ "values": [mean * (1.0 + f64::from(i) / 1000.0)] })).collect();
+        let runs: Vec<Value> = (0..10).map(|i| json!({ "values": [mean * (1.0 + f64::from(i) / 1000.0)] })).collect();
         json!({ "metadata": { "name": name, "unit": unit }, "runs": runs })
     };
     let all: Vec<Value> = benchmarks.iter().map(benchmark).collect();

@@ -236,38 +236,48 @@ fn build_groups(members: &[Member], factor: &str, logs: &[Option<BuildLogs>]) ->
     let zero = workloads.into_iter().map(|(workload, _)| (workload, 0.0)).collect();
     let first = BuildLogs { name: members[0].name.clone(), mean: 0.0, noise: None, workloads: zero };
     let logs: Vec<Option<BuildLogs>> = [Some(first)].into_iter().chain(logs.iter().cloned()).collect();
-    let mut groups: Vec<(String, Vec<BuildLogs>, Vec<String>, Vec<String>)> = Vec::new();
+    let mut versions: Vec<VersionBuilds> = Vec::new();
     for (member, logs) in members.iter().zip(logs) {
         let Some(logs) = logs else { continue };
         let version = member.version(factor);
         let identity = member.fact(BUILD).unwrap_or_else(|| member.name.clone());
-        let place = groups.iter().position(|(known, ..)| *known == version).unwrap_or_else(|| {
-            groups.push((version.clone(), Vec::new(), Vec::new(), Vec::new()));
-            groups.len() - 1
+        let place = versions.iter().position(|known| known.version == version).unwrap_or_else(|| {
+            versions.push(VersionBuilds { version, ..VersionBuilds::default() });
+            versions.len() - 1
         });
-        let (_, builds, identities, copies) = &mut groups[place];
-        match identities.contains(&identity) {
-            true => copies.push(member.name.clone()),
+        let known = &mut versions[place];
+        match known.identities.contains(&identity) {
+            true => known.copies.push(member.name.clone()),
             false => {
-                identities.push(identity);
-                builds.push(logs);
+                known.identities.push(identity);
+                known.builds.push(logs);
             }
         }
     }
-    let has_sample =
-        |(_, builds, ..): &(String, Vec<BuildLogs>, Vec<String>, Vec<String>)| builds.len() >= LEAST_SAMPLE;
-    let is_asked = |group: &(String, Vec<BuildLogs>, Vec<String>, Vec<String>)| {
-        group.1.len() > 1 || !group.3.is_empty() && group.1.len() + group.3.len() > 2
-    };
-    let Some((base, others)) = groups.split_first() else { return Vec::new() };
+    let Some((base, others)) = versions.split_first() else { return Vec::new() };
+    let is_asked =
+        |one: &VersionBuilds| one.builds.len() > 1 || !one.copies.is_empty() && one.builds.len() + one.copies.len() > 2;
     let mut found = Vec::new();
     if is_asked(base) {
-        found.push(group((&base.0, &base.1), base.3.clone(), None));
+        found.push(group((&base.version, &base.builds), base.copies.clone(), None));
     }
-    for other in others.iter().filter(|other| is_asked(other) || has_sample(base)) {
-        found.push(group((&other.0, &other.1), other.3.clone(), Some((&base.0, &base.1))));
+    let has_sample = base.builds.len() >= LEAST_SAMPLE;
+    for other in others.iter().filter(|other| is_asked(other) || has_sample) {
+        let against = Some((base.version.as_str(), base.builds.as_slice()));
+        found.push(group((&other.version, &other.builds), other.copies.clone(), against));
     }
     found
+}
+
+/// The builds of one version.
+#[derive(Default)]
+struct VersionBuilds {
+    version: String,
+    builds: Vec<BuildLogs>,
+    /// The identity of each build.
+    identities: Vec<String>,
+    /// Names of members that are copies of one of the builds.
+    copies: Vec<String>,
 }
 
 /// Returns the threats to the results of a suite: unlike builds, and negative controls that differ.

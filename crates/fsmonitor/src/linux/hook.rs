@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use super::client::{self, Client};
+use super::daemon;
 use super::place::{self, Worktree};
 use super::protocol::Request;
-use super::daemon;
 
 /// First argument of the process that starts a daemon, and of the daemon.
 pub const DAEMON: &str = "daemon";

@@ -271,9 +271,7 @@ impl Model {
                 fs::write(path, text.to_string())
             }
             O::Append(place) if at(place).is_file() => Ok(append(&at(place), "more")),
-            O::Rewrite(place) if at(place).is_file() => {
-                fs::read(at(place)).and_then(|text| fs::write(at(place), text))
-            }
+            O::Rewrite(place) if at(place).is_file() => fs::read(at(place)).and_then(|text| fs::write(at(place), text)),
             O::Replace(place, text) if at(place).parent().is_some_and(Path::is_dir) => {
                 let draft = at(place).with_file_name("draft~");
                 fs::write(&draft, format!("r{text}")).and_then(|()| fs::rename(&draft, at(place)))
@@ -294,9 +292,7 @@ impl Model {
             }
             O::Link(from, to) => fs::hard_link(at(from), at(to)),
             O::LinkOut(from, to) => fs::hard_link(at(from), self.link(*to)),
-            O::AppendOut(of) if self.link(*of).is_file() && self.may_write(*of) => {
-                Ok(append(&self.link(*of), "out"))
-            }
+            O::AppendOut(of) if self.link(*of).is_file() && self.may_write(*of) => Ok(append(&self.link(*of), "out")),
             O::RemoveOut(of) => fs::remove_file(self.link(*of)),
             O::Symlink(place) => symlink("f", at(place)),
             O::SymlinkFolder(of) if !is_root(of) => symlink("a", folder(of)),
@@ -448,7 +444,8 @@ impl Model {
             let status = self.repo.status();
             let log = ascertain_fsmonitor::log(&self.repo.root).unwrap();
             return Err(TestCaseError::fail(format!(
-                "{error}\nthe same with `/`: {is_own}; plain git now differs: {is_stale}\n{:?}\n{log}", status.last
+                "{error}\nthe same with `/`: {is_own}; plain git now differs: {is_stale}\n{:?}\n{log}",
+                status.last
             )));
         }
         Ok(())

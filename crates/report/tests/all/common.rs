@@ -51,6 +51,7 @@ pub fn outcome(points: Vec<PointSummary>, claims: Vec<ClaimResult>) -> Outcome {
         facts: Vec::new(),
         by_key: Vec::new(),
         remarks: Vec::new(),
+        suites: Vec::new(),
     }
 }
 

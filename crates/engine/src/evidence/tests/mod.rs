@@ -89,6 +89,7 @@ fn outcome() -> Outcome {
         facts: Vec::new(),
         by_key: Vec::new(),
         remarks: Vec::new(),
+        suites: Vec::new(),
     }
 }
 

@@ -78,7 +78,7 @@ struct Daemon {
 enum Control {
     /// A command that succeeds if the daemon is ready, and a command that ends it. The second one also ends a daemon
     /// that git or a hook started in place of ours.
-    Commands { is_ready: Command, end: Command },
+    Commands { is_ready: Box<Command>, end: Box<Command> },
     /// The library of our monitor.
     Library,
 }
@@ -103,12 +103,12 @@ impl Monitors {
             BUILT_IN => {
                 let root = self.root.to_string_lossy();
                 let monitor = |verb: &str| git.command(&self.home, &[], &["-C", &root, "fsmonitor--daemon", verb]);
-                (monitor("run"), Control::Commands { is_ready: monitor("status"), end: monitor("stop") })
+                (monitor("run"), Control::Commands { is_ready: monitor("status").into(), end: monitor("stop").into() })
             }
             WATCHMAN => {
                 let watchman = Watchman::create(&self.folder).map_err(failed)?;
                 let (is_ready, end) = (watchman.ping(environment()), watchman.end(environment()));
-                (watchman.serve(environment()), Control::Commands { is_ready, end })
+                (watchman.serve(environment()), Control::Commands { is_ready: is_ready.into(), end: end.into() })
             }
             _ => {
                 let args = vec![
@@ -142,7 +142,7 @@ impl Monitors {
         let Some((_, daemon)) = self.running.iter_mut().find(|(running, _)| *running == name) else { return Ok(()) };
         loop {
             let is_ready = match &daemon.control {
-                Control::Commands { is_ready, .. } => match git::run(is_ready.clone(), &self.stop) {
+                Control::Commands { is_ready, .. } => match git::run(Command::clone(is_ready), &self.stop) {
                     Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
                     answer => answer.is_ok(),
                 },
@@ -223,7 +223,7 @@ impl Drop for Monitors {
         for (_, Daemon { mut child, control }) in self.running.drain(..) {
             match control {
                 // The commands get a new stop token, because the run may have been interrupted.
-                Control::Commands { end, .. } => drop(Stop::new().map(|stop| git::run(end, &stop))),
+                Control::Commands { end, .. } => drop(Stop::new().map(|stop| git::run(*end, &stop))),
                 Control::Library => drop(ascertain_fsmonitor::disable(&self.root)),
             }
             let _ = child.kill();

@@ -59,6 +59,7 @@ pub fn run(
         program: program.path.clone().into(),
         args: program.options.iter().chain(arguments).cloned().collect(),
         env: program.environment.iter().chain(environment).cloned().collect(),
+        env_removed: Vec::new(),
         stdin: Input::Null,
         stdout: Output::Memory,
         stderr: Output::File(errors.clone()),

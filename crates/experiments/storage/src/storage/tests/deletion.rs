@@ -323,7 +323,7 @@ fn an_unreachable_store_does_not_hold_up_the_end() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let limit = std::time::Duration::from_millis(200);
     let removing = objects::remove_each(&*store.store, &remaining, limit, |key| panic!("{key}"));
-    let messages = runtime.block_on(async { removing.await });
+    let messages = runtime.block_on(removing);
     let [refused, unreachable] = &messages[..] else { panic!("{messages:?}") };
     assert!(refused.contains("mine/a") && unreachable.contains("2 objects were not deleted"), "{messages:?}");
 }
