@@ -187,7 +187,7 @@ fn start(hook: &Path, worktree: &Worktree) -> Result<(), String> {
         loop {
             let status = client.request(&Request::Status, deadline)?;
             let is = |line: &[u8]| status.split(|byte| *byte == b'\n').any(|other| other == line);
-            if is(b"ready=true") && is(b"known=true") {
+            if is(b"ready=true") {
                 return Ok(());
             }
             std::thread::sleep(std::time::Duration::from_millis(2));

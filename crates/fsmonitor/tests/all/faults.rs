@@ -275,7 +275,7 @@ fn mounts_below_the_root_are_noticed() {
         left_out(format!("no namespace: {errors}"));
         return;
     }
-    let expected = " D m/t\n?? m/\n-\n D m/t\n?? m/\n D m/t\n?? m/u\n?? m/v\n-\n M m/t\n-\n";
+    let expected = " D m/t\n?? m/u\n-\n D m/t\n?? m/u\n D m/t\n?? m/u\n?? m/v\n-\n M m/t\n-\n";
     assert!(text.ends_with(expected), "{text}{errors}");
 }
 
