@@ -312,7 +312,9 @@ impl Daemon {
         self.last_question = Instant::now();
         let (command, is_misled) = self.askers.look_up(query.asker);
         let changes = self.changes(query, is_misled)?;
-        let token = Token { worktree: self.number, daemon: self.instance, sequence: self.monitor.tree.sequence() };
+        let sequence = self.monitor.tree.sequence();
+        let (worktree, daemon, is_after_everything) = (self.number, self.instance, changes.is_err());
+        let token = Token { worktree, daemon, sequence, is_after_everything };
         let (mut answer, paths, everything) = match changes {
             Ok(list) => ([token.to_string().as_bytes(), b"\0", &list.paths].concat(), list.count, None),
             Err((reason, is_valid)) => {
@@ -362,7 +364,7 @@ impl Daemon {
         };
         Ok(match token {
             Err(reason) | Ok(Err((reason, _))) => Err((reason, true)),
-            Ok(Ok(token)) => self.monitor.changes(token.sequence).map_err(|reason| (reason, true)),
+            Ok(Ok(token)) => self.monitor.changes(token).map_err(|reason| (reason, true)),
         })
     }
 

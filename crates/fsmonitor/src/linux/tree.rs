@@ -280,17 +280,22 @@ impl Tree {
     }
 
     /// Lists the paths that changed after `since`. Returns `None` if the journal does not reach so far back, if the list
-    /// would take git longer than looking at all files, or if git would ignore a path.
-    pub fn changes(&self, since: u64, folders_max: usize) -> Option<List> {
+    /// would take git longer than looking at all files, or if git would ignore a path. With `all_folders`, the list also
+    /// contains a path inside of each folder.
+    pub fn changes(&self, since: u64, folders_max: usize, all_folders: bool) -> Option<List> {
         if since < self.floor || since > self.sequence {
             return None;
         }
         let mut list = List { paths: Vec::new(), count: 0 };
         let (mut path, mut folders) = (Vec::new(), 0);
+        if all_folders {
+            list.add(b"", INSIDE_ROOT);
+        }
         for (id, node) in self.nodes.iter().enumerate().skip(1) {
             let flags = node.change as u8;
             let is_new = node.change >> 8 > since;
-            if !is_new && flags & ALWAYS == 0 {
+            let is_folder = all_folders && flags & SEEN != 0;
+            if !is_new && flags & ALWAYS == 0 && !is_folder {
                 continue;
             }
             path.clear();
@@ -306,7 +311,11 @@ impl Tree {
                 list.add(&path, if path.is_empty() { INSIDE_ROOT } else { INSIDE });
                 continue;
             }
-            let flags = if is_new { flags } else { flags | ENTRY };
+            let flags = match (is_new, flags & ALWAYS != 0) {
+                (false, false) => INNER,
+                (true, _) => flags | if is_folder { INNER } else { 0 },
+                (false, true) => flags | ENTRY | if is_folder { INNER } else { 0 },
+            };
             let is_covered = flags & (ENTRY | BELOW) != 0 && self.is_covered(id as u32, since);
             if flags & ENTRY != 0 && (!is_covered || flags & ALWAYS != 0) {
                 list.add(&path, b"");

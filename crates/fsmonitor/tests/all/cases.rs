@@ -260,6 +260,26 @@ fn asking_does_not_use_changes_up() {
     assert_eq!(repo.text(["diff", "--stat"]), before);
 }
 
+/// A command that lists no untracked files stores the token, but not their state.
+#[test]
+fn untracked_files_are_right_after_a_restart_and_another_command() {
+    for arguments in [&["status", "-uall"][..], &["status", "-uno"], &["add", "f1"], &["commit", "-qam", "b"]] {
+        let repo = Repo::new(2);
+        fs::create_dir_all(repo.path("d/e")).unwrap();
+        repo.write("d/e/t", "");
+        repo.git(["add", "."]);
+        repo.enable();
+        repo.prime();
+        repo.kill();
+        repo.append("f1", "2");
+        repo.write("d/e/u", "");
+        repo.write("u", "");
+        repo.git(arguments);
+        assert_eq!(repo.same().matches("?? ").count(), 2, "{arguments:?}");
+        repo.same();
+    }
+}
+
 /// Editors run `git -c core.fsmonitor=false status`, which removes the monitor's data from the index.
 #[test]
 fn a_program_that_removes_the_extension_is_named() {
@@ -322,7 +342,7 @@ fn submodules_and_linked_worktrees_have_daemons_of_their_own() {
     assert_eq!(repo.status().nested, 1);
     // These commands call the submodule's hook in the folder of the superproject.
     append(&repo.path("sub/f2"), "2");
-    for arguments in [&["ls-files", "--recurse-submodules"][..], &["grep", "-c", "2", "--recurse-submodules"]] {
+    for arguments in [&["ls-files", "--recurse-submodules"][..], &["grep", "-c", "--recurse-submodules", "2"]] {
         let plain = run(repo.plain().args(arguments));
         assert_eq!(repo.git(arguments), plain, "{arguments:?}");
     }
