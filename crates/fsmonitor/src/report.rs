@@ -57,11 +57,13 @@ pub enum Reason {
     Links,
     /// The token has a form that no monitor uses.
     BadToken,
+    /// This git misreads short answers in this command: versions 2.32 to 2.42 in `git diff-index` and others.
+    FaultyGit,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 11] = [
+    pub const ALL: [Reason; 12] = [
         Reason::NoToken,
         Reason::EarlierDaemon,
         Reason::TooOld,
@@ -73,6 +75,7 @@ impl Reason {
         Reason::Busy,
         Reason::Links,
         Reason::BadToken,
+        Reason::FaultyGit,
     ];
 
     /// The reason as a word for programs, such as `no-token`.
@@ -90,6 +93,7 @@ impl Reason {
             Reason::Busy => "busy",
             Reason::Links => "links",
             Reason::BadToken => "bad-token",
+            Reason::FaultyGit => "faulty-git",
         }
     }
 
@@ -117,6 +121,7 @@ impl Reason {
             Reason::Busy => "too many changes came at once",
             Reason::Links => "too many tracked files have several names (hard links)",
             Reason::BadToken => "the token was not given out by any monitor",
+            Reason::FaultyGit => "git 2.32 to 2.42 misreads short answers in commands such as `git diff-index`",
         }
     }
 }

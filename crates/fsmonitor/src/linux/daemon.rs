@@ -19,6 +19,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::WatchFlags;
 use rustix::fs::{FlockOperation, OFlags};
 
+use super::asker::Askers;
 use super::connections::{self, Connection, Received};
 use super::hook::{DAEMON, DETACHED, SCAN};
 use super::monitor::{self, Fatal, Limits, Monitor};
@@ -36,6 +37,8 @@ const COLLECT: Duration = Duration::from_millis(10);
 const SCAN_PAUSE: Duration = Duration::from_secs(2);
 /// Time that a new daemon waits for the lock, because a killed one may not have ended yet.
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
+/// Time after which a list of tracked files that could not be made is tried again.
+const SCAN_RETRY: Duration = Duration::from_secs(10);
 /// Number of answers that `status` shows.
 const LAST_MAX: usize = 20;
 
@@ -117,11 +120,14 @@ struct Daemon {
     namespace: Vec<u8>,
     scan: Option<Scan>,
     next_scan: Instant,
+    /// A list that could not be made is tried again after this time.
+    retry_scan: Instant,
     scanned_index: Option<(u64, i64, u64)>,
     start: Instant,
     last_question: Instant,
     collect_until: Option<Instant>,
     given: VecDeque<Given>,
+    askers: Askers,
     answers: u64,
     by_reason: Vec<(Reason, u64)>,
     is_logged_ready: bool,
@@ -130,10 +136,7 @@ struct Daemon {
 
 impl Daemon {
     fn new(worktree: &Worktree, git_dir: &OwnedFd) -> Result<Daemon, Fatal> {
-        let fatal = |what: &str| {
-            let what = what.to_owned();
-            move |error: io::Error| Fatal(format!("{what}: {error}"))
-        };
+        let fatal = |what: &str| { let what = what.to_owned(); move |error: io::Error| Fatal(format!("{what}: {error}")) };
         let limits = limits(&env::var("ASCERTAIN_FSMONITOR_LIMITS").unwrap_or_default());
         let kind = |path: &Path| mounts::kind_of(&mounts::mounts(), path).filter(|kind| mounts::is_remote(kind));
         if let Some(kind) = kind(&worktree.root).or_else(|| kind(&worktree.git_dir)) {
@@ -150,8 +153,7 @@ impl Daemon {
         let _ = fs::remove_file(&name);
         let listener = UnixListener::bind(&name).map_err(fatal("could not create a socket in the git folder"))?;
         let socket = fs::symlink_metadata(&name).map_err(fatal("could not find the socket"))?;
-        let file =
-            rustix::fs::open(&name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, rustix::fs::Mode::empty());
+        let file = rustix::fs::open(&name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, rustix::fs::Mode::empty());
         env::set_current_dir("/").map_err(fatal("could not leave the git folder"))?;
         listener.set_nonblocking(true).map_err(fatal("could not use the socket"))?;
         if let Ok(file) = file {
@@ -173,11 +175,13 @@ impl Daemon {
             namespace: protocol::namespace(),
             scan: None,
             next_scan: now,
+            retry_scan: now,
             scanned_index: None,
             start: now,
             last_question: now,
             collect_until: None,
             given: VecDeque::new(),
+            askers: Askers::default(),
             answers: 0,
             by_reason: Vec::new(),
             is_logged_ready: false,
@@ -188,7 +192,6 @@ impl Daemon {
     /// Serves until the daemon is not needed any more. Returns the reason.
     fn serve(&mut self) -> Result<String, Fatal> {
         self.log(&format!("start: process {}, {}", std::process::id(), self.root.display()));
-        self.start_scan();
         loop {
             self.wait()?;
             if self.collect_until.is_none_or(|until| Instant::now() >= until) {
@@ -199,6 +202,9 @@ impl Daemon {
             }
             self.note_ready();
             self.read_scan();
+            if !self.monitor.files.is_known && self.scan.is_none() && Instant::now() >= self.retry_scan {
+                self.start_scan();
+            }
             connections::accept(&self.listener, &mut self.connections);
             self.serve_clients()?;
             if let Some(why) = self.stop.take().or_else(|| self.reason_to_end()) {
@@ -233,6 +239,9 @@ impl Daemon {
         }
         let mounts_at = fds.len();
         fds.extend(self.mounts.iter().map(|mounts| PollFd::new(mounts, PollFlags::PRI)));
+        if !self.monitor.files.is_known && self.scan.is_none() {
+            deadline = deadline.min(self.retry_scan);
+        }
         let left = if self.monitor.is_walking() { Duration::ZERO } else { deadline.saturating_duration_since(now) };
         // Whole milliseconds, rounded up: a shorter sleep would end before the deadline, and begin anew.
         let left = if left.is_zero() { left } else { left + Duration::from_millis(1) };
@@ -277,7 +286,6 @@ impl Daemon {
             }
         }
         self.connections = kept;
-        self.look_at_askers();
         Ok(())
     }
 
@@ -302,8 +310,11 @@ impl Daemon {
     /// Answers a question: a token, a NUL byte, and the paths with NUL bytes.
     fn answer(&mut self, query: &Query) -> Result<Vec<u8>, Fatal> {
         self.last_question = Instant::now();
-        let changes = self.changes(query)?;
-        let token = Token { worktree: self.number, daemon: self.instance, sequence: self.monitor.tree.sequence() };
+        let (command, is_misled) = self.askers.look_up(query.asker);
+        let changes = self.changes(query, is_misled)?;
+        let sequence = self.monitor.tree.sequence();
+        let (worktree, daemon, is_after_everything) = (self.number, self.instance, changes.is_err());
+        let token = Token { worktree, daemon, sequence, is_after_everything };
         let (mut answer, paths, everything) = match changes {
             Ok(list) => ([token.to_string().as_bytes(), b"\0", &list.paths].concat(), list.count, None),
             Err((reason, is_valid)) => {
@@ -320,8 +331,6 @@ impl Daemon {
             }
         }
         self.given.truncate(LAST_MAX - 1);
-        // The command is looked up after the answer has been sent.
-        let command = format!("\0{}", query.asker);
         self.given.push_front(Given { at: self.last_question, paths, everything, command });
         if self.is_scan_due() {
             self.start_scan();
@@ -330,7 +339,7 @@ impl Daemon {
     }
 
     /// Returns the changes, or the reason why there is no list, and whether the next token is valid in spite of that.
-    fn changes(&mut self, query: &Query) -> Result<Result<super::tree::List, (Reason, bool)>, Fatal> {
+    fn changes(&mut self, query: &Query, is_misled: bool) -> Result<Result<super::tree::List, (Reason, bool)>, Fatal> {
         if query.folder != self.monitor.root_identity {
             return Ok(Err((Reason::OtherWorktree, false)));
         }
@@ -347,6 +356,7 @@ impl Daemon {
         let is_complete = self.monitor.catch_up()?;
         let token = match token {
             Ok(token) if token.daemon != self.instance => Err(Reason::EarlierDaemon),
+            Ok(token) if is_misled => Ok(Err((Reason::FaultyGit, token))),
             Ok(token) if !self.monitor.is_ready() => Ok(Err((Reason::Walking, token))),
             Ok(token) if !is_complete => Ok(Err((Reason::Busy, token))),
             Ok(token) => Ok(Ok(token)),
@@ -354,18 +364,8 @@ impl Daemon {
         };
         Ok(match token {
             Err(reason) | Ok(Err((reason, _))) => Err((reason, true)),
-            Ok(Ok(token)) => self.monitor.changes(token.sequence).map_err(|reason| (reason, true)),
+            Ok(Ok(token)) => self.monitor.changes(token).map_err(|reason| (reason, true)),
         })
-    }
-
-    /// Looks up the commands that asked, now that they have their answers.
-    fn look_at_askers(&mut self) {
-        for given in self.given.iter_mut().filter(|given| given.command.starts_with('\0')) {
-            let read = fs::read(format!("/proc/{}/cmdline", &given.command[1..])).unwrap_or_default();
-            let words = read.split(|byte| *byte == 0).take(12).map(String::from_utf8_lossy);
-            let line = words.collect::<Vec<_>>().join(" ");
-            given.command = line.trim().chars().filter(|c| !c.is_control()).take(80).collect();
-        }
     }
 
     fn note_ready(&mut self) {
@@ -415,8 +415,7 @@ impl Daemon {
     }
 
     fn is_scan_due(&self) -> bool {
-        let is_needed =
-            !self.monitor.files.is_known || !self.monitor.files.are_all_watched || self.index() != self.scanned_index;
+        let is_needed = !self.monitor.files.are_all_watched || self.index() != self.scanned_index;
         self.scan.is_none() && is_needed && Instant::now() >= self.next_scan
     }
 
@@ -430,6 +429,7 @@ impl Daemon {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let start = Instant::now();
         self.next_scan = start + SCAN_PAUSE;
+        self.retry_scan = start + SCAN_RETRY;
         let Ok(mut child) = command.spawn() else { return self.log("could not start a process to list files") };
         let Some(output) = child.stdout.take() else { return };
         let _ = rustix::io::ioctl_fionbio(&output, true);
@@ -453,29 +453,21 @@ impl Daemon {
         let has_succeeded = scan.child.wait().is_ok_and(|status| status.success());
         match scan.list.split_first() {
             Some((kind, list)) if has_succeeded => self.monitor.set_tracked(list, *kind == b'a'),
-            _ => self.log("could not list the tracked files: every answer is `/` until that works"),
+            _ => {
+                self.retry_scan = Instant::now() + SCAN_RETRY;
+                self.log("could not list the tracked files: every answer is `/` until that works");
+            }
         }
     }
 
     fn status(&self) -> String {
         let monitor = &self.monitor;
         let mut text = format!(
-            "pid={}\nready={}\nknown={}\nwalk_us={}\nwalks={}\nage_s={}\npending={}\nfolders={}\nfiles={}\nlinked={}\nalways={}\n\
+            "pid={}\nready={}\nwalk_us={}\nwalks={}\nage_s={}\npending={}\nfolders={}\nfiles={}\nlinked={}\nalways={}\n\
              all_watched={}\nnested={}\nanswers={}\n",
-            std::process::id(),
-            monitor.is_ready(),
-            monitor.files.is_known,
-            monitor.walk_us,
-            monitor.walks,
-            self.start.elapsed().as_secs(),
-            monitor.tree.pending(),
-            monitor.folder_count(),
-            monitor.files.count(),
-            monitor.files.linked_count(),
-            monitor.files.always_count(),
-            monitor.files.are_all_watched,
-            monitor.nested_count(),
-            self.answers,
+            std::process::id(), monitor.is_ready() && monitor.files.is_known, monitor.walk_us, monitor.walks, self.start.elapsed().as_secs(),
+            monitor.tree.pending(), monitor.folder_count(), monitor.files.count(), monitor.files.linked_count(),
+            monitor.files.always_count(), monitor.files.are_all_watched, monitor.nested_count(), self.answers,
         );
         for (reason, count) in &self.by_reason {
             text += &format!("everything={} {count}\n", reason.code());
@@ -483,8 +475,7 @@ impl Daemon {
         for given in self.given.iter().rev() {
             let code = given.everything.map_or("-", Reason::code);
             let age_ms = given.at.elapsed().as_millis();
-            let command = given.command.trim_start_matches(|c: char| c == '\0' || c.is_ascii_digit());
-            text += &format!("answer={age_ms} {} {code} {command}\n", given.paths);
+            text += &format!("answer={age_ms} {} {code} {}\n", given.paths, given.command);
         }
         text
     }

@@ -1,5 +1,6 @@
 //! The monitor on Linux.
 
+mod asker;
 mod client;
 mod connections;
 mod daemon;

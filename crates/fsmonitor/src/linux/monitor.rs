@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use super::links::Files;
 use super::mounts::{self, Mount};
+use super::token::Token;
 use super::tree::{ALWAYS, BELOW, ENTRY, INNER, NESTED, NodeId, ROOT, SEEN, Tree};
 use super::walk::{self, FOLDER_EVENTS};
 use crate::Reason;
@@ -432,16 +433,17 @@ impl Monitor {
         Ok(count < EVENTS_MAX && self.queue.is_empty())
     }
 
-    /// Returns the changes since a number of this daemon, as paths with NUL bytes, and their count.
-    pub fn changes(&mut self, since: u64) -> Result<super::tree::List, Reason> {
+    /// Returns the changes since a token of this daemon, as paths with NUL bytes, and their count.
+    pub fn changes(&mut self, token: Token) -> Result<super::tree::List, Reason> {
         if self.mounts.iter().any(|mount| mounts::is_remote(&mount.kind)) {
             return Err(Reason::NetworkMount);
         }
         self.files.problem().map_or(Ok(()), Err)?;
-        if since < self.tree.floor() {
+        if token.sequence < self.tree.floor() {
             return Err(self.floor_reason);
         }
-        self.tree.changes(since, self.limits.folders).ok_or(Reason::Busy)
+        let list = self.tree.changes(token.sequence, self.limits.folders, token.is_after_everything);
+        list.ok_or(Reason::Busy)
     }
 
     /// Looks for the names of a file, after an event.

@@ -187,7 +187,7 @@ fn start(hook: &Path, worktree: &Worktree) -> Result<(), String> {
         loop {
             let status = client.request(&Request::Status, deadline)?;
             let is = |line: &[u8]| status.split(|byte| *byte == b'\n').any(|other| other == line);
-            if is(b"ready=true") && is(b"known=true") {
+            if is(b"ready=true") {
                 return Ok(());
             }
             std::thread::sleep(std::time::Duration::from_millis(2));
@@ -316,11 +316,8 @@ mod tests {
         for path in ["/usr/bin/x", "/a b/x", "/it's/x", "/'", "/$HOME/`x`", "/a\nb", "/*?"] {
             let quoted = quoted(Path::new(path));
             assert_eq!(unquoted(quoted.as_bytes()), path.as_bytes());
-            let printed = std::process::Command::new("sh")
-                .arg("-c")
-                .arg([OsStr::new("printf %s"), &quoted].join(OsStr::new(" ")))
-                .output()
-                .unwrap();
+            let printed = std::process::Command::new("sh").arg("-c").arg([OsStr::new("printf %s"), &quoted].join(OsStr::new(" ")))
+                .output().unwrap();
             assert_eq!(printed.stdout, path.as_bytes());
         }
         assert_eq!(quoted(Path::new("/usr/bin/x")), "/usr/bin/x");

@@ -4,6 +4,9 @@ use std::fmt;
 
 const PREFIX: &str = "ascertain-fsmonitor:";
 
+/// End of a token after the answer `/`.
+const AFTER_EVERYTHING: &str = ":all";
+
 /// A token with which every question is answered with `/`. It is given out if the daemon could not be asked.
 pub const NONE: &str = "ascertain-fsmonitor:none";
 
@@ -16,6 +19,9 @@ pub struct Token {
     pub daemon: u64,
     /// Number of the last change that earlier answers contain.
     pub sequence: u64,
+    /// The answer was `/`. A command that lists no untracked files then stores the token, but its cache of untracked
+    /// files remains as old as before. The next answer names all folders, which empties the cache.
+    pub is_after_everything: bool,
 }
 
 /// The meaning of a text that git sends as a token.
@@ -31,7 +37,8 @@ pub enum Parsed {
 
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{PREFIX}{:016x}:{:016x}:{}", self.worktree, self.daemon, self.sequence)
+        let kind = if self.is_after_everything { AFTER_EVERYTHING } else { "" };
+        write!(f, "{PREFIX}{:016x}:{:016x}:{}{kind}", self.worktree, self.daemon, self.sequence)
     }
 }
 
@@ -44,13 +51,15 @@ pub fn parse(text: &[u8]) -> Parsed {
 }
 
 fn read(text: &[u8]) -> Option<Token> {
-    let mut parts = std::str::from_utf8(text).ok()?.strip_prefix(PREFIX)?.split(':');
+    let text = std::str::from_utf8(text).ok()?.strip_prefix(PREFIX)?;
+    let (text, is_after_everything) = text.strip_suffix(AFTER_EVERYTHING).map_or((text, false), |text| (text, true));
+    let mut parts = text.split(':');
     let mut number = |radix: u32, digits: usize| {
         let part = parts.next().filter(|part| digits == 0 || part.len() == digits)?;
         // Only digits: `from_str_radix` also accepts a sign.
         part.bytes().all(|byte| byte.is_ascii_alphanumeric()).then(|| u64::from_str_radix(part, radix).ok())?
     };
-    let token = Token { worktree: number(16, 16)?, daemon: number(16, 16)?, sequence: number(10, 0)? };
+    let token = Token { worktree: number(16, 16)?, daemon: number(16, 16)?, sequence: number(10, 0)?, is_after_everything };
     parts.next().is_none().then_some(token)
 }
 
@@ -60,8 +69,10 @@ mod tests {
 
     #[test]
     fn a_token_is_read_as_it_was_written() {
-        let token = Token { worktree: 1, daemon: u64::MAX, sequence: 77 };
-        assert_eq!(parse(token.to_string().as_bytes()), Parsed::Token(token));
+        for is_after_everything in [false, true] {
+            let token = Token { worktree: 1, daemon: u64::MAX, sequence: 77, is_after_everything };
+            assert_eq!(parse(token.to_string().as_bytes()), Parsed::Token(token));
+        }
     }
 
     #[test]
@@ -69,7 +80,7 @@ mod tests {
         for text in ["", NONE, "1700000000000000000", "0"] {
             assert_eq!(parse(text.as_bytes()), Parsed::None, "{text}");
         }
-        let good = Token { worktree: 1, daemon: 2, sequence: 3 }.to_string();
+        let good = Token { worktree: 1, daemon: 2, sequence: 3, is_after_everything: false }.to_string();
         let wrong = [
             "junk".to_owned(),
             format!("{good}:"),

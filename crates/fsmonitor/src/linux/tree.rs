@@ -63,20 +63,37 @@ pub struct List {
     pub count: u64,
 }
 
+/// The end of a path inside of a folder. Git then reads the folder again. There need not be such a file, but git ignores
+/// names such as `.`.
+const INSIDE: &[u8] = b"/_";
+const INSIDE_ROOT: &[u8] = b"_";
+
+impl List {
+    fn add(&mut self, path: &[u8], end: &[u8]) {
+        self.paths.extend_from_slice(path);
+        self.paths.extend_from_slice(end);
+        self.paths.push(0);
+        self.count += 1;
+    }
+}
+
+/// Returns whether git takes this path from a monitor. It ignores paths that its index may not contain, on some system:
+/// those with a backslash, or with a name that could stand for `.git`.
+fn is_accepted(path: &[u8]) -> bool {
+    path.split(|byte| *byte == b'/').all(|name| {
+        let starts = |start: &[u8]| name.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start));
+        let is_reserved = starts(b"git~") || (starts(b".git") && name.get(4).is_none_or(|byte| b" .:".contains(byte)));
+        // The bytes of characters that a Macintosh ignores in names.
+        let has_ignored = name.first() == Some(&b'.') && name.iter().any(|byte| *byte == 0xe2 || *byte == 0xef);
+        !is_reserved && !has_ignored && !name.contains(&b'\\')
+    })
+}
+
 impl Tree {
     /// Creates a tree that forgets old changes when it has more than `limit` of them.
     pub fn new(limit: usize) -> Tree {
         let root = Node { parent: ROOT, name: 0, watch: 0, change: 0 };
-        Tree {
-            nodes: vec![root],
-            names: vec![0],
-            slots: vec![0; 1024],
-            sequence: 1,
-            floor: 1,
-            pending: 0,
-            limit,
-            compact_len: 0,
-        }
+        Tree { nodes: vec![root], names: vec![0], slots: vec![0; 1024], sequence: 1, floor: 1, pending: 0, limit, compact_len: 0 }
     }
 
     /// The number of the last change so far.
@@ -262,40 +279,53 @@ impl Tree {
         false
     }
 
-    /// Lists the paths that changed after `since`. Returns `None` if the journal does not reach so far back, or if the
-    /// list would take git longer than looking at all files.
-    pub fn changes(&self, since: u64, folders_max: usize) -> Option<List> {
+    /// Lists the paths that changed after `since`. Returns `None` if the journal does not reach so far back, if the list
+    /// would take git longer than looking at all files, or if git would ignore a path. With `all_folders`, the list also
+    /// contains a path inside of each folder.
+    pub fn changes(&self, since: u64, folders_max: usize, all_folders: bool) -> Option<List> {
         if since < self.floor || since > self.sequence {
             return None;
         }
         let mut list = List { paths: Vec::new(), count: 0 };
         let (mut path, mut folders) = (Vec::new(), 0);
+        if all_folders {
+            list.add(b"", INSIDE_ROOT);
+        }
         for (id, node) in self.nodes.iter().enumerate().skip(1) {
             let flags = node.change as u8;
             let is_new = node.change >> 8 > since;
-            if !is_new && flags & ALWAYS == 0 {
+            let is_folder = all_folders && flags & SEEN != 0;
+            if !is_new && flags & ALWAYS == 0 && !is_folder {
                 continue;
             }
             path.clear();
             self.write_path(id as u32, &mut path);
-            let mut add = |suffix: &[u8]| {
-                list.paths.extend_from_slice(&path);
-                list.paths.extend_from_slice(suffix);
-                list.paths.push(0);
-                list.count += 1;
+            if !is_accepted(&path) {
+                // Git ignores this path, and keeps its list of the untracked files in the folder.
+                let parent = self.parent(id as u32);
+                path.clear();
+                self.write_path(parent, &mut path);
+                if !is_accepted(&path) {
+                    return None;
+                }
+                list.add(&path, if path.is_empty() { INSIDE_ROOT } else { INSIDE });
+                continue;
+            }
+            let flags = match (is_new, flags & ALWAYS != 0) {
+                (false, false) => INNER,
+                (true, _) => flags | if is_folder { INNER } else { 0 },
+                (false, true) => flags | ENTRY | if is_folder { INNER } else { 0 },
             };
-            let flags = if is_new { flags } else { flags | ENTRY };
             let is_covered = flags & (ENTRY | BELOW) != 0 && self.is_covered(id as u32, since);
             if flags & ENTRY != 0 && (!is_covered || flags & ALWAYS != 0) {
-                add(b"");
+                list.add(&path, b"");
             }
             if flags & BELOW != 0 && !is_covered {
-                add(b"/");
+                list.add(&path, b"/");
                 folders += 1;
             }
             if flags & INNER != 0 {
-                // Git looks for the folder that contains this path, and there is none with the path itself.
-                add(b"/.");
+                list.add(&path, INSIDE);
             }
             if folders > folders_max {
                 return None;
@@ -322,10 +352,7 @@ impl Tree {
         let mut is_kept = vec![false; self.nodes.len()];
         for (id, node) in self.nodes.iter().enumerate().rev() {
             // A child has a higher number than its parent.
-            if id == 0
-                || is_kept[id]
-                || node.watch != 0
-                || node.change >> 8 > self.floor
+            if id == 0 || is_kept[id] || node.watch != 0 || node.change >> 8 > self.floor
                 || node.change as u8 & (ALWAYS | NESTED) != 0
             {
                 is_kept[id] = true;
@@ -350,4 +377,5 @@ impl Tree {
         self.rehash();
         moved
     }
+
 }
