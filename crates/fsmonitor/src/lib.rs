@@ -27,5 +27,5 @@ use linux as imp;
 
 pub use error::Error;
 pub use imp::{Worktree, disable, enable, hook_main, log, since, status};
-pub use options::{EnableOptions, HOOK, Untracked};
+pub use options::{EnableOptions, FOREGROUND, HOOK, Untracked};
 pub use report::{Answer, Changes, Enabled, Links, Reason, Status, Watches};

@@ -14,9 +14,31 @@ use super::place;
 
 /// Commands that refresh the index before they use it, or that do not use the times and sizes in it.
 const SAFE: &[&str] = &[
-    "add", "am", "checkout", "cherry-pick", "clean", "commit", "describe", "fetch", "grep", "ls-files", "merge", "mv",
-    "pull", "rebase", "reset", "restore", "revert", "rm", "sparse-checkout", "stash", "status", "switch",
-    "update-index", "worktree", "write-tree",
+    "add",
+    "am",
+    "checkout",
+    "cherry-pick",
+    "clean",
+    "commit",
+    "describe",
+    "fetch",
+    "grep",
+    "ls-files",
+    "merge",
+    "mv",
+    "pull",
+    "rebase",
+    "reset",
+    "restore",
+    "revert",
+    "rm",
+    "sparse-checkout",
+    "stash",
+    "status",
+    "switch",
+    "update-index",
+    "worktree",
+    "write-tree",
 ];
 
 /// Options of git itself whose value is the next word.
@@ -106,7 +128,8 @@ mod tests {
     #[test]
     fn only_some_versions_have_the_fault() {
         let faulty = ["git version 2.32.0", "git version 2.39.5", "git version 2.42.0.rc1"];
-        let right = ["git version 2.31.1", "git version 2.43.0", "git version 2.55.0", "git version 3.0", "bash 2.39", ""];
+        let right =
+            ["git version 2.31.1", "git version 2.43.0", "git version 2.55.0", "git version 3.0", "bash 2.39", ""];
         assert!(faulty.iter().all(|version| has_fault(version)));
         assert!(!right.iter().any(|version| has_fault(version)));
     }

@@ -136,7 +136,10 @@ struct Daemon {
 
 impl Daemon {
     fn new(worktree: &Worktree, git_dir: &OwnedFd) -> Result<Daemon, Fatal> {
-        let fatal = |what: &str| { let what = what.to_owned(); move |error: io::Error| Fatal(format!("{what}: {error}")) };
+        let fatal = |what: &str| {
+            let what = what.to_owned();
+            move |error: io::Error| Fatal(format!("{what}: {error}"))
+        };
         let limits = limits(&env::var("ASCERTAIN_FSMONITOR_LIMITS").unwrap_or_default());
         let kind = |path: &Path| mounts::kind_of(&mounts::mounts(), path).filter(|kind| mounts::is_remote(kind));
         if let Some(kind) = kind(&worktree.root).or_else(|| kind(&worktree.git_dir)) {
@@ -153,7 +156,8 @@ impl Daemon {
         let _ = fs::remove_file(&name);
         let listener = UnixListener::bind(&name).map_err(fatal("could not create a socket in the git folder"))?;
         let socket = fs::symlink_metadata(&name).map_err(fatal("could not find the socket"))?;
-        let file = rustix::fs::open(&name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, rustix::fs::Mode::empty());
+        let file =
+            rustix::fs::open(&name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, rustix::fs::Mode::empty());
         env::set_current_dir("/").map_err(fatal("could not leave the git folder"))?;
         listener.set_nonblocking(true).map_err(fatal("could not use the socket"))?;
         if let Ok(file) = file {
@@ -465,9 +469,19 @@ impl Daemon {
         let mut text = format!(
             "pid={}\nready={}\nwalk_us={}\nwalks={}\nage_s={}\npending={}\nfolders={}\nfiles={}\nlinked={}\nalways={}\n\
              all_watched={}\nnested={}\nanswers={}\n",
-            std::process::id(), monitor.is_ready() && monitor.files.is_known, monitor.walk_us, monitor.walks, self.start.elapsed().as_secs(),
-            monitor.tree.pending(), monitor.folder_count(), monitor.files.count(), monitor.files.linked_count(),
-            monitor.files.always_count(), monitor.files.are_all_watched, monitor.nested_count(), self.answers,
+            std::process::id(),
+            monitor.is_ready() && monitor.files.is_known,
+            monitor.walk_us,
+            monitor.walks,
+            self.start.elapsed().as_secs(),
+            monitor.tree.pending(),
+            monitor.folder_count(),
+            monitor.files.count(),
+            monitor.files.linked_count(),
+            monitor.files.always_count(),
+            monitor.files.are_all_watched,
+            monitor.nested_count(),
+            self.answers,
         );
         for (reason, count) in &self.by_reason {
             text += &format!("everything={} {count}\n", reason.code());

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use super::client::{self, Client};
+use super::daemon;
 use super::place::{self, Worktree};
 use super::protocol::Request;
-use super::daemon;
 
 /// First argument of the process that starts a daemon, and of the daemon.
 pub const DAEMON: &str = "daemon";
-pub const DETACHED: &str = "detached-daemon";
+pub use crate::FOREGROUND as DETACHED;
 /// First argument of the process that lists tracked files.
 pub const SCAN: &str = "scan";
 

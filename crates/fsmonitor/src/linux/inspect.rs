@@ -64,9 +64,9 @@ fn read(status: &mut Status, text: &str) {
             "all_watched" => status.links.are_all_watched = value == "true",
             "nested" => status.nested = number(),
             "answers" => status.answers = number(),
-            "everything" => status.everything.extend(value.split_once(' ').and_then(|(code, count)| {
-                Some((Reason::from_code(code)?, count.parse().ok()?))
-            })),
+            "everything" => status.everything.extend(
+                value.split_once(' ').and_then(|(code, count)| Some((Reason::from_code(code)?, count.parse().ok()?))),
+            ),
             "answer" => status.last.extend(answer(value)),
             _ => {}
         }

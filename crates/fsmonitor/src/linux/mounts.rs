@@ -67,8 +67,28 @@ fn is_below(path: &[u8], folder: &[u8]) -> bool {
 
 /// File systems that other machines or programs can change without an event here.
 const REMOTE: &[&str] = &[
-    "9p", "afs", "beegfs", "ceph", "cifs", "coda", "drvfs", "gfs2", "glusterfs", "gpfs", "lustre", "nfs", "nfs4",
-    "ocfs2", "orangefs", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs", "wslfs",
+    "9p",
+    "afs",
+    "beegfs",
+    "ceph",
+    "cifs",
+    "coda",
+    "drvfs",
+    "gfs2",
+    "glusterfs",
+    "gpfs",
+    "lustre",
+    "nfs",
+    "nfs4",
+    "ocfs2",
+    "orangefs",
+    "prl_fs",
+    "smb3",
+    "smbfs",
+    "vboxsf",
+    "virtiofs",
+    "vmhgfs",
+    "wslfs",
 ];
 
 /// Returns whether files on a file system of this type can change without an event.

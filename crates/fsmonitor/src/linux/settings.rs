@@ -316,8 +316,11 @@ mod tests {
         for path in ["/usr/bin/x", "/a b/x", "/it's/x", "/'", "/$HOME/`x`", "/a\nb", "/*?"] {
             let quoted = quoted(Path::new(path));
             assert_eq!(unquoted(quoted.as_bytes()), path.as_bytes());
-            let printed = std::process::Command::new("sh").arg("-c").arg([OsStr::new("printf %s"), &quoted].join(OsStr::new(" ")))
-                .output().unwrap();
+            let printed = std::process::Command::new("sh")
+                .arg("-c")
+                .arg([OsStr::new("printf %s"), &quoted].join(OsStr::new(" ")))
+                .output()
+                .unwrap();
             assert_eq!(printed.stdout, path.as_bytes());
         }
         assert_eq!(quoted(Path::new("/usr/bin/x")), "/usr/bin/x");

@@ -59,7 +59,8 @@ fn read(text: &[u8]) -> Option<Token> {
         // Only digits: `from_str_radix` also accepts a sign.
         part.bytes().all(|byte| byte.is_ascii_alphanumeric()).then(|| u64::from_str_radix(part, radix).ok())?
     };
-    let token = Token { worktree: number(16, 16)?, daemon: number(16, 16)?, sequence: number(10, 0)?, is_after_everything };
+    let token =
+        Token { worktree: number(16, 16)?, daemon: number(16, 16)?, sequence: number(10, 0)?, is_after_everything };
     parts.next().is_none().then_some(token)
 }
 

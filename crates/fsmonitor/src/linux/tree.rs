@@ -93,7 +93,16 @@ impl Tree {
     /// Creates a tree that forgets old changes when it has more than `limit` of them.
     pub fn new(limit: usize) -> Tree {
         let root = Node { parent: ROOT, name: 0, watch: 0, change: 0 };
-        Tree { nodes: vec![root], names: vec![0], slots: vec![0; 1024], sequence: 1, floor: 1, pending: 0, limit, compact_len: 0 }
+        Tree {
+            nodes: vec![root],
+            names: vec![0],
+            slots: vec![0; 1024],
+            sequence: 1,
+            floor: 1,
+            pending: 0,
+            limit,
+            compact_len: 0,
+        }
     }
 
     /// The number of the last change so far.
@@ -352,7 +361,10 @@ impl Tree {
         let mut is_kept = vec![false; self.nodes.len()];
         for (id, node) in self.nodes.iter().enumerate().rev() {
             // A child has a higher number than its parent.
-            if id == 0 || is_kept[id] || node.watch != 0 || node.change >> 8 > self.floor
+            if id == 0
+                || is_kept[id]
+                || node.watch != 0
+                || node.change >> 8 > self.floor
                 || node.change as u8 & (ALWAYS | NESTED) != 0
             {
                 is_kept[id] = true;
@@ -377,5 +389,4 @@ impl Tree {
         self.rehash();
         moved
     }
-
 }

@@ -198,8 +198,8 @@ fn only_one_daemon_runs_however_many_programs_ask() {
     repo.enable();
     for _ in 0..5 {
         repo.kill();
-        let children: Vec<_> = (0..8).map(|_| repo.command().arg("status").stdout(std::process::Stdio::null()).spawn())
-            .collect();
+        let children: Vec<_> =
+            (0..8).map(|_| repo.command().arg("status").stdout(std::process::Stdio::null()).spawn()).collect();
         children.into_iter().for_each(|child| assert!(child.unwrap().wait().unwrap().success()));
         let count = || {
             let listed = run(Command::new("ps").args(["-eo", "args"]));
@@ -330,13 +330,16 @@ fn a_git_folder_apart_from_its_worktree_works() {
     // The environment of `enable` is what git would have.
     run(Command::new(std::env::current_exe().unwrap())
         .args(["faults::enable_by_environment", "--exact", "--ignored"])
-        .env("GIT_DIR", &dots).env("GIT_WORK_TREE", &home).current_dir(&home));
+        .env("GIT_DIR", &dots)
+        .env("GIT_WORK_TREE", &home)
+        .current_dir(&home));
     for _ in 0..3 {
         git(&["status"]);
     }
     fs::write(home.join("a"), "22").unwrap();
     assert_eq!(git(&["status", "--porcelain", "-uno"]), "AM a\n");
-    let socket = fs::read_dir(&dots).unwrap().flatten().any(|entry| entry.path().extension().is_some_and(|e| e == "sock"));
+    let socket =
+        fs::read_dir(&dots).unwrap().flatten().any(|entry| entry.path().extension().is_some_and(|e| e == "sock"));
     assert!(socket, "a daemon runs");
     // From another folder, the answer is `/`.
     let elsewhere = repo.outside().join("elsewhere");

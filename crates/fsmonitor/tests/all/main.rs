@@ -1,7 +1,7 @@
 //! Tests of the monitor with real repositories and the installed git.
 #![cfg(target_os = "linux")]
 
-mod common;
 mod cases;
+mod common;
 mod faults;
 mod model;

@@ -273,10 +273,11 @@ impl Model {
                 let _ = fs::create_dir_all(path.parent().unwrap());
                 fs::write(path, text.to_string())
             }
-            O::Append(place) if at(place).is_file() => Ok(append(&at(place), "more")),
-            O::Rewrite(place) if at(place).is_file() => {
-                fs::read(at(place)).and_then(|text| fs::write(at(place), text))
+            O::Append(place) if at(place).is_file() => {
+                append(&at(place), "more");
+                Ok(())
             }
+            O::Rewrite(place) if at(place).is_file() => fs::read(at(place)).and_then(|text| fs::write(at(place), text)),
             O::Replace(place, text) if at(place).parent().is_some_and(Path::is_dir) => {
                 let draft = at(place).with_file_name("draft~");
                 fs::write(&draft, format!("r{text}")).and_then(|()| fs::rename(&draft, at(place)))
@@ -298,7 +299,8 @@ impl Model {
             O::Link(from, to) => fs::hard_link(at(from), at(to)),
             O::LinkOut(from, to) => fs::hard_link(at(from), self.link(*to)),
             O::AppendOut(of) if self.link(*of).is_file() && self.may_write(*of) => {
-                Ok(append(&self.link(*of), "out"))
+                append(&self.link(*of), "out");
+                Ok(())
             }
             O::RemoveOut(of) => fs::remove_file(self.link(*of)),
             O::Symlink(place) => symlink("f", at(place)),
@@ -308,11 +310,11 @@ impl Model {
                 fs::write(self.at(Path::new(path)), ["", "ign/\n", "*.o\n", "a\n!f\n"][usize::from(*rule)])
             }
             O::Nest(of) if !is_root(of) && folder(of).is_dir() => {
-                Ok(drop(self.repo.command_in(&folder(of)).args(["init", "-q"]).output()))
+                self.repo.command_in(&folder(of)).args(["init", "-q"]).output().map(drop)
             }
             O::CommitNested(of) if !is_root(of) && folder(of).join(".git").is_dir() => {
                 let commit = ["-c", "user.name=t", "-c", "user.email=e", "commit", "-qm", "n", "--allow-empty"];
-                Ok(drop(self.repo.command_in(&folder(of)).args(commit).output()))
+                self.repo.command_in(&folder(of)).args(commit).output().map(drop)
             }
             O::Git(git) => return self.git(git),
             O::Fault(fault) => return self.fault(fault, counts),
@@ -497,18 +499,11 @@ impl Counts {
 }
 
 fn case((limits, steps): &(u8, Steps), counts: &Counts) -> Result<(), TestCaseError> {
-    let (is_verbose, start) = (std::env::var_os("ASCERTAIN_MODEL_VERBOSE").is_some(), std::time::Instant::now());
     let mut model = Model::new(LIMITS[usize::from(*limits)]);
     for (operations, check) in steps {
         for operation in operations {
-            if is_verbose {
-                eprintln!("{:?} {operation:?}", start.elapsed());
-            }
             model.apply(operation, counts);
             counts.operations.fetch_add(1, Relaxed);
-        }
-        if is_verbose {
-            eprintln!("{:?} {check:?}", start.elapsed());
         }
         match model.check(*check) {
             Err(TestCaseError::Reject(_)) => {
@@ -545,7 +540,8 @@ fn run(operations: u64) {
         }
     }
     let sum: u64 = counts.everything.lock().unwrap().values().sum();
-    eprintln!("{counts:?}, short: {}", counts.answers.load(Relaxed) - sum);
+    let text = format!("{counts:?}, short: {}\n", counts.answers.load(Relaxed) - sum);
+    let _ = std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes());
 }
 
 impl std::fmt::Debug for Counts {

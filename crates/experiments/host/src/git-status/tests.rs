@@ -46,7 +46,7 @@ fn every_variant_is_right(git: &str) {
     };
     let (arms, lacking): (Vec<_>, Vec<_>) = arms().partition(|arm| is_available(arm).is_ok());
     lacking.iter().filter(|arm| text(arm, "changes") == EDIT).for_each(|arm| {
-        left_out(&format!("{arm}: {}", is_available(arm).unwrap_err()));
+        left_out(format!("{arm}: {}", is_available(arm).unwrap_err()));
     });
     let mut session = open(&arms, &Setup::default()).unwrap();
     for arm in 0..arms.len() {
