@@ -294,8 +294,8 @@ pub(crate) fn is_in_words(claim: &ClaimResult) -> bool {
         || (ratio.is_some_and(is_below_one) && !landmarks(*bound).into_iter().any(is_below_one))
 }
 
-/// Returns the figure with the name of its interval: "99.9 % interval: 5.9 to 6.3". A text in place of an interval stays
-/// unchanged. With `of_rate`, the interval is that of the rate.
+/// Returns the figure with the name of its interval: "99.9 % interval: 5.9 to 6.3". A text in place of an interval
+/// stays unchanged. With `of_rate`, the interval is that of the rate, and its name has no level.
 pub(crate) fn with_interval_name(claim: &ClaimResult, of_rate: bool, figure: Figure) -> Figure {
     let starts_with_number = figure.range.starts_with(|c: char| c.is_ascii_digit() || "-−".contains(c));
     let is_interval = starts_with_number
@@ -303,7 +303,9 @@ pub(crate) fn with_interval_name(claim: &ClaimResult, of_rate: bool, figure: Fig
     if !is_interval || claim.has_lost_interval(of_rate) || claim.asked.judging == Judging::Exact {
         return figure;
     }
-    let range = format!("{}: {}", amount::interval_name(std::slice::from_ref(claim)), figure.range);
+    // A sentence about a rate is long, and ends with the error.
+    let name = if of_rate { "interval".into() } else { amount::interval_name(std::slice::from_ref(claim)) };
+    let range = format!("{name}: {}", figure.range);
     Figure { range, ..figure }
 }
 

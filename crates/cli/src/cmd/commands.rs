@@ -46,8 +46,8 @@ pub struct Starting {
     #[arg(long, value_name = "WHERE", value_parser = input, hide_default_value = true, default_value = "null",
           value_hint = ValueHint::FilePath, help_heading = "Commands")]
     pub input: Input,
-    /// Destination of the output of the commands: `discard`, `null`, `pipe`, `inherit` or a file (once for all
-    /// commands, or one for each) [default: discard]
+    /// Destination of the output of the commands: `discard`, `null`, `pipe`, `inherit` or a file (give this option once
+    /// for all commands, or once for each) [default: discard]
     ///
     /// `discard` throws the output away in a way that programs do not detect. `null` is /dev/null; some programs do
     /// less work if they detect it. `pipe` reads the output and throws it away. `inherit` shows the output here,

@@ -62,7 +62,7 @@ pub struct Args {
     /// Factor under the null hypothesis: the second sample is distributed like the first times this value
     #[arg(long, value_name = "S", default_value_t = 1.0, allow_hyphen_values = true)]
     scale: f64,
-    /// Column to read, by its heading or its number from 1 (once for all files, or once for each)
+    /// Column to read, by its heading or its number from 1 (give this option once for all files, or once for each)
     #[arg(long, value_name = "NAME|N", conflicts_with = "metric")]
     column: Vec<String>,
     /// Maximum number of values in a file; a larger file is an error, because each value takes up to 17 bytes of memory

@@ -9,12 +9,12 @@ use crate::options::{Word, one_of};
 /// Options for the unit and the direction of printed metrics.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Printed {
-    /// Unit of a printed --metric, if it does not follow the figure in the regular expression (once for all, or one for
-    /// each)
+    /// Unit of a printed --metric, if it does not follow the figure in the regular expression (give this option once
+    /// for all metrics, or once for each)
     #[arg(long, value_name = "UNIT", help_heading = "Judging")]
     unit: Vec<String>,
-    /// Direction in which a printed --metric is better (once for all, or one for each) [default: lower for times and
-    /// sizes, higher for rates]
+    /// Direction in which a printed --metric is better (give this option once for all metrics, or once for each)
+    /// [default: lower for times and sizes, higher for rates]
     #[arg(long, value_name = "WAY", value_parser = one_of(WAYS), help_heading = "Judging")]
     better: Vec<Better>,
 }

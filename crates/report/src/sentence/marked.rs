@@ -299,7 +299,7 @@ fn at_median(claim: &ClaimResult) -> Option<ClaimFigure> {
 }
 
 /// Returns the value of a claim as a clause: ", at the median it took 8.3 times as long (99.9 % interval: 7.7 to 9.1)".
-/// For a claim about a rate, the clause has the rate: ", 99.07 % (99.9 % interval: 97.3 to 99.96 %)".
+/// For a claim about a rate, the clause has the rate: ", 99.07 % (interval: 97.3 to 99.96 %)".
 fn figure_clause(claim: &ClaimResult) -> String {
     match (at_median(claim), claim.rate) {
         (Some(figure), _) => format!(", {}{}", figure.clause, of_whose(claim)),
