@@ -22,6 +22,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("python3", "measures a module of the user"),
     ("target/", "measures a program of the user"),
     ("git ", "changes a repository"),
+    ("fsmonitor", "changes a repository"),
     (".sh", "measures a program of the user"),
     ("cost small large", "needs runs of two machines"),
 ];
