@@ -157,18 +157,6 @@ impl Tree {
         }
     }
 
-    /// Returns the child with this name if the tree has it.
-    #[cfg(test)]
-    pub fn find(&self, parent: NodeId, name: &[u8]) -> Option<NodeId> {
-        self.slots[self.slot(parent, name)].checked_sub(1)
-    }
-
-    /// Returns the node of a path below the root, if the tree has it. The path may be empty.
-    #[cfg(test)]
-    pub fn find_path(&self, path: &[u8]) -> Option<NodeId> {
-        path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).try_fold(ROOT, |at, name| self.find(at, name))
-    }
-
     /// Returns the node of a path below the root; adds the nodes that are missing.
     pub fn node_of(&mut self, path: &[u8]) -> NodeId {
         let names = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty() && name.len() < 256);

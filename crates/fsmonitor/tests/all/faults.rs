@@ -236,10 +236,10 @@ fn an_overflow_makes_the_daemon_read_everything_again() {
 
 #[test]
 fn a_full_disk_stops_neither_git_nor_the_monitor() {
-    let script = "mount -t tmpfs -o size=300k none . && git init -q r && cd r && echo 1 >f && git add . \
+    let script = "mkdir m && mount -t tmpfs -o size=300k none m && cd m && git init -q r && cd r && echo 1 >f && git add . \
         && git -c user.name=t -c user.email=e commit -qm a && git config core.fsmonitor \"$HOOK\" \
         && git config core.fsmonitorHookVersion 2 && git status --porcelain; \
-        dd if=/dev/zero of=../full bs=1k >/dev/null 2>&1; git status --porcelain; echo 2 >>f; git status --porcelain; \
+        dd if=/dev/zero of=../full bs=1k count=1000 >/dev/null 2>&1; git status --porcelain; echo 2 >>f; git status --porcelain; \
         git status --porcelain; \"$HOOK\" 2 x | tr '\\0' ' '";
     let folder = tempfile::tempdir().unwrap();
     let mut shell = Command::new("unshare");

@@ -49,8 +49,8 @@ fn every_variant_is_right(git: &str) {
         left_out(format!("{arm}: {}", is_available(arm).unwrap_err()));
     });
     let mut session = open(&arms, &Setup::default()).unwrap();
-    for arm in 0..arms.len() {
-        session.verify(arm).unwrap_or_else(|error| panic!("{}: {error}", arms[arm]));
+    for (arm, name) in arms.iter().enumerate() {
+        session.verify(arm).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
     for trial in 0..5 {
         for (index, arm) in arms.iter().enumerate() {
