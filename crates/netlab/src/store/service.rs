@@ -167,7 +167,8 @@ mod tests {
         let service = Arc::new(Service::new(times, 0).unwrap());
         let _answers: Vec<_> = (0..20).map(|_| service.draw()).collect();
         let start = Instant::now();
-        let last = (0..10).filter_map(|_| service.permitted(8_450_000)).last().unwrap();
+        let permitted: Vec<Instant> = (0..10).filter_map(|_| service.permitted(8_450_000)).collect();
+        let last = *permitted.last().unwrap();
         assert!(last >= start + Duration::from_millis(99), "{:?}", last - start);
         drop(_answers);
         assert_eq!(service.permitted(1), None);
