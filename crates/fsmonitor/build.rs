@@ -1,8 +1,8 @@
 //! Links the hook statically, because the dynamic loader would take more than half of its time.
 //!
-//! Rust's standard library for glibc names shared libraries. This script writes libraries of the same names, which refer
-//! to the static ones, into a folder that the linker searches first. If the machine lacks the static libraries, the hook
-//! is linked dynamically: it works, but is slower. For musl, Rust links statically by itself.
+//! Rust's standard library for glibc names shared libraries. This script writes libraries of the same names, which
+//! refer to the static ones, into a folder that the linker searches first. If the machine lacks the static libraries,
+//! the hook is linked dynamically: it works, but is slower. For musl, Rust links statically by itself.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -541,8 +541,8 @@ pub enum Remark {
         /// `true` if the run also measured at least twice as many streams as `knee`. The additional streams then
         /// brought no large gain.
         is_flat: bool,
-        /// The numbers of requests in flight that reach 90 % of the best throughput, and 90 % of the client's line if
-        /// its rate is known: according to the model, and as measured.
+        /// The numbers of requests in flight, according to the model and as measured. The first entry is for 90 % of
+        /// the best throughput. The second is for 90 % of the client's line, if its rate is known.
         #[serde(default)]
         reached: Vec<ReachedRate>,
     },
@@ -620,7 +620,7 @@ pub enum WorkloadFailure {
 /// A program that a wrapper starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartedProgram {
-    /// The wrapper.
+    /// The wrapper, as the user gave it.
     pub given: String,
     /// The program that it starts.
     pub starts: String,

@@ -68,7 +68,7 @@ pub enum PyperfError {
     Other {
         /// The path of the file.
         path: PathBuf,
-        /// The reason.
+        /// The reason why it is not.
         why: String,
     },
 }

@@ -47,7 +47,7 @@ pub enum Error {
         key: &'static str,
         /// The value that git uses.
         value: String,
-        /// Where the value comes from, as git names it.
+        /// The origin of the value, as git names it.
         origin: String,
     },
     /// The program that git should call is missing.
@@ -59,7 +59,7 @@ pub enum Error {
     /// A git command failed.
     #[error("`git {command}` failed: {why}")]
     Git {
-        /// The arguments.
+        /// The arguments of git.
         command: String,
         /// Git's own message.
         why: String,
@@ -67,9 +67,9 @@ pub enum Error {
     /// No daemon runs, and none could be started.
     #[error("no monitor answers for `{}`: {why}", path.display())]
     NotRunning {
-        /// The worktree.
+        /// Root of the worktree.
         path: PathBuf,
-        /// The reason.
+        /// The reason why none answers.
         why: String,
     },
     /// A call to the kernel failed.

@@ -1,13 +1,13 @@
-//! A file system monitor for git on Linux: it knows which files of a worktree changed since a given moment, so that
-//! `git status` need not look at all of them.
+//! A file system monitor for git on Linux. It knows which files of a worktree changed since a given moment, so
+//! `git status` need not look at all files.
 //!
 //! Git asks a *hook* before it looks at files (`core.fsmonitor`, version 2 of the protocol, git 2.26 and later). The
 //! hook, `ascertain-fsmonitor-hook`, passes the question on to a *daemon*, and there is one daemon per worktree. The
 //! daemon watches the folders with inotify. If either does not know the answer, the answer is `/`: anything may have
 //! changed, and git looks at all files as it would without a monitor.
 //!
-//! [`enable`] sets a repository up, [`disable`] restores it, [`status`] tells what the daemon does, and [`since`] is the
-//! question for other programs.
+//! [`enable`] sets a repository up, [`disable`] restores it, [`status`] returns the state of the daemon, and [`since`]
+//! is the question for other programs.
 //!
 //! The crate works on Linux only. It compiles on other systems, where every function returns [`Error::Unavailable`].
 

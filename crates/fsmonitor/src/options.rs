@@ -5,8 +5,8 @@ use std::path::PathBuf;
 /// Name of the program that git calls, and that is also the daemon.
 pub const HOOK: &str = "ascertain-fsmonitor-hook";
 
-/// First argument with which the hook is the daemon itself, and stays in the foreground. The root of the worktree and its
-/// git folder follow.
+/// First argument with which the hook is the daemon itself, and stays in the foreground. The root of the worktree and
+/// its git folder follow.
 pub const FOREGROUND: &str = "detached-daemon";
 
 /// Options for [`enable`](crate::enable).

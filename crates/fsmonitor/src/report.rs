@@ -62,7 +62,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Every reason.
+    /// The list of all reasons.
     pub const ALL: [Reason; 12] = [
         Reason::NoToken,
         Reason::EarlierDaemon,
@@ -198,7 +198,7 @@ pub struct Status {
     pub age_s: u64,
     /// Number of paths in the journal.
     pub pending: u64,
-    /// The watches.
+    /// The watches of the daemon.
     pub watches: Watches,
     /// Tracked files with several names.
     pub links: Links,

@@ -404,8 +404,8 @@ pub(crate) fn threat_sentence(found: &Threat) -> String {
     }
 }
 
-/// Returns the threats as clauses, without their consequences. The facts about the machine and its load form one clause:
-/// "this is a virtual machine (kvm) with only 2 CPUs, and its load is 3.6".
+/// Returns the threats as clauses, without their consequences. The facts about the machine and its load form one
+/// clause: "this is a virtual machine (kvm) with only 2 CPUs, and its load is 3.6".
 pub(crate) fn threat_facts(threats: &[Threat]) -> Vec<String> {
     let is_small = |threat: &Threat| matches!(threat, Threat::FewCpus { cpus, online } if *online == Some(*cpus));
     let small = threats.iter().find(|threat| is_small(threat));

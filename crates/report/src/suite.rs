@@ -376,7 +376,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
             };
             let kept = match kept.is_empty() {
                 true => String::new(),
-                false => format!(". What the wrapper adds was kept: {}", kept.join(" ")),
+                false => format!(". The measured program also got what the wrapper adds: {}", kept.join(" ")),
             };
             format!(
                 "`{given}` starts another program, `{starts}`: an empty program takes {wrapper} through it and \

@@ -11,7 +11,7 @@ use crate::{Error, Moments};
 /// A mean with its interval, by Student's t.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanInterval {
-    /// The mean.
+    /// The estimated mean.
     pub mean: f64,
     /// The lower end of the interval.
     pub low: f64,

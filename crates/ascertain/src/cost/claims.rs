@@ -34,7 +34,7 @@ pub struct CostClaim {
     pub baseline: String,
     /// Names of the workloads. If empty, the claim is about all workloads that have a cost.
     pub workloads: Vec<String>,
-    /// The bound.
+    /// The bound that the speed ratio should reach.
     pub at_least: Bound,
     /// Position of the claim: file and line.
     pub place: String,

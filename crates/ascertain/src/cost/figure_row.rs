@@ -60,8 +60,8 @@ impl FigureRow {
 }
 
 impl FigureMetric {
-    /// Returns the quantity and the factor for a unit such as `ms`, `MB/s` or `request/s`; `None` if the unit is neither
-    /// a time nor a rate.
+    /// Returns the quantity and the factor for a unit such as `ms`, `MB/s` or `request/s`; `None` if the unit is
+    /// neither a time nor a rate.
     fn of(unit: &str) -> Option<(FigureMetric, f64)> {
         match Unit::of_spelling(unit) {
             Some((Unit::Nanosecond, scale)) => return Some((FigureMetric::Time, scale)),

@@ -121,8 +121,8 @@ impl FigureFile {
         Ok(FigureFile { rows, ..self })
     }
 
-    /// Writes the figures of each type as a run below `runs`. The evidence says that others recorded the figures. `known` is the folder that lists this user's runs; `None` if the runs are
-    /// not to be listed.
+    /// Writes the figures of each type as a run below `runs`. The evidence records that others measured the figures.
+    /// `known` is the folder that lists this user's runs; `None` if the runs are not to be listed.
     ///
     /// # Errors
     /// If a folder cannot be written.

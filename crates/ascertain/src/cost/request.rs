@@ -13,7 +13,7 @@ use crate::error::{Error, refused};
 /// A request to compute the cost of work on several types of machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
-    /// The prices.
+    /// The prices of the types.
     pub prices: PriceList,
     /// The speeds of the machines.
     pub machines: Machines,

@@ -94,7 +94,8 @@ pub trait Experiment {
         Ok(Vec::new())
     }
 
-    /// Returns the time that a run of this experiment should take by default; `None` for the default of all experiments.
+    /// Returns the time that a run of this experiment should take by default; `None` for the default of all
+    /// experiments.
     fn run_time(&self) -> Option<Duration> {
         None
     }

@@ -173,7 +173,7 @@ pub struct LeftOutWorkload {
     pub workload: String,
     /// Names of the arms that lack it.
     pub arms: Vec<String>,
-    /// The reason.
+    /// The reason why it has no ratio.
     pub reason: WorkloadLack,
 }
 

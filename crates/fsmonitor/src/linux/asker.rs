@@ -1,8 +1,8 @@
 //! The git command that asks.
 //!
-//! Git 2.32 to 2.42 has a fault: a command that does not refresh the index first, such as `git diff-index`, uses memory
-//! that it has never written for each file that the monitor reports as unchanged. It may then report the file as
-//! deleted. Such a command gets the answer `/`.
+//! Git 2.32 to 2.42 has a fault in commands that do not refresh the index first, such as `git diff-index`. For each
+//! file that the monitor reports as unchanged, they use memory that they have never written. They may then report the
+//! file as deleted. Such a command gets the answer `/`.
 
 use std::ffi::OsStr;
 use std::fs;

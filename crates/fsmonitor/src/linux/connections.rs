@@ -14,7 +14,7 @@ const CLIENTS_MAX: usize = 128;
 /// Time that a client has for its request and for reading the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A client.
+/// The connection to a client.
 pub struct Connection {
     pub stream: UnixStream,
     input: Vec<u8>,

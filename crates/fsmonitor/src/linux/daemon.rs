@@ -541,8 +541,9 @@ pub fn failure(worktree: &Worktree) -> Option<(String, Duration)> {
     Some((String::from_utf8_lossy(why).trim().to_owned(), age))
 }
 
-/// Lists files for the daemon. If there are at most `limit` tracked files: `a`, their paths, an empty path, and untracked
-/// files as long as there are fewer than half of `limit`. Otherwise: `l` and the tracked files with several names.
+/// Lists files for the daemon. If there are at most `limit` tracked files: `a`, their paths, an empty path, and
+/// untracked files as long as there are fewer than half of `limit`. Otherwise: `l` and the tracked files with several
+/// names.
 pub fn scan(root: &Path, git_dir: &Path, limit: usize) -> io::Result<()> {
     let folder = monitor::open_root(root)?;
     let names = |path: &[u8]| walk::names_of(folder.as_fd(), Path::new(OsStr::from_bytes(path)));

@@ -1,4 +1,4 @@
-//! Git commands.
+//! Runs git commands.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsRawFd, OwnedFd};

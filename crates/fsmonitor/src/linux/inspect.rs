@@ -125,7 +125,7 @@ fn add_hints(status: &mut Status, worktree: &place::Worktree) -> Result<(), Erro
     if all > 0 && !shows_all {
         add(&format!(
             "{all} of the last {count} questions came from `git status -uall`, which bypasses git's cache of untracked \
-             files; enable the monitor for all untracked files if your programs use that form"
+             files. Enable the monitor for all untracked files if your programs use that form"
         ));
     }
     if shows_all && command {
@@ -133,8 +133,8 @@ fn add_hints(status: &mut Status, worktree: &place::Worktree) -> Result<(), Erro
     }
     if removed > 0 {
         add(&format!(
-            "{removed} of the last {count} questions came without a token: a program, such as an editor that runs `git \
-             -c core.fsmonitor=false status`, removes the monitor's data from the index each time"
+            "{removed} of the last {count} questions came without a token. A program removes the monitor's data from the \
+             index each time, such as an editor that runs `git -c core.fsmonitor=false status`"
         ));
     }
     if status.last.iter().rev().take(3).filter(|answer| answer.paths > 5000).count() == 3 {

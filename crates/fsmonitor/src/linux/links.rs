@@ -1,5 +1,5 @@
-//! Tracked files with several names (hard links): a write through a name outside of the worktree causes no event on the
-//! folder, so such a file has a watch of its own.
+//! Tracked files with several names (hard links). A write through a name outside of the worktree causes no event on the
+//! folder. So such a file has its own watch.
 //!
 //! A new name causes an event on the file only, too. If there are few tracked files, each has a watch. Otherwise the
 //! daemon looks at the numbers of names from time to time.

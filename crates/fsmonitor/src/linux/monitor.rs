@@ -240,8 +240,8 @@ impl Monitor {
         }
     }
 
-    /// Handles a folder that can't be read or watched. If it is gone, events say so. If its permissions forbid it, it is
-    /// in every answer.
+    /// Handles a folder that can't be read or watched. If it is gone, events report that. If its permissions forbid it,
+    /// it is in every answer.
     fn unreadable(&mut self, node: NodeId, error: &io::Error) -> Result<(), Fatal> {
         let is_gone = matches!(error.raw_os_error(), Some(code) if [Errno::NOENT, Errno::NOTDIR, Errno::LOOP]
             .iter().any(|errno| errno.raw_os_error() == code));

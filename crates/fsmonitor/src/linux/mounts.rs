@@ -7,7 +7,7 @@ use std::path::Path;
 /// One line of `/proc/self/mountinfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// The folder.
+    /// The folder of the mount.
     pub folder: Vec<u8>,
     /// The type, such as `ext4`.
     pub kind: String,

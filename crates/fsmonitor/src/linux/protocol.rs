@@ -3,7 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// Version of the messages. A daemon that gets a message of another version ends, so that one of that version can start.
+/// Version of the messages. A daemon that gets a message of another version ends, so that one of that version can
+/// start.
 pub const VERSION: &str = "1";
 /// Longest request, in bytes. It contains a token and a path.
 pub const REQUEST_MAX: usize = 64 << 10;
@@ -17,7 +18,7 @@ pub enum Request {
     Query(Query),
     /// How is the daemon?
     Status,
-    /// End.
+    /// The daemon should end.
     Stop,
 }
 

@@ -31,7 +31,7 @@ pub enum Parsed {
     Token(Token),
     /// [`NONE`], an empty text, or the number of nanoseconds that git sends if its index has no token.
     None,
-    /// Anything else.
+    /// Any other text.
     Other,
 }
 

@@ -63,8 +63,8 @@ pub struct List {
     pub count: u64,
 }
 
-/// The end of a path inside of a folder. Git then reads the folder again. There need not be such a file, but git ignores
-/// names such as `.`.
+/// The end of a path inside of a folder. Git then reads the folder again. There need not be such a file, but git
+/// ignores names such as `.`.
 const INSIDE: &[u8] = b"/_";
 const INSIDE_ROOT: &[u8] = b"_";
 
@@ -276,9 +276,9 @@ impl Tree {
         false
     }
 
-    /// Lists the paths that changed after `since`. Returns `None` if the journal does not reach so far back, if the list
-    /// would take git longer than looking at all files, or if git would ignore a path. With `all_folders`, the list also
-    /// contains a path inside of each folder.
+    /// Lists the paths that changed after `since`. Returns `None` if the journal does not reach so far back, if the
+    /// list would take git longer than looking at all files, or if git would ignore a path. With `all_folders`, the
+    /// list also contains a path inside of each folder.
     pub fn changes(&self, since: u64, folders_max: usize, all_folders: bool) -> Option<List> {
         if since < self.floor || since > self.sequence {
             return None;

@@ -22,7 +22,8 @@ pub const FILE_EVENTS: WatchFlags = WatchFlags::MODIFY.union(WatchFlags::ATTRIB)
 /// Longest path that is passed to the kernel at once. Linux allows 4,095 bytes.
 const PATH_MAX: usize = 4000;
 
-/// Opens a folder below another one, without following a link at its end. The path may be longer than the kernel allows.
+/// Opens a folder below another one, without following a link at its end. The path may be longer than the kernel
+/// allows.
 pub fn open_folder(root: BorrowedFd<'_>, path: &[u8], extra: OFlags) -> io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | extra;
     if path.is_empty() {
@@ -62,7 +63,7 @@ pub fn names_of(root: BorrowedFd<'_>, path: &Path) -> Option<u64> {
 
 /// An entry of a folder.
 pub struct Entry<'a> {
-    /// The name.
+    /// Name of the entry.
     pub name: &'a [u8],
     /// `true` for a folder, but not for a link to one.
     pub is_folder: bool,

@@ -236,11 +236,16 @@ fn an_overflow_makes_the_daemon_read_everything_again() {
 
 #[test]
 fn a_full_disk_stops_neither_git_nor_the_monitor() {
-    let script = "mkdir m && mount -t tmpfs -o size=300k none m && cd m && git init -q r && cd r && echo 1 >f && git add . \
-        && git -c user.name=t -c user.email=e commit -qm a && git config core.fsmonitor \"$HOOK\" \
-        && git config core.fsmonitorHookVersion 2 && git status --porcelain; \
-        dd if=/dev/zero of=../full bs=1k count=1000 >/dev/null 2>&1; git status --porcelain; echo 2 >>f; git status --porcelain; \
-        git status --porcelain; \"$HOOK\" 2 x | tr '\\0' ' '";
+    let script = "mkdir m && mount -t tmpfs -o size=300k none m && cd m && git init -q r && cd r && echo 1 >f &&
+        git add . && git -c user.name=t -c user.email=e commit -qm a &&
+        git config core.fsmonitor \"$HOOK\" && git config core.fsmonitorHookVersion 2 &&
+        git status --porcelain
+        dd if=/dev/zero of=../full bs=1k count=1000 >/dev/null 2>&1
+        git status --porcelain
+        echo 2 >>f
+        git status --porcelain
+        git status --porcelain
+        \"$HOOK\" 2 x | tr '\\0' ' '";
     let folder = tempfile::tempdir().unwrap();
     let mut shell = Command::new("unshare");
     shell.args(["--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]);
@@ -258,12 +263,13 @@ fn a_full_disk_stops_neither_git_nor_the_monitor() {
 
 #[test]
 fn mounts_below_the_root_are_noticed() {
-    let script = "git init -q r && cd r && mkdir m && echo 1 >f && echo 1 >m/t && git add . \
-        && git -c user.name=t -c user.email=e commit -qm a && git config core.fsmonitor \"$HOOK\" \
-        && git config core.fsmonitorHookVersion 2 && git config core.untrackedCache true; \
-        git status; git status; git status; mount -t tmpfs none m; echo 1 >m/u; git status --porcelain; echo -; \
-        git status --porcelain; echo 2 >m/v; git status --porcelain -uall; echo -; umount m; git status --porcelain; \
-        echo 2 >>m/t; git status --porcelain; echo -";
+    let script = "git init -q r && cd r && mkdir m && echo 1 >f && echo 1 >m/t && git add . &&
+        git -c user.name=t -c user.email=e commit -qm a && git config core.fsmonitor \"$HOOK\" &&
+        git config core.fsmonitorHookVersion 2 && git config core.untrackedCache true
+        git status; git status; git status
+        mount -t tmpfs none m; echo 1 >m/u; git status --porcelain; echo -
+        git status --porcelain; echo 2 >m/v; git status --porcelain -uall; echo -
+        umount m; git status --porcelain; echo 2 >>m/t; git status --porcelain; echo -";
     let folder = tempfile::tempdir().unwrap();
     let mut shell = Command::new("unshare");
     shell.args(["--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]);

@@ -322,8 +322,8 @@ impl Model {
         };
     }
 
-    /// Returns whether the monitor can notice a write through a name outside: the file is tracked and has a watch, or is
-    /// in every answer. Otherwise the write is a blind spot, which the documentation names: the daemon looks for new
+    /// Returns whether the monitor can notice a write through a name outside: the file is tracked and has a watch, or
+    /// is in every answer. Otherwise the write is a blind spot, which the documentation names: the daemon looks for new
     /// names only from time to time if it does not watch every tracked file.
     fn may_write(&self, link: u8) -> bool {
         let _ = link;

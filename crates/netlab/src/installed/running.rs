@@ -266,8 +266,8 @@ pub fn find(program: &'static str, install: &'static str) -> Result<PathBuf, Err
 /// Name of the file for the output of a program, in the program's folder.
 const OUTPUT: &str = "output";
 
-/// A private folder for the files of a server. Dropping this value removes the folder. If a process is killed and leaves
-/// its folder behind, the next process that creates such a folder removes the old one.
+/// A private folder for the files of a server. Dropping this value removes the folder. If a process is killed and
+/// leaves its folder behind, the next process that creates such a folder removes the old one.
 #[derive(Debug)]
 pub struct Folder(ScratchFolder);
 

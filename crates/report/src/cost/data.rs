@@ -132,7 +132,7 @@ impl Decision {
 /// A figure that was measured or computed, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// The estimate.
+    /// The estimated figure.
     pub value: f64,
     /// Lower end of the interval at 95 %.
     pub low: Option<f64>,

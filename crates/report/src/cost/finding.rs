@@ -50,14 +50,14 @@ pub enum CostFinding {
     RunsAsMachines,
     /// Runs of different types come from machines that look alike.
     LookAlike {
-        /// The types.
+        /// The two types.
         machine_types: [String; 2],
     },
     /// A workload was recorded for one of two types only, or under another load.
     Unmatched {
         /// The type that lacks the workloads.
         machine_type: String,
-        /// The workloads.
+        /// Names of the workloads.
         workloads: Vec<String>,
     },
     /// Copies of a figure were counted once: the same value to six digits or more, for the same type and workload.

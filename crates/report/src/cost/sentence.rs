@@ -10,14 +10,15 @@ use crate::text::{counted, plain, quoted};
 const NAMED: usize = 6;
 
 impl CostReport {
-    /// Returns the answer about each offer, as one sentence each.
+    /// Returns the answer about each offer, as one or two sentences each.
     #[must_use]
     pub fn answers(&self) -> Vec<String> {
         self.comparisons.iter().map(|comparison| plain(&answer(comparison))).collect()
     }
 }
 
-/// Returns the answer about an offer as one sentence: the decision, the size, and the workloads that reverse it.
+/// Returns the answer about an offer: a sentence with the decision and the size, and a sentence with the workloads that
+/// reverse it, if there are any.
 pub(super) fn answer(comparison: &Comparison) -> String {
     let Comparison { offer, reference, break_even, decision, suite, reversing, .. } = comparison;
     let (offer, reference) = (quoted(offer), quoted(reference));
@@ -112,7 +113,8 @@ fn difference(ratio: f64) -> Option<String> {
     }
 }
 
-/// Returns a clause that names the workloads for which the answer is the opposite. Empty if there are none.
+/// Returns a full stop and a sentence without one, which names the workloads for which the answer is the opposite.
+/// Empty if there are none.
 fn reversed(comparison: &Comparison, all: u64, reversing: &[String]) -> String {
     if reversing.is_empty() || all < 2 {
         return String::new();
@@ -136,7 +138,7 @@ fn reversed(comparison: &Comparison, all: u64, reversing: &[String]) -> String {
     let (count, cost) = (reversing.len(), if reversing.len() == 1 { "costs" } else { "cost" });
     let is_cheaper = comparison.suite.as_ref().is_some_and(|suite| suite.cost_ratio.value < 1.0);
     let how = if is_cheaper { "more" } else { "less" };
-    format!(", but {count} of {all} workloads {cost} {how}: {named}")
+    format!(". But {count} of {all} workloads {cost} {how}: {named}")
 }
 
 /// Returns sentences about the size and the certainty of the answer.

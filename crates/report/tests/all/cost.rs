@@ -193,7 +193,7 @@ fn each_answer_has_its_sentence() {
         (
             answer(1.1, faster, Decision::Cheaper, &["sorting"]),
             "`c7g.16xlarge` is worth its price, 10 % above that of `c6g.16xlarge`: a unit of work costs 17 % less (28 to \
-             3.5 % less for workloads like these), but 1 of 3 workloads costs more: `sorting` (1.360 times as fast).",
+             3.5 % less for workloads like these). But 1 of 3 workloads costs more: `sorting` (1.360 times as fast).",
         ),
         (
             answer(0.7, faster, Decision::Cheaper, &[]),
@@ -203,7 +203,7 @@ fn each_answer_has_its_sentence() {
         (
             answer(1.1, slower, Decision::Dearer, &["sorting", "memory read"]),
             "`c7g.16xlarge` is not worth its price, 10 % above that of `c6g.16xlarge`: a unit of work costs 38 % more (29 \
-             to 47 % more for workloads like these), but 2 of 3 workloads cost less: `sorting` (1.360 times as fast) and \
+             to 47 % more for workloads like these). But 2 of 3 workloads cost less: `sorting` (1.360 times as fast) and \
              `memory read` (1.660).",
         ),
         (

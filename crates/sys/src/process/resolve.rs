@@ -47,8 +47,8 @@ pub(super) fn resolve(command: &Command) -> Result<PathBuf, Error> {
     Err(refused.unwrap_or_else(|| not_found(program, true)))
 }
 
-/// Returns the environment of the command: that of this process, with the command's variables removed, added or replaced.
-/// Each name occurs once.
+/// Returns the environment of the command: that of this process, with the command's variables removed, added or
+/// replaced. Each name occurs once.
 pub(super) fn environment(command: &Command) -> Vec<(OsString, OsString)> {
     let is_replaced = |name: &OsString| command.env.iter().any(|(added, _)| added == name);
     let is_kept = |name: &OsString| !is_replaced(name) && !command.env_removed.contains(name);

@@ -238,9 +238,9 @@ impl Planner {
         Some(self.hand_out(bytes, is_one_of_few, now_s))
     }
 
-    /// Multiplies the number of connections by [`RAMP`] if the transfer began with few of them and the first parts are slow. Parts are
-    /// slow if they take longer than [`RAMP_S`] and longer than a fast connection needs for such a part. Parts may be
-    /// slow even if the latency of the store is low. Returns whether another part may start now.
+    /// Multiplies the number of connections by [`RAMP`] if the transfer began with few of them and the first parts are
+    /// slow. Parts are slow if they take longer than [`RAMP_S`] and longer than a fast connection needs for such a
+    /// part. Parts may be slow even if the latency of the store is low. Returns whether another part may start now.
     fn ramp_up(&mut self, now_s: f64) -> bool {
         let began_small = self.is_near() || self.is_folder;
         let enough_s = RAMP_S.max(self.shape.part_bytes as f64 / FAST_BYTES_PER_S);

@@ -143,8 +143,8 @@ pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
     }
 }
 
-/// Returns the levels for the runtimes of a language that are measured by default. A runtime has its short name, such as `python3.12`, if this name
-/// leads to it, and otherwise its path.
+/// Returns the levels for the runtimes of a language that are measured by default. A runtime has its short name, such
+/// as `python3.12`, if this name leads to it, and otherwise its path.
 fn found(language: &Language) -> Vec<String> {
     let Some(program) = language.programs.first() else { return Vec::new() };
     let level = |runtime: &Arc<Runtime>| {

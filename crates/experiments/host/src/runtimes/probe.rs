@@ -274,8 +274,8 @@ impl Runtime {
         self.build.get("version").map_or("", String::as_str)
     }
 
-    /// Returns the build ID of the library that does the work of the control, if the runtime really uses it: the file
-    /// that contains the module names the library, and the library is mapped.
+    /// Returns the path and the build ID of the library that does the work of the control. Returns `None` unless the
+    /// runtime really uses it: the file that contains the module names the library, and the library is mapped.
     fn library(&self, module: &str, library: &str) -> Option<(PathBuf, String)> {
         let using = self.using.get(module)?;
         let user = if using.as_os_str().is_empty() { &fs::canonicalize(&self.program.path).ok()? } else { using };

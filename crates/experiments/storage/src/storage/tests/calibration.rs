@@ -96,9 +96,8 @@ fn search(pair: [Store; 2], random: &mut Xoshiro256PlusPlus) -> Vec<(u64, Option
     search.winners()
 }
 
-/// Returns whether the answer agrees with the medians: each decided size has the right winner, and each true crossover
-/// is in an interval without a decided size of the other side. So there is none between two neighbouring decided sizes
-/// with the same winner.
+/// Returns whether the answer agrees with the medians. Each decided size must have the right winner. No true crossover
+/// may be between two neighbouring sizes with the same winner.
 fn is_right(pair: [Store; 2], winners: &[(u64, Option<Winner>)]) -> bool {
     let is_first = |bytes: u64| pair[0].median_s(bytes as f64) < pair[1].median_s(bytes as f64);
     let are_right =
