@@ -10,9 +10,8 @@ use crate::{Error, error::check_error};
 /// The half width is `√(Σ t²·w²·v)`: each part has the quantile `t` of its own degrees of freedom, its weight `w` and
 /// the variance `v` of its mean. The source is Banerjee, *On confidence interval for two-means problem based on
 /// separate estimates of variances and tabulated values of t-table*, 1961. The approximation of Welch and Satterthwaite
-/// in
-/// [`combined_mean_interval`](crate::combined_mean_interval) is narrower. With two values in one sample and ten in the
-/// other, it covers the true difference in only 89 to 95 of 100 cases.
+/// in [`combined_mean_interval`](crate::combined_mean_interval) is narrower. With two values in one sample and ten in
+/// the other, it covers the true difference in only 89 to 95 of 100 cases.
 ///
 /// The degrees of freedom in the result are those of the t distribution that gives the same interval.
 ///

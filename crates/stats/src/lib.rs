@@ -28,9 +28,9 @@
 //!
 //! # Guarantee
 //!
-//! Everything except the credible interval and the intervals of means is valid at every trial at once. The chance that a verdict or an interval is
-//! *ever* wrong is at most its error, whenever you look and stop. This guarantee holds in exact arithmetic and survives
-//! rounding, because each bound is rounded to the safe side.
+//! Everything except the credible interval and the intervals of means is valid at every trial at once. The chance that
+//! a verdict or an interval is *ever* wrong is at most its error, whenever you look and stop. This guarantee holds in
+//! exact arithmetic and survives rounding, because each bound is rounded to the safe side.
 //!
 //! This crate only computes probabilities. It has no input or output, clock, threads or random numbers.
 
