@@ -13,7 +13,12 @@ fn tails_and_sizes_are_those_of_the_distribution() {
         let known = StudentsT::new(0.0, 1.0, degrees).unwrap();
         for size in [1e-6, 0.01, 0.5, 1.0, 2.0, 4.3, 12.7, 40.0] {
             let (tails, expected) = (student_tails(size, degrees), 2.0 * known.sf(size));
-            assert!((tails - expected).abs() <= 1e-9 * expected + 1e-11, "{degrees} {size}: {tails} {expected}");
+            // statrs computes ν / (ν + t²), which is rounded to 1 for a small t and many degrees.
+            let rounding = (1.0 - tails) * degrees * f64::EPSILON / (size * size);
+            assert!(
+                (tails - expected).abs() <= 1e-9 * expected + 1e-11 + rounding,
+                "{degrees} {size}: {tails} {expected}"
+            );
         }
         for error in [0.5, 0.05, 0.01, 1e-6] {
             let size = student_size(error, degrees).unwrap();
