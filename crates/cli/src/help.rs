@@ -7,7 +7,7 @@ use clap::Command;
 /// The groups in which subcommands are listed: each with its heading and the names of its subcommands.
 pub const GROUPS: &[(&str, &[&str])] = &[
     ("Measure", &["compare", "slo", "check", "run"]),
-    ("Decide from data you have", &["judge", "permute", "power", "pyperf", "cost"]),
+    ("Decide from data you have", &["judge", "permute", "power", "cost", "pyperf"]),
     ("Runs", &["continue", "report", "history", "clean"]),
     ("This machine", &["calibrate-here", "list", "explain"]),
     ("Tools built on the same libraries", &["put", "get", "ls", "listen", "fsmonitor", "barrierd"]),

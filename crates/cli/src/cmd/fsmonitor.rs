@@ -138,7 +138,7 @@ const SINCE_EXAMPLES: &str = "\
 Examples:
   ascertain fsmonitor since ''
       Print a token for the first question
-  ascertain fsmonitor since ascertain-fsmonitor:0011223344556677:8899aabbccddeeff:12
+  ascertain fsmonitor since $token
       List the files that changed since then";
 
 /// List the files that changed since a token

@@ -28,6 +28,7 @@ const BASES: &[(&str, &[&str], &[&str])] = &[
     ("continue", &["continue", "--max-trials", "2"], &["RUN"]),
     ("report", &["report"], &["RUN"]),
     ("power", &["power", "--at-least", "90%", "--max-trials", "20"], &[]),
+    ("pyperf", &["pyperf"], &["RUN"]),
     ("man", &["man"], &[]),
     ("history", &["history"], &[]),
     ("history list", &["history", "list"], &[]),
@@ -58,6 +59,7 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("ls", &["ls", "PATH"]),
     ("permute", &["permute", "PATH", "OLD"]),
     ("cost", &["cost", "--prices=OLD", "PATH"]),
+    ("pyperf", &["pyperf", "PATH", "OLD"]),
     ("clean", &["clean", "--dry-run", "PATH"]),
 ];
 

@@ -105,6 +105,8 @@ fn a_foreign_token_gets_the_answer_everything() {
     }
     let (code, token, _) = repo.hook(&repo.root, &["2", "junk"]);
     assert_eq!(code, 0);
+    let (_, token, paths) = repo.hook(&repo.root, &["2", &token]);
+    assert_eq!(paths, ["_"], "after the answer `/`, git must read every folder again");
     assert_eq!(repo.hook(&repo.root, &["2", &token]).2, Vec::<String>::new());
     // A token of the future, or with another number, was never given out.
     let (start, _) = token.rsplit_once(':').unwrap();

@@ -223,7 +223,7 @@ fn what_a_ratio_is_in_time_stands_beside_it() {
     let wide = cells(1.1, 0.95, 1.25, Decision::Undecided);
     assert!(wide.contains(" 9 % less time      -20 to +5 %  undecided"), "{wide}");
     let long = cells(0.25, 0.2, 0.3125, Decision::Slower);
-    assert!(long.contains(" 4.0 times as long       3.2 to 5.0  slower"), "{long}");
+    assert!(long.contains(" 4.0 times as long  3.2 to 5.0 times  slower"), "{long}");
     // The sizes of differences may decide an answer before the interval of the ratio excludes 1.
     let early = text(0.92, 0.8, 1.1, Decision::Slower);
     assert!(early.contains(": it took 8.7 % longer and lost all 14 pairs (error"), "{early}");

@@ -155,11 +155,14 @@ fn known_language(
     if let Some(starts) = started {
         let (options, environment) = settings(description, language);
         let direct = Program { path: starts.clone(), options, environment };
-        let kept = direct.options.iter().map(|option| option.to_string_lossy().into_owned());
-        let variables = direct.environment.iter();
-        let kept = kept
-            .chain(variables.map(|(name, value)| format!("{}={}", name.to_string_lossy(), value.to_string_lossy())));
-        let kept = kept.collect();
+        let mut variables: Vec<String> = direct
+            .environment
+            .iter()
+            .map(|(name, value)| format!("{}={}", name.to_string_lossy(), value.to_string_lossy()))
+            .collect();
+        variables.sort_unstable();
+        let options = direct.options.iter().map(|option| option.to_string_lossy().into_owned());
+        let kept = options.chain(variables).collect();
         let empty = folder.write(&format!("empty.{}", language.extension), "")?;
         let cost = |program: &Program| median_start(program, &empty, folder);
         wrapper = Some(Wrapper { starts, start_ns: [cost(&plain)?, cost(&direct)?], kept });

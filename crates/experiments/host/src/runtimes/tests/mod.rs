@@ -108,7 +108,7 @@ pub fn files(runtimes: &[&str], files: &[&str], trials: u64) -> RunResult {
 
 /// Returns the only comparison of a result.
 pub fn only(result: &RunResult) -> &SuiteComparison {
-    let [suite] = &result.outcome.suites[..] else { panic!("{:?}", result.outcome.suites) };
+    let [suite] = &result.outcome.suites[..] else { panic!("{:?}", result.outcome) };
     let [comparison] = &suite.comparisons[..] else { panic!("{:?}", suite.comparisons) };
     comparison
 }
