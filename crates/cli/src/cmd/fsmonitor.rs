@@ -22,7 +22,7 @@ Examples:
   ascertain fsmonitor status
       Print what the monitor does, and why it may not help";
 
-/// Watch a git worktree, so that `git status` need not look at every file
+/// Watch a git worktree, so that `git status` is faster
 ///
 /// Works with every git since 2.26, on Linux. Git calls a hook, which asks a daemon for the files that changed. If the
 /// daemon does not know, git looks at all files, as it does without a monitor. The daemon starts when git needs it, and
@@ -138,7 +138,7 @@ const SINCE_EXAMPLES: &str = "\
 Examples:
   ascertain fsmonitor since ''
       Print a token for the first question
-  ascertain fsmonitor since $token
+  ascertain fsmonitor since TOKEN
       List the files that changed since then";
 
 /// List the files that changed since a token

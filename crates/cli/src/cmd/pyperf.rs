@@ -16,7 +16,7 @@ Examples:
   ascertain pyperf latest --export results
       Write the times of the latest run of `runtimes` as files that pyperf reads";
 
-/// Compare files of pyperf, or write them from a run of `runtimes`
+/// Compare files of pyperf, or write them from a run
 ///
 /// The answer has a ratio for each benchmark, and their geometric mean with an interval for these benchmarks and one
 /// for benchmarks like these. The intervals are those of process means. The samples are not paired: one file was

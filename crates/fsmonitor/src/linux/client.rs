@@ -172,9 +172,11 @@ pub fn since(path: &Path, token: &[u8]) -> Result<(Vec<u8>, Changes), Error> {
         path: worktree.root.clone(),
         why: daemon::failure(&worktree).map_or_else(|| error.to_string(), |(why, _)| why),
     })?;
-    let (token, paths) = protocol::token_and_paths(&answer);
+    let (next, paths) = protocol::token_and_paths(&answer);
+    // The end of this token concerns only git's cache of untracked files.
+    let next = next.strip_suffix(token::AFTER_EVERYTHING.as_bytes()).unwrap_or(&next).to_vec();
     let changes = if paths == [b"/"] { Changes::Everything(reason(&status)) } else { Changes::Paths(paths) };
-    Ok((token, changes))
+    Ok((next, changes))
 }
 
 /// Returns the reason of the last answer that a daemon's state shows.

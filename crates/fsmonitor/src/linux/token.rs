@@ -5,7 +5,7 @@ use std::fmt;
 const PREFIX: &str = "ascertain-fsmonitor:";
 
 /// End of a token after the answer `/`.
-const AFTER_EVERYTHING: &str = ":all";
+pub const AFTER_EVERYTHING: &str = ":all";
 
 /// A token with which every question is answered with `/`. It is given out if the daemon could not be asked.
 pub const NONE: &str = "ascertain-fsmonitor:none";
