@@ -1,4 +1,4 @@
-//! Links the hook statically, because the dynamic loader would take more than half of its time.
+//! Links the hook statically, because the dynamic loader takes time at each start.
 //!
 //! Rust's standard library for glibc names shared libraries. This script writes libraries of the same names, which
 //! refer to the static ones, into a folder that the linker searches first. If the machine lacks the static libraries,

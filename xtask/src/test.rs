@@ -21,7 +21,7 @@ of the words in their names. All parts run, also after a failure. A table of cos
 --all                  also run the slow parts, and record their costs in xtask/costs.toml; with words, run only the
                        named parts, and record the slow ones among them
 --changed-since REV    also run the slow parts whose inputs changed since a revision, or in the commits of the last
-                       hours (`24h`), as long as their recorded costs add up to at most 25 minutes
+                       hours (`24h`), as long as their recorded costs add up to at most 12 minutes
 --stress [SEED]        instead, run all tests, in random order within each program, on a machine that is kept busy
 --fail-fast            stop after the first failure
 --no-install           install nothing: skip the parts that lack a tool

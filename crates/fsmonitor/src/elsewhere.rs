@@ -1,17 +1,8 @@
 //! The functions of this crate on systems other than Linux: each fails.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::{Changes, EnableOptions, Enabled, Error, Status};
-
-/// A worktree that can be watched.
-#[derive(Clone, Debug)]
-pub struct Worktree {
-    /// The root folder.
-    pub root: PathBuf,
-    /// The git folder that belongs to this worktree alone.
-    pub git_dir: PathBuf,
-}
+use crate::{Changes, EnableOptions, Enabled, Error, MonitorStatus};
 
 /// Always fails on this system.
 ///
@@ -33,7 +24,7 @@ pub fn disable(_: &Path) -> Result<bool, Error> {
 ///
 /// # Errors
 /// [`Error::Unavailable`].
-pub fn status(_: &Path) -> Result<Status, Error> {
+pub fn status(_: &Path) -> Result<MonitorStatus, Error> {
     Err(Error::Unavailable)
 }
 

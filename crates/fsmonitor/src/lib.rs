@@ -26,6 +26,6 @@ use elsewhere as imp;
 use linux as imp;
 
 pub use error::Error;
-pub use imp::{Worktree, disable, enable, hook_main, log, since, status};
+pub use imp::{disable, enable, hook_main, log, since, status};
 pub use options::{EnableOptions, FOREGROUND, HOOK, Untracked};
-pub use report::{Answer, Changes, Enabled, Links, Reason, Status, Watches};
+pub use report::{Answer, Changes, Enabled, Links, MonitorStatus, Reason, Watches};

@@ -1,14 +1,18 @@
 //! Plain data that the functions of this crate return.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The result of [`enable`](crate::enable).
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Enabled {
     /// The root folder of the worktree.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "lossy"))]
     pub root: PathBuf,
     /// The hook that git calls from now on.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "lossy"))]
     pub hook: PathBuf,
     /// Git's version, as `git --version` prints it.
     pub git: String,
@@ -113,7 +117,7 @@ impl Reason {
             }
             Reason::EarlierDaemon => "the token is from an earlier daemon",
             Reason::TooOld => "the token is older than the journal",
-            Reason::OtherWorktree => "git was called from another folder than the worktree, or for another index",
+            Reason::OtherWorktree => "the token is from another worktree, or git was called from another folder",
             Reason::OtherNamespace => "git ran in a container or another mount namespace",
             Reason::Walking => "the daemon was still reading the folders",
             Reason::Overflow => "the queue of the kernel overflowed, or mounts or permissions changed",
@@ -126,8 +130,22 @@ impl Reason {
     }
 }
 
+#[cfg(feature = "serde")]
+impl serde::Serialize for Reason {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.code())
+    }
+}
+
+/// Writes a path as text, also if it is not UTF-8.
+#[cfg(feature = "serde")]
+fn lossy<S: serde::Serializer>(path: &std::path::Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
 /// One answer of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Answer {
     /// Time since the answer, in milliseconds.
@@ -142,6 +160,7 @@ pub struct Answer {
 
 /// The watches of the daemon, and the kernel's limits for this user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Watches {
     /// Number of watched folders.
@@ -159,6 +178,7 @@ pub struct Watches {
 /// Tracked files with several names (hard links). A write through a name outside of the worktree gives no event on the
 /// folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Links {
     /// Number of known files with several names.
@@ -172,9 +192,11 @@ pub struct Links {
 
 /// The state of the monitor of a worktree.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
-pub struct Status {
+pub struct MonitorStatus {
     /// The root folder of the worktree.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "lossy"))]
     pub root: PathBuf,
     /// The value of `core.fsmonitor`; `None` if it is not set.
     pub configured: Option<String>,
@@ -184,13 +206,13 @@ pub struct Status {
     pub pid: Option<u32>,
     /// The reason why the last attempt to start a daemon failed.
     pub failure: Option<String>,
-    /// `true` if the daemon has read all folders.
+    /// `true` if the daemon has read all folders and knows the tracked files.
     pub is_ready: bool,
     /// Time that the last reading of all folders took, in microseconds.
     pub walk_us: u64,
     /// Number of times that the daemon had to read all folders again.
     pub walks: u64,
-    /// Memory of the daemon, in bytes (resident and private to it).
+    /// Memory of the daemon, in bytes. Memory that it shares with other processes counts in proportion (Pss).
     pub memory_bytes: u64,
     /// CPU time of the daemon, in milliseconds.
     pub cpu_ms: u64,
@@ -204,8 +226,8 @@ pub struct Status {
     pub links: Links,
     /// Number of answers since the daemon started.
     pub answers: u64,
-    /// Number of answers by reason, for those that were `/`.
-    pub everything: Vec<(Reason, u64)>,
+    /// Number of answers that were `/`, by reason.
+    pub everything: BTreeMap<Reason, u64>,
     /// The last answers, the newest last.
     pub last: Vec<Answer>,
     /// Number of submodules and other repositories below the root. They are in every answer.

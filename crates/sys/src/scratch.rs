@@ -24,7 +24,11 @@ use rustix::fs::{FlockOperation, flock};
 /// # std::io::Result::Ok(())
 /// ```
 #[derive(Debug)]
-pub struct ScratchFolder(PathBuf, #[expect(dead_code, reason = "it is locked while it is open")] File);
+pub struct ScratchFolder {
+    path: PathBuf,
+    /// The folder, which is locked while it is open.
+    _lock: File,
+}
 
 impl ScratchFolder {
     /// Creates an empty folder in the system's folder for temporary files. `purpose` is one word.
@@ -42,9 +46,9 @@ impl ScratchFolder {
                 // The folder was left behind by a killed process with the same id.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => {
-                    let folder = made.and_then(|()| File::open(&path))?;
-                    flock(&folder, FlockOperation::NonBlockingLockExclusive)?;
-                    return Ok(Self(path, folder));
+                    let lock = made.and_then(|()| File::open(&path))?;
+                    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+                    return Ok(Self { path, _lock: lock });
                 }
             }
         }
@@ -53,13 +57,13 @@ impl ScratchFolder {
     /// Returns the path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 }
 
 impl Drop for ScratchFolder {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
 }
 
@@ -88,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_left_behind_by_who_is_no_more_is_removed() {
+    fn only_unlocked_folders_of_ended_processes_are_removed() {
         let among = tempfile::tempdir().unwrap();
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();

@@ -4,44 +4,55 @@ use std::collections::BTreeSet;
 
 use ascertain_engine::names::suggestion;
 use ascertain_engine::outcome::Verdict;
-use ascertain_report::cost::{ClaimOnCost, Load};
+use ascertain_report::cost::{ClaimOnCost, Interval, Load};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::compare::{FEWEST_WORKLOADS, Matched, machines_effect, matched, over_both};
+use super::compare::{
+    FEWEST_WORKLOADS, Matched, break_even, break_even_log, logs_around, machines_effect, matched, mean, over_both,
+    priced_load,
+};
 use super::request::PricedType;
 use crate::error::{Error, refused};
 
 /// A claim about two types of machine: the geometric mean of the ratios of their speeds over some workloads is at least
 /// a bound.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CostClaim {
     /// Id of the claim.
     pub id: String,
     /// The claim as a sentence.
     pub says: String,
     /// Origin of the claim, such as a document.
+    #[serde(default)]
     pub source: String,
     /// The figure that the claim states, as written in the source.
+    #[serde(default)]
     pub source_value: String,
     /// The reasons why the claim should hold, and the conditions under which it will not.
+    #[serde(default)]
     pub analysis: String,
     /// The claim in the form in which it is judged.
+    #[serde(default)]
     pub restated: String,
     /// The type that the claim is about.
     pub candidate: String,
     /// The type with which the candidate is compared.
     pub baseline: String,
     /// Names of the workloads. If empty, the claim is about all workloads that have a cost.
+    #[serde(default)]
     pub workloads: Vec<String>,
     /// The bound that the speed ratio should reach.
     pub at_least: Bound,
     /// Position of the claim: file and line.
+    #[serde(skip)]
     pub place: String,
 }
 
 /// The bound of a claim.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "toml::Value")]
 pub enum Bound {
     /// The candidate is at least this many times as fast as the baseline.
     Times(f64),
@@ -49,37 +60,23 @@ pub enum Bound {
     BreakEven,
 }
 
+impl TryFrom<toml::Value> for Bound {
+    type Error = &'static str;
+
+    fn try_from(value: toml::Value) -> Result<Bound, &'static str> {
+        match value {
+            toml::Value::Float(times) if times > 0.0 && times.is_finite() => Ok(Bound::Times(times)),
+            toml::Value::Integer(times) if times > 0 => Ok(Bound::Times(times as f64)),
+            toml::Value::String(word) if word == "break-even" => Ok(Bound::BreakEven),
+            _ => Err("`at_least` must be a factor above 0, such as 1.25, or \"break-even\""),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    claim: Vec<Spanned<Table>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Table {
-    id: String,
-    says: String,
-    #[serde(default)]
-    source: String,
-    #[serde(default)]
-    source_value: String,
-    #[serde(default)]
-    analysis: String,
-    #[serde(default)]
-    restated: String,
-    candidate: String,
-    baseline: String,
-    #[serde(default)]
-    workloads: Vec<String>,
-    at_least: AtLeast,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum AtLeast {
-    Times(f64),
-    Word(String),
+    claim: Vec<Spanned<CostClaim>>,
 }
 
 /// Reads claims about types of machine from TOML: `[[claim]]` with the keys `id`, `says`, `candidate`, `baseline`,
@@ -96,50 +93,27 @@ pub fn read_claims(text: &str, file: &str) -> Result<Vec<CostClaim>, Error> {
         Error::Request(format!("{file}:{line}: {problem}"))
     })?;
     let mut ids = BTreeSet::new();
-    let read = |table: Spanned<Table>| {
-        let place = format!("{file}:{}", line(table.span().start));
-        let Table { id, says, source, source_value, analysis, restated, candidate, baseline, workloads, at_least } =
-            table.into_inner();
+    let checked = |claim: Spanned<CostClaim>| {
+        let place = format!("{file}:{}", line(claim.span().start));
+        let claim = CostClaim { place, ..claim.into_inner() };
+        let CostClaim { id, workloads, place, .. } = &claim;
         if !ids.insert(id.clone()) {
             return refused(format!("{place}: another claim already has the id `{id}`; choose another id"));
         }
         let mut names = BTreeSet::new();
-        if let Some(twice) = workloads.iter().find(|name| !names.insert((*name).clone())) {
+        if let Some(twice) = workloads.iter().find(|name| !names.insert(*name)) {
             return refused(format!("{place}: the workload `{twice}` is listed twice; remove one"));
         }
-        let at_least = match at_least {
-            AtLeast::Times(times) if times > 0.0 && times.is_finite() => Bound::Times(times),
-            AtLeast::Word(word) if word == "break-even" => Bound::BreakEven,
-            _ => {
-                return refused(format!(
-                    "{place}: `at_least` must be a factor above 0, such as 1.25, or \"break-even\""
-                ));
-            }
-        };
-        let texts = (id, says, source, source_value, analysis, restated);
-        let (id, says, source, source_value, analysis, restated) = texts;
-        Ok(CostClaim {
-            id,
-            says,
-            source,
-            source_value,
-            analysis,
-            restated,
-            candidate,
-            baseline,
-            workloads,
-            at_least,
-            place,
-        })
+        Ok(claim)
     };
-    parsed.claim.into_iter().map(read).collect()
+    parsed.claim.into_iter().map(checked).collect()
 }
 
-/// Judges a claim on the figures of the two types.
+/// Judges a claim on the figures of the two types. With `full_load`, only figures under full load have a cost.
 ///
 /// # Errors
 /// If a type or a workload of the claim was not measured.
-pub(super) fn judge(claim: &CostClaim, offers: &[PricedType]) -> Result<ClaimOnCost, Error> {
+pub(super) fn judge(claim: &CostClaim, offers: &[PricedType], full_load: bool) -> Result<ClaimOnCost, Error> {
     let find = |name: &String| {
         let found = offers.iter().find(|priced| priced.offer.machine_type == *name || priced.offer.name == *name);
         found.ok_or_else(|| {
@@ -160,8 +134,8 @@ pub(super) fn judge(claim: &CostClaim, offers: &[PricedType]) -> Result<ClaimOnC
             ));
         }
     }
-    let has_full = pairs.iter().any(|pair| pair.load == Load::Full);
-    let is_costed = |pair: &Matched| (pair.load == Load::Full) == has_full;
+    let priced_load = priced_load(&pairs, full_load);
+    let is_costed = |pair: &Matched| Some(pair.load) == priced_load;
     let is_listed = |pair: &Matched| claim.workloads.is_empty() || claim.workloads.contains(&pair.both[0].workload);
     // A claim about the speed may be about one thread; a claim about the price may not.
     let is_wanted = |pair: &Matched| match claim.at_least {
@@ -170,11 +144,16 @@ pub(super) fn judge(claim: &CostClaim, offers: &[PricedType]) -> Result<ClaimOnC
         Bound::Times(_) => is_listed(pair) && is_best(pair, &pairs),
     };
     let chosen: Vec<&Matched> = pairs.iter().filter(|pair| is_wanted(pair)).collect();
-    let bound = match claim.at_least {
-        Bound::Times(times) => times,
-        Bound::BreakEven => candidate.offer.price_per_hour / baseline.offer.price_per_hour,
+    let both = [baseline, candidate];
+    let (bounds, bound): (Vec<f64>, f64) = match claim.at_least {
+        Bound::Times(times) => (vec![times.ln(); chosen.len()], times),
+        Bound::BreakEven => {
+            let bounds: Vec<f64> = chosen.iter().map(|pair| break_even_log(pair, both)).collect();
+            let bound = break_even(&bounds, both);
+            (bounds, bound)
+        }
     };
-    Ok(verdict(claim, &chosen, bound))
+    Ok(verdict(claim, &chosen, &bounds, bound))
 }
 
 /// Returns whether a workload has no figure under a higher load.
@@ -184,18 +163,15 @@ fn is_best(pair: &Matched, pairs: &[Matched]) -> bool {
     most.is_some_and(|most| std::ptr::eq(most, pair))
 }
 
-fn verdict(claim: &CostClaim, chosen: &[&Matched], bound: f64) -> ClaimOnCost {
-    let logs: Vec<f64> = chosen.iter().map(|pair| pair.log.value).collect();
-    let count = logs.len();
+/// Returns the verdict. `bounds` has the logarithm of the bound of each workload, and `bound` is their mean as a ratio.
+fn verdict(claim: &CostClaim, chosen: &[&Matched], bounds: &[f64], bound: f64) -> ClaimOnCost {
+    let (logs, count) = (logs_around(chosen, bounds), chosen.len());
     let interval = (count >= FEWEST_WORKLOADS).then(|| over_both(&logs, machines_effect(chosen))).flatten();
     let mean = match (interval, count) {
         (_, 0) => None,
         (Some(log), _) => Some(log.ratio()),
         (None, 1) => Some(chosen[0].log.ratio()),
-        (None, _) => {
-            let value = (logs.iter().sum::<f64>() / count as f64).exp();
-            Some(ascertain_report::cost::Interval { value, low: None, high: None })
-        }
+        (None, _) => Some(Interval { value: mean(&logs).exp(), low: None, high: None }),
     };
     let (low, high) = mean.filter(|_| count >= FEWEST_WORKLOADS).map_or((None, None), |mean| (mean.low, mean.high));
     let verdict = match (low, high) {
@@ -216,7 +192,8 @@ fn verdict(claim: &CostClaim, chosen: &[&Matched], bound: f64) -> ClaimOnCost {
     };
     let mut contrary: Vec<(String, f64)> = chosen
         .iter()
-        .map(|pair| (pair.both[0].workload.clone(), pair.log.value.exp()))
+        .zip(&logs)
+        .map(|(pair, log)| (pair.both[0].workload.clone(), log.exp()))
         .filter(|(_, speed)| is_contrary(*speed))
         .collect();
     contrary.sort_by(|one, other| one.1.total_cmp(&other.1));

@@ -73,20 +73,18 @@ fn chance_above_zero(distance: f64, standard_error: f64, degrees: f64) -> f64 {
     if distance > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// Matches the workloads of two types. A workload under full load is matched with the same one under full load,
-/// otherwise the numbers of threads must be equal.
+/// Matches the workloads of two types with the same load. The numbers of threads must be equal, except under full load.
 pub(super) fn matched<'a>(reference: &'a PricedType, offer: &'a PricedType) -> Vec<Matched<'a>> {
     let mut pairs = Vec::new();
     for one in &reference.measured.series {
         let load = reference.load(one);
-        let fits = |other: &&Series| {
-            other.workload == one.workload
-                && other.unit.name() == one.unit.name()
-                && offer.load(other) == load
-                && (load == Load::Full || offer.threads(other) == reference.threads(one))
-        };
-        let Some(other) = offer.measured.series.iter().find(fits) else { continue };
-        let log = if std::ptr::eq(one, other) || reference.is_same_as(offer) {
+        let same = offer.measured.series.iter().filter(|other| {
+            other.workload == one.workload && other.unit.name() == one.unit.name() && offer.load(other) == load
+        });
+        let has_equal_threads = |other: &&Series| offer.threads(other) == reference.threads(one);
+        let equal = same.clone().find(has_equal_threads);
+        let Some(other) = equal.or_else(|| same.clone().find(|_| load == Load::Full)) else { continue };
+        let log = if reference.is_same_as(offer) {
             LogRatio { value: 0.0, low: Some(0.0), high: Some(0.0), standard_error: Some(0.0), degrees: Some(NORMAL) }
         } else {
             log_ratio([one, other])
@@ -119,7 +117,37 @@ fn log_ratio(both: [&Series; 2]) -> LogRatio {
     LogRatio { value, low, high, standard_error: None, degrees: None }
 }
 
-fn mean(values: &[f64]) -> f64 {
+/// Returns the load under which workloads have a cost: full load if there is any; `None` if no workload has a cost.
+pub(super) fn priced_load(pairs: &[Matched], full_load: bool) -> Option<Load> {
+    match pairs.iter().any(|pair| pair.load == Load::Full) {
+        true => Some(Load::Full),
+        false => Some(Load::Part).filter(|_| !full_load),
+    }
+}
+
+/// Returns the logarithm of the ratio of speeds at which a workload costs the same on the reference and the offer. Under
+/// a part of the load, other work pays for the other cores.
+pub(super) fn break_even_log(pair: &Matched, [reference, offer]: [&PricedType; 2]) -> f64 {
+    let share = offer.share(pair.both[1]) / reference.share(pair.both[0]);
+    (offer.offer.price_per_hour / reference.offer.price_per_hour * share).ln()
+}
+
+/// Returns the ratio of speeds at which the mean costs the same: that of the workloads, or else that of the prices.
+pub(super) fn break_even(bounds: &[f64], [reference, offer]: [&PricedType; 2]) -> f64 {
+    match bounds {
+        [] => offer.offer.price_per_hour / reference.offer.price_per_hour,
+        _ => mean(bounds).exp(),
+    }
+}
+
+/// Returns the logarithms of the ratios of speeds, as if all workloads had the mean of the bounds. They then spread as
+/// the costs do.
+pub(super) fn logs_around(pairs: &[&Matched], bounds: &[f64]) -> Vec<f64> {
+    let bound = mean(bounds);
+    pairs.iter().zip(bounds).map(|(pair, own)| pair.log.value - (own - bound)).collect()
+}
+
+pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
@@ -145,22 +173,14 @@ fn recovered(value: f64, reference: (&Series, &MachineValue), offer: (&Series, &
 
 /// Compares an offer with the reference.
 pub(super) fn comparison(reference: &PricedType, offer: &PricedType, units: f64, full_load: bool) -> Comparison {
-    let break_even = offer.offer.price_per_hour / reference.offer.price_per_hour;
-    let pairs = matched(reference, offer);
-    let has_full = pairs.iter().any(|pair| pair.load == Load::Full);
-    let is_priced = |pair: &Matched| pair.load == Load::Full || !full_load;
-    let is_in_mean = |pair: &Matched| is_priced(pair) && (pair.load == Load::Full) == has_full;
-    let rows = pairs.iter().map(|pair| row(pair, [reference, offer], units, is_in_mean(pair)));
+    let (both, pairs) = ([reference, offer], matched(reference, offer));
+    let priced_load = priced_load(&pairs, full_load);
+    let is_in_mean = |pair: &Matched| Some(pair.load) == priced_load;
+    let rows = pairs.iter().map(|pair| row(pair, both, units, is_in_mean(pair)));
     let workloads: Vec<WorkloadCost> = rows.collect();
     let in_mean: Vec<&Matched> = pairs.iter().filter(|pair| is_in_mean(pair)).collect();
-    // Under a part of the load, other work pays for the other cores.
-    let bounds = in_mean.iter().map(|pair| {
-        let share = offer.share(pair.both[1]) / reference.share(pair.both[0]);
-        (break_even * share).ln()
-    });
-    let bounds: Vec<f64> = bounds.collect();
-    let load = if has_full { Load::Full } else { Load::Part };
-    let suite = suite(&in_mean, &bounds, load);
+    let bounds: Vec<f64> = in_mean.iter().map(|pair| break_even_log(pair, both)).collect();
+    let suite = suite(&in_mean, &bounds);
     let decision = suite.as_ref().map_or(Decision::Undecided, |suite| match suite.cost_ratio {
         Interval { high: Some(high), .. } if high < 1.0 => Decision::Cheaper,
         Interval { low: Some(low), .. } if low > 1.0 => Decision::Dearer,
@@ -181,7 +201,7 @@ pub(super) fn comparison(reference: &PricedType, offer: &PricedType, units: f64,
     Comparison {
         offer: offer.offer.name.clone(),
         reference: reference.offer.name.clone(),
-        break_even: if bounds.is_empty() { break_even } else { mean(&bounds).exp() },
+        break_even: break_even(&bounds, both),
         decision,
         reversing: reversing.iter().map(|row| row.workload.clone()).collect(),
         suite,
@@ -217,12 +237,10 @@ fn row(pair: &Matched, [reference, offer]: [&PricedType; 2], units: f64, is_in_m
 
 /// Returns the mean of the workloads with its intervals; `None` if there are no workloads. `bounds` has, for each
 /// workload, the logarithm of the ratio of speeds at which both costs are equal.
-fn suite(pairs: &[&Matched], bounds: &[f64], load: Load) -> Option<Suite> {
+fn suite(pairs: &[&Matched], bounds: &[f64]) -> Option<Suite> {
     let count = pairs.len();
     let (mean, machines) = (mean_of(pairs)?, machines_effect(pairs));
-    let bound = self::mean(bounds);
-    // The spread of the workloads is that of their costs.
-    let logs: Vec<f64> = pairs.iter().zip(bounds).map(|(pair, own)| pair.log.value - (own - bound)).collect();
+    let (bound, logs) = (self::mean(bounds), logs_around(pairs, bounds));
     let over_workloads = if count < FEWEST_WORKLOADS { None } else { mean_interval(&logs, ERROR).ok().flatten() };
     let log = match over_workloads {
         Some(_) => over_both(&logs, machines).unwrap_or(mean),
@@ -237,7 +255,7 @@ fn suite(pairs: &[&Matched], bounds: &[f64], load: Load) -> Option<Suite> {
     let speed = log.ratio();
     Some(Suite {
         workloads: count as u64,
-        load,
+        load: pairs[0].load,
         speed,
         speed_other_machines: machines.and_then(|machines| of_machines(&logs, machines)).map(|log| log.ratio()),
         cost_ratio: speed.under(bound.exp()),

@@ -1,7 +1,7 @@
 //! Reads the speeds of machines from recorded runs.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::experiment::{Arm, Point};
@@ -36,7 +36,8 @@ const LISTED: usize = 6;
 /// - A run cannot be read, or is given twice.
 /// - The type of a machine is not known, or contradicts the evidence.
 /// - The runs did not measure the same thing: the error names the differences.
-/// - Runs of one type come from machines with other processors or another number of CPUs.
+/// - Runs of one type come from machines with other processors or another number of CPUs, or both have figures of one
+///   workload on the same machine.
 /// - The metric is neither a time nor a rate.
 pub fn read_runs(runs: &[TypedRun], metric: Option<&str>) -> Result<Machines, Error> {
     let mut machines = Machines::default();
@@ -77,7 +78,7 @@ pub fn read_runs(runs: &[TypedRun], metric: Option<&str>) -> Result<Machines, Er
                 machines.types.last_mut().expect("a type was just added")
             }
         };
-        merge(&mut measured.series, series);
+        merge(&mut measured.series, series, &run.id)?;
         known.push((machine_type, run));
     }
     Ok(machines)
@@ -221,7 +222,7 @@ fn at(point: &Point) -> String {
 }
 
 /// Returns the figures that others recorded, with the machines that the evidence names.
-fn series_of_others(folder: &std::path::Path) -> Result<Vec<Series>, Error> {
+fn series_of_others(folder: &Path) -> Result<Vec<Series>, Error> {
     let mut figures = Vec::new();
     for row in evidence::read_rows(folder)? {
         let row = row?;
@@ -297,14 +298,27 @@ fn busy_cpus(points: &[PointSummary]) -> Option<f64> {
 }
 
 /// Adds the machines of another run of the type to the workloads.
-fn merge(known: &mut Vec<Series>, new: Vec<Series>) {
+///
+/// # Errors
+/// If a machine already has a figure of the workload. The copy would count as another machine.
+fn merge(known: &mut Vec<Series>, new: Vec<Series>, run: &str) -> Result<(), Error> {
     for series in new {
         let is_it = |old: &&mut Series| {
             (&old.workload, old.threads, &old.unit) == (&series.workload, series.threads, &series.unit)
         };
-        match known.iter_mut().find(is_it) {
-            Some(old) => old.machines.extend(series.machines),
-            None => known.push(series),
+        let Some(old) = known.iter_mut().find(is_it) else {
+            known.push(series);
+            continue;
+        };
+        let is_known = |one: &&MachineValue| old.machines.iter().any(|other| other.machine == one.machine);
+        if let Some(MachineValue { machine, .. }) = series.machines.iter().find(is_known) {
+            let (name, workload) = (if machine.is_empty() { "without a name" } else { machine }, &series.workload);
+            return refused(format!(
+                "run {run} and an earlier run have a figure of `{workload}` on the same machine ({name}); give one of \
+                 the runs, or record the figures again with the names of the machines"
+            ));
         }
+        old.machines.extend(series.machines);
     }
+    Ok(())
 }

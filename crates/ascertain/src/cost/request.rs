@@ -127,7 +127,7 @@ pub fn cost(asked: &Cost) -> Result<CostReport, Error> {
         }
         comparisons.push(comparison(reference, offer, asked.units, asked.full_load));
     }
-    let claims = asked.claims.iter().map(|claim| judge(claim, &offers)).collect::<Result<_, _>>()?;
+    let claims = asked.claims.iter().map(|claim| judge(claim, &offers, asked.full_load)).collect::<Result<_, _>>()?;
     let mut report = CostReport {
         units: asked.units,
         currency: asked

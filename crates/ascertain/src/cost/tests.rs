@@ -283,6 +283,14 @@ fn full_load_is_compared_with_full_load() {
     );
 }
 
+/// Work with more threads than CPUs is compared with the same number of threads, if that was measured.
+#[test]
+fn full_load_prefers_equal_threads() {
+    let text = "type,workload,threads,value,unit\na,w,2,20,op/s\na,w,4,16,op/s\nb,w,2,30,op/s\nb,w,4,16,op/s\n";
+    let speeds = first(&asked(TWO, text)).workloads.into_iter().map(|row| (row.threads, row.speed.value));
+    assert_eq!(speeds.collect::<Vec<_>>(), [(2, 1.5_f64.ln().exp()), (4, 1.0)]);
+}
+
 const CLAIM: &str =
     "[[claim]]\nid = \"c\"\nsays = \"b is fast\"\ncandidate = \"b\"\nbaseline = \"a\"\nat_least = 1.2\n";
 
@@ -309,13 +317,28 @@ fn claims_are_judged_by_the_interval_for_workloads_like_these() {
     assert_eq!((listed.verdict, listed.workloads), (Verdict::Holds, 3));
 }
 
+/// One thread uses a half of `a` and a quarter of `b`, so at twice the price, `b` pays if it is as fast.
+#[test]
+fn the_break_even_of_a_claim_is_that_of_the_comparison() {
+    let prices = "type,cpus,cores,usd_hour\na,2,2,1\nb,4,4,2\n";
+    let speeds = speeds(&[1.0; 4], &[1.2, 1.3, 1.25, 1.2]).replace(",2,", ",1,");
+    let claims = read_claims(&CLAIM.replace("1.2", "\"break-even\""), "c.toml").unwrap();
+    let asked = Cost { claims, ..asked(prices, &speeds) };
+    let mut report = cost(&asked).unwrap();
+    let claim = report.claims.remove(0);
+    assert_eq!((claim.verdict, claim.at_least), (Verdict::Holds, report.comparisons[0].break_even));
+    assert!((claim.at_least - 1.0).abs() < 1e-12);
+    let claim = cost(&Cost { full_load: true, ..asked }).unwrap().claims.remove(0);
+    assert_eq!((claim.verdict, claim.workloads), (Verdict::Undecided, 0), "no workload has a cost");
+}
+
 #[test]
 fn wrong_claims_name_the_line() {
     for (text, expected) in [
         ("claim = 1", "c.toml:1: "),
         ("[[claim]]\nid = \"c\"\n", "c.toml:1: missing field `says`"),
         (&format!("{CLAIM}colour = 1\n"), "c.toml:7: unknown field `colour`"),
-        (&CLAIM.replace("1.2", "0.0"), "c.toml:1: `at_least` must be a factor above 0"),
+        (&CLAIM.replace("1.2", "0.0"), "c.toml:6: `at_least` must be a factor above 0"),
         (&CLAIM.replace("1.2", "\"much\""), "`at_least` must be"),
         (&format!("{CLAIM}{CLAIM}"), "c.toml:7: another claim already has the id `c`"),
         (&format!("{CLAIM}workloads = [\"w\", \"w\"]\n"), "the workload `w` is listed twice"),

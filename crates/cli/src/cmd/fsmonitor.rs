@@ -8,9 +8,12 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use ascertain::Ending;
 use ascertain_engine::unit::Unit;
-use ascertain_fsmonitor::{Changes, EnableOptions, Enabled, Error, Status, Untracked, disable, enable, log, since};
+use ascertain_fsmonitor::{
+    Changes, EnableOptions, Enabled, Error, MonitorStatus, Untracked, disable, enable, log, since,
+};
 use ascertain_report::plot::escape_controls;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::options::{Display, Format};
 use crate::{errors, output};
@@ -67,9 +70,9 @@ Examples:
 struct EnableArgs {
     #[command(flatten)]
     place: Place,
-    /// Form of `git status` that is to be fast
+    /// Form of `git status` that can use git's cache of untracked files
     ///
-    /// Git's cache of untracked files serves only one form. With `all`, `enable` also sets status.showUntrackedFiles to
+    /// The cache serves only one form. With `all`, `enable` also sets status.showUntrackedFiles to
     /// `all`; `git status` then lists every untracked file.
     #[arg(long, value_name = "FORM", value_parser = crate::options::one_of(UNTRACKED), default_value = "normal")]
     untracked: Untracked,
@@ -86,7 +89,7 @@ struct EnableArgs {
 /// The words that `--untracked` accepts.
 const UNTRACKED: &[crate::options::Word<Untracked>] = &[
     (&["normal"], "`git status` and `git status -unormal`", Untracked::Normal),
-    (&["all"], "`git status -uall`, which VS Code and most graphical programs call", Untracked::All),
+    (&["all"], "`git status -uall`, which VS Code calls", Untracked::All),
 ];
 
 const DISABLE_EXAMPLES: &str = "\
@@ -185,9 +188,21 @@ fn refuse_format(display: &Display) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn show(display: &Display, json: &Value, text: impl FnOnce() -> String) -> anyhow::Result<()> {
+/// Prints a result as JSON, with the name of its schema, or as text.
+fn show(
+    display: &Display,
+    schema: &'static str,
+    result: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> anyhow::Result<()> {
+    #[derive(Serialize)]
+    struct Schema<'a, T> {
+        schema: &'static str,
+        #[serde(flatten)]
+        result: &'a T,
+    }
     match display.format {
-        Format::Json => output::print(&format!("{json:#}\n")),
+        Format::Json => output::print(&format!("{:#}\n", serde_json::to_value(Schema { schema, result })?)),
         _ if display.quiet => Ok(()),
         _ => output::print_for_people(&text()),
     }
@@ -202,7 +217,7 @@ fn run_enable(args: &EnableArgs) -> anyhow::Result<Ending> {
         }
         other => other?,
     };
-    show(&args.display, &enabled_json(&enabled), || enabled_text(&enabled))?;
+    show(&args.display, "ascertain.fsmonitor-enable/1", &enabled, || enabled_text(&enabled))?;
     Ok(Ending::Done)
 }
 
@@ -215,19 +230,6 @@ fn may_replace(value: &str, origin: &str) -> bool {
     let _ = write!(io::stderr(), "core.fsmonitor is already set to `{value}` ({origin}). Replace it here? [y/N] ");
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).is_ok() && ["y", "yes"].contains(&answer.trim().to_lowercase().as_str())
-}
-
-fn enabled_json(enabled: &Enabled) -> Value {
-    json!({
-        "schema": "ascertain.fsmonitor-enable/1",
-        "root": enabled.root.to_string_lossy(),
-        "hook": enabled.hook.to_string_lossy(),
-        "git": enabled.git,
-        "has_builtin": enabled.has_builtin,
-        "worktrees": enabled.worktrees,
-        "submodules": enabled.submodules,
-        "problem": enabled.problem,
-    })
 }
 
 fn enabled_text(enabled: &Enabled) -> String {
@@ -253,62 +255,26 @@ fn enabled_text(enabled: &Enabled) -> String {
 
 const BUILTIN: &str = "\
 this git has a monitor of its own (core.fsmonitor=true), which starts no process for a question
-  choose git's own for the fastest answers in a repository without hard links
-  choose this one if the tree changes in large steps, has mounts or hard links, or if several versions of git are used
+  choose git's own for the fastest answers
+  choose this one if the tree has mounts or hard links, or if an older git also uses it
 ";
 
 fn run_disable(args: &DisableArgs) -> anyhow::Result<Ending> {
     refuse_format(&args.display)?;
     let was_enabled = disable(&args.place.folder)?;
-    let json = json!({ "schema": "ascertain.fsmonitor-disable/1", "was_enabled": was_enabled });
     let text = if was_enabled { "git's earlier settings are restored\n" } else { "the monitor was not enabled here\n" };
-    show(&args.display, &json, || text.into())?;
+    show(&args.display, "ascertain.fsmonitor-disable/1", &json!({ "was_enabled": was_enabled }), || text.into())?;
     Ok(Ending::Done)
 }
 
 fn run_status(args: &StatusArgs) -> anyhow::Result<Ending> {
     refuse_format(&args.display)?;
     let status = ascertain_fsmonitor::status(&args.place.folder)?;
-    show(&args.display, &status_json(&status), || status_text(&status))?;
+    show(&args.display, "ascertain.fsmonitor-status/1", &status, || status_text(&status))?;
     Ok(if status.is_enabled { Ending::Done } else { Ending::Nothing })
 }
 
-fn status_json(status: &Status) -> Value {
-    let answers = status.last.iter().map(|answer| {
-        let everything = answer.everything.map(|reason| reason.code());
-        json!({ "age_ms": answer.age_ms, "paths": answer.paths, "everything": everything, "command": answer.command })
-    });
-    let everything = status.everything.iter().map(|(reason, count)| (reason.code().to_owned(), json!(count)));
-    json!({
-        "schema": "ascertain.fsmonitor-status/1",
-        "root": status.root.to_string_lossy(),
-        "configured": status.configured,
-        "enabled": status.is_enabled,
-        "pid": status.pid,
-        "failure": status.failure,
-        "ready": status.is_ready,
-        "walk_us": status.walk_us,
-        "walks": status.walks,
-        "memory_bytes": status.memory_bytes,
-        "kernel_bytes": status.watches.kernel_bytes,
-        "cpu_ms": status.cpu_ms,
-        "age_s": status.age_s,
-        "pending": status.pending,
-        "folder_watches": status.watches.folders,
-        "file_watches": status.watches.files,
-        "watches_limit": status.watches.limit,
-        "instances_limit": status.watches.instances_limit,
-        "linked_files": status.links.files,
-        "linked_files_always": status.links.always,
-        "nested": status.nested,
-        "answers": status.answers,
-        "everything": everything.collect::<serde_json::Map<_, _>>(),
-        "last": answers.collect::<Vec<_>>(),
-        "hints": status.hints,
-    })
-}
-
-fn status_text(status: &Status) -> String {
+fn status_text(status: &MonitorStatus) -> String {
     let bytes = |count: u64| Unit::Byte.human(count as f64);
     let mut text = format!("worktree   {}\n", escape_controls(&status.root.to_string_lossy()));
     let _ = match (status.pid, &status.failure) {
@@ -349,8 +315,8 @@ fn status_text(status: &Status) -> String {
     text
 }
 
-fn answers_text(status: &Status, text: &mut String) {
-    let everything: u64 = status.everything.iter().map(|(_, count)| count).sum();
+fn answers_text(status: &MonitorStatus, text: &mut String) {
+    let everything: u64 = status.everything.values().sum();
     let _ = writeln!(text, "answers    {}, of which {everything} were `/` (anything may have changed)", status.answers);
     for (reason, count) in &status.everything {
         let _ = writeln!(text, "           {count} because {}", reason.explanation());
@@ -368,17 +334,13 @@ fn run_since(args: &SinceArgs) -> anyhow::Result<Ending> {
     refuse_format(&args.display)?;
     let (token, changes) = since(&args.place.folder, args.token.as_bytes())?;
     if args.display.format == Format::Json {
+        let lossy = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
         let (paths, everything) = match &changes {
-            Changes::Everything(reason) => (None, Some(reason.code())),
-            Changes::Paths(paths) => {
-                (Some(paths.iter().map(|path| String::from_utf8_lossy(path)).collect::<Vec<_>>()), None)
-            }
+            Changes::Everything(reason) => (None, Some(reason)),
+            Changes::Paths(paths) => (Some(paths.iter().map(lossy).collect::<Vec<_>>()), None),
         };
-        let token = String::from_utf8_lossy(&token);
-        let json = json!({
-            "schema": "ascertain.fsmonitor-since/1", "token": token, "paths": paths, "everything": everything,
-        });
-        output::print(&format!("{json:#}\n"))?;
+        let json = json!({ "token": lossy(&token), "paths": paths, "everything": everything });
+        show(&args.display, "ascertain.fsmonitor-since/1", &json, String::new)?;
         return Ok(Ending::Done);
     }
     let paths = match changes {

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::{code, escaped, head, in_root, row};
 
 /// Folders with the source files of the serialised types.
-const SOURCES: [&str; 5] = ["engine/src", "report/src", "sys/src", "transfer/src", "permute/src"];
+const SOURCES: [&str; 6] = ["engine/src", "report/src", "sys/src", "transfer/src", "permute/src", "fsmonitor/src"];
 
 /// A schema of JSON output: its name, the commands that print it, and the serialised type. The list at the end has the
 /// keys that other code adds to the output of the type, each with its name, type and meaning.
@@ -166,6 +166,28 @@ const SCHEMAS: &[Schema] = &[
         ],
     ),
     ("ascertain.ls/1", "`ls`", "ObjectList", &[]),
+    ("ascertain.fsmonitor-enable/1", "`fsmonitor enable`", "Enabled", &[]),
+    (
+        "ascertain.fsmonitor-disable/1",
+        "`fsmonitor disable`",
+        "",
+        &[("was_enabled", "boolean", "`true` if the monitor was enabled.")],
+    ),
+    ("ascertain.fsmonitor-status/1", "`fsmonitor status`", "MonitorStatus", &[]),
+    (
+        "ascertain.fsmonitor-since/1",
+        "`fsmonitor since`",
+        "",
+        &[
+            ("token", "string", "The token for the next question."),
+            (
+                "paths[]",
+                "string",
+                "The paths that may have changed, relative to the root. `null` if anything may have changed.",
+            ),
+            ("everything", "string or null", "The reason why anything may have changed."),
+        ],
+    ),
     (
         "ascertain.barrierd/1",
         "`barrierd --status`",
@@ -309,7 +331,7 @@ fn unwrapped(kind: &str) -> (String, String, bool) {
 /// Returns JSON's name of a simple type.
 fn plain(kind: &str) -> &'static str {
     match kind {
-        "String" | "str" | "Unit" | "Reason" | "Remark" | "Threat" | "Unlike" => "string",
+        "String" | "str" | "PathBuf" | "Unit" | "Reason" | "Remark" | "Threat" | "Unlike" => "string",
         "f64" | "f32" | "u64" | "u32" | "u8" | "u16" | "i64" | "i32" | "usize" => "number",
         "bool" => "boolean",
         _ => "object",

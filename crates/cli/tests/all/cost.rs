@@ -157,6 +157,20 @@ fn figures_of_others_become_evidence() {
     assert_eq!(continued.code, Some(2), "{}", continued.stderr);
 }
 
+/// Two records of a figure are one figure of one machine, and not a sample of two machines.
+#[test]
+fn a_figure_counts_once_for_its_machine() {
+    let stand = Stand::new(&[("p.csv", PRICES), ("t.csv", TIMES)]);
+    for count in [2, 4] {
+        assert_eq!(stand.cost(&["t.csv"]).code, Some(0));
+        assert_eq!(stand.runs().len(), count);
+    }
+    let runs = stand.runs();
+    let runs: Vec<&str> = runs.iter().map(|run| run.to_str().unwrap()).collect();
+    let stderr = stand.refused(&[&runs[..], &["--prices", "p.csv"]].concat());
+    assert!(stderr.contains("have a figure of `the workload` on the same machine (without a name)"), "{stderr}");
+}
+
 const HERE: &str = "type,price,currency,per,cpus,date\na,1,USD,hour,CPUS,2026-11-01\nb,1.1,USD,hour,CPUS,2026-11-01\n";
 
 fn prices_here() -> String {

@@ -59,9 +59,13 @@ impl Askers {
         (shown, !is_safe && self.has_fault(pid))
     }
 
-    /// Returns whether the program of a process is a git with the fault. Asks each program once.
+    /// Returns whether the program of a process is a git with the fault. Asks each program once, and never starts
+    /// another program than git.
     fn has_fault(&mut self, pid: u32) -> bool {
         let path = format!("/proc/{pid}/exe");
+        if !fs::read_link(&path).is_ok_and(|program| is_git(&program)) {
+            return false;
+        }
         let Ok(there) = fs::metadata(&path) else { return false };
         let identity = place::identity(&there);
         if let Some((_, has_fault)) = self.0.iter().find(|(own, _)| *own == identity) {
@@ -91,6 +95,14 @@ fn command<'a>(words: &[&'a [u8]]) -> Option<&'a [u8]> {
         }
     }
     None
+}
+
+/// Returns whether a program is git by its name, such as `git`, `git-status` or `.git-wrapped`. The kernel shows a
+/// program that was replaced as `git (deleted)`.
+fn is_git(program: &Path) -> bool {
+    let name = program.file_name().unwrap_or_default().as_bytes();
+    let end = name.strip_prefix(b".").unwrap_or(name).strip_prefix(b"git");
+    end.is_some_and(|end| end.first().is_none_or(|byte| b"- ".contains(byte)))
 }
 
 fn is_faulty(program: &str) -> bool {
@@ -123,6 +135,16 @@ mod tests {
         assert_eq!(command("git --git-dir=x status").as_deref(), Some("status"));
         assert_eq!(command("git"), None);
         assert_eq!(command(""), None);
+    }
+
+    #[test]
+    fn only_git_is_asked_for_its_version() {
+        let is_git = |path: &str| is_git(Path::new(path));
+        assert!(
+            ["/usr/bin/git", "/x/git-diff-index", "/nix/.git-wrapped", "/usr/bin/git (deleted)"].map(is_git)
+                == [true; 4]
+        );
+        assert!(["/usr/bin/ascertain", "/usr/bin/gitui", "/git/bin/sh", "/"].map(is_git) == [false; 4]);
     }
 
     #[test]

@@ -146,9 +146,9 @@ fn is_locked(worktree: &Worktree) -> bool {
 }
 
 /// Builds a question for the folder in which this process would run git.
-pub fn query(root: &Path, token: &[u8], asker: u32, may_wait: bool) -> io::Result<Query> {
+pub fn query(root: &Path, token: &[u8], asker: u32) -> io::Result<Query> {
     let folder = place::identity(&fs::metadata(root)?);
-    Ok(Query { token: token.to_vec(), folder, namespace: protocol::namespace(), asker, may_wait })
+    Ok(Query { token: token.to_vec(), folder, namespace: protocol::namespace(), asker })
 }
 
 /// Returns the files that changed since a token, and the token for the next question. Starts the daemon if none runs.
@@ -163,7 +163,7 @@ pub fn since(path: &Path, token: &[u8]) -> Result<(Vec<u8>, Changes), Error> {
     let worktree = git::worktree(path)?;
     let hook = settings::configured_hook(&worktree)?.unwrap_or_else(|| PathBuf::from(crate::HOOK));
     let deadline = Instant::now() + PATIENCE;
-    let asked = query(&worktree.root, token, std::process::id(), true).and_then(|query| {
+    let asked = query(&worktree.root, token, std::process::id()).and_then(|query| {
         let mut client = connect_or_start(&hook, &worktree, deadline)?;
         let answer = client.request(&Request::Query(query), deadline)?;
         Ok((answer, client.request(&Request::Status, deadline)?))

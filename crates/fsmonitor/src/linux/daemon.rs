@@ -1,6 +1,6 @@
 //! The daemon: one thread, which sleeps until an event, a question or a mount wakes it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -21,12 +21,12 @@ use rustix::fs::{FlockOperation, OFlags};
 
 use super::asker::Askers;
 use super::connections::{self, Connection, Received};
-use super::hook::{DAEMON, DETACHED, SCAN};
+use super::hook::{DAEMON, SCAN};
 use super::monitor::{self, Fatal, Limits, Monitor};
 use super::place::{self, Worktree, file_name};
 use super::protocol::{self, Query, Request};
 use super::token::{self, Parsed, Token};
-use super::{git, log, mounts, walk};
+use super::{log, mounts, walk};
 use crate::Reason;
 
 /// Time after its start for which the daemon lets questions wait until it has read all folders.
@@ -129,7 +129,7 @@ struct Daemon {
     given: VecDeque<Given>,
     askers: Askers,
     answers: u64,
-    by_reason: Vec<(Reason, u64)>,
+    by_reason: BTreeMap<Reason, u64>,
     is_logged_ready: bool,
     stop: Option<String>,
 }
@@ -187,7 +187,7 @@ impl Daemon {
             given: VecDeque::new(),
             askers: Askers::default(),
             answers: 0,
-            by_reason: Vec::new(),
+            by_reason: BTreeMap::new(),
             is_logged_ready: false,
             stop: None,
         })
@@ -265,9 +265,8 @@ impl Daemon {
 
     fn serve_clients(&mut self) -> Result<(), Fatal> {
         let now = Instant::now();
-        let mut clients = std::mem::take(&mut self.connections);
         let mut kept = Vec::new();
-        for mut client in clients.drain(..) {
+        for mut client in std::mem::take(&mut self.connections) {
             let mut is_kept = !client.is_late(now);
             if let Some(query) = client.waiting.take_if(|_| !self.is_waiting_useful()) {
                 client.answer(&self.answer(&query)?);
@@ -283,7 +282,7 @@ impl Daemon {
                 }
             }
             if client.is_sending() {
-                is_kept = client.send();
+                is_kept &= client.send();
             }
             if is_kept {
                 kept.push(client);
@@ -305,7 +304,7 @@ impl Daemon {
                 client.answer(b"");
             }
             Request::Status => client.answer(self.status().as_bytes()),
-            Request::Query(query) if query.may_wait && self.is_waiting_useful() => client.waiting = Some(query),
+            Request::Query(query) if self.is_waiting_useful() => client.waiting = Some(query),
             Request::Query(query) => client.answer(&self.answer(&query)?),
         }
         Ok(())
@@ -319,20 +318,16 @@ impl Daemon {
         let sequence = self.monitor.tree.sequence();
         let (worktree, daemon, is_after_everything) = (self.number, self.instance, changes.is_err());
         let token = Token { worktree, daemon, sequence, is_after_everything };
-        let (mut answer, paths, everything) = match changes {
+        let (answer, paths, everything) = match changes {
             Ok(list) => ([token.to_string().as_bytes(), b"\0", &list.paths].concat(), list.count, None),
             Err((reason, is_valid)) => {
                 let token = if is_valid { token.to_string() } else { token::NONE.into() };
                 ([token.as_bytes(), b"\0/\0"].concat(), 1, Some(reason))
             }
         };
-        answer.shrink_to_fit();
         self.answers += 1;
         if let Some(reason) = everything {
-            match self.by_reason.iter_mut().find(|(other, _)| *other == reason) {
-                Some((_, count)) => *count += 1,
-                None => self.by_reason.push((reason, 1)),
-            }
+            *self.by_reason.entry(reason).or_default() += 1;
         }
         self.given.truncate(LAST_MAX - 1);
         self.given.push_front(Given { at: self.last_question, paths, everything, command });
@@ -358,18 +353,14 @@ impl Daemon {
         };
         // Even if the answer is `/`, the next token must not be older than the changes that git is about to see.
         let is_complete = self.monitor.catch_up()?;
-        let token = match token {
-            Ok(token) if token.daemon != self.instance => Err(Reason::EarlierDaemon),
-            Ok(token) if is_misled => Ok(Err((Reason::FaultyGit, token))),
-            Ok(token) if !self.monitor.is_ready() => Ok(Err((Reason::Walking, token))),
-            Ok(token) if !is_complete => Ok(Err((Reason::Busy, token))),
-            Ok(token) => Ok(Ok(token)),
-            Err(reason) => Err(reason),
-        };
-        Ok(match token {
-            Err(reason) | Ok(Err((reason, _))) => Err((reason, true)),
-            Ok(Ok(token)) => self.monitor.changes(token).map_err(|reason| (reason, true)),
-        })
+        let list = token.and_then(|token| match token {
+            _ if token.daemon != self.instance => Err(Reason::EarlierDaemon),
+            _ if is_misled => Err(Reason::FaultyGit),
+            _ if !self.monitor.is_ready() => Err(Reason::Walking),
+            _ if !is_complete => Err(Reason::Busy),
+            token => self.monitor.changes(token),
+        });
+        Ok(list.map_err(|reason| (reason, true)))
     }
 
     fn note_ready(&mut self) {
@@ -402,7 +393,7 @@ impl Daemon {
     fn has_socket(&self) -> bool {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.git_dir, file_name("sock"), flags, rustix::fs::Mode::empty());
-        file.is_ok_and(|file| walk::identity(file).is_ok_and(|(identity, _)| identity == self.socket))
+        file.is_ok_and(|file| walk::identity(file).is_ok_and(|identity| identity == self.socket))
     }
 
     /// Removes the socket, unless it belongs to another daemon by now.
@@ -427,7 +418,7 @@ impl Daemon {
     fn start_scan(&mut self) {
         self.scanned_index = self.index();
         let root = self.monitor.root_path().unwrap_or_else(|_| self.root.clone());
-        let git_dir = git::path_of(&self.git_dir);
+        let git_dir = walk::path_of(&self.git_dir);
         let mut command = Command::new("/proc/self/exe");
         command.arg(SCAN).arg(root).arg(git_dir.unwrap_or_default()).arg(self.monitor.files.limit.to_string());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -467,9 +458,8 @@ impl Daemon {
     fn status(&self) -> String {
         let monitor = &self.monitor;
         let mut text = format!(
-            "pid={}\nready={}\nwalk_us={}\nwalks={}\nage_s={}\npending={}\nfolders={}\nfiles={}\nlinked={}\nalways={}\n\
+            "ready={}\nwalk_us={}\nwalks={}\nage_s={}\npending={}\nfolders={}\nfiles={}\nlinked={}\nalways={}\n\
              all_watched={}\nnested={}\nanswers={}\n",
-            std::process::id(),
             monitor.is_ready() && monitor.files.is_known,
             monitor.walk_us,
             monitor.walks,
@@ -528,7 +518,7 @@ pub fn start(hook: &Path, worktree: &Worktree) -> io::Result<()> {
 pub fn detach(arguments: &[OsString]) -> io::Result<()> {
     let _ = rustix::process::setsid();
     ascertain_sys::descriptors::close_on_exec()?;
-    Command::new("/proc/self/exe").arg0(crate::HOOK).arg(DETACHED).args(arguments).spawn().map(drop)
+    Command::new("/proc/self/exe").arg0(crate::HOOK).arg(crate::FOREGROUND).args(arguments).spawn().map(drop)
 }
 
 /// Returns the reason why the last daemon could not run, and the time since then; `None` if there was no failure, or if

@@ -1,7 +1,6 @@
 //! Runs git commands.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -93,11 +92,6 @@ pub fn worktree(folder: &Path) -> Result<Worktree, Error> {
 pub fn common_dir(worktree: &Worktree) -> Result<PathBuf, Error> {
     let common = path(output(worktree, &["rev-parse", "--git-common-dir"])?);
     Ok(worktree.root.join(common))
-}
-
-/// Returns the path of an open folder.
-pub fn path_of(folder: &OwnedFd) -> Option<PathBuf> {
-    std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd())).ok()
 }
 
 /// Returns git's version, such as `git version 2.39.5`, and whether it has its own monitor on this system.

@@ -12,10 +12,10 @@ use super::client::{self, Client};
 use super::daemon;
 use super::place::{self, Worktree};
 use super::protocol::Request;
+use crate::FOREGROUND;
 
 /// First argument of the process that starts a daemon, and of the daemon.
 pub const DAEMON: &str = "daemon";
-pub use crate::FOREGROUND as DETACHED;
 /// First argument of the process that lists tracked files.
 pub const SCAN: &str = "scan";
 
@@ -35,7 +35,7 @@ pub fn hook_main() -> ! {
     let is = |word: &str| words.first().is_some_and(|first| *first == word);
     match *words {
         [_, _, _] if is(DAEMON) => exit(daemon::detach(&arguments[1..]).is_err().into()),
-        [_, root, git_dir] if is(DETACHED) => exit(daemon::run(Path::new(root), Path::new(git_dir)).is_err().into()),
+        [_, root, git_dir] if is(FOREGROUND) => exit(daemon::run(Path::new(root), Path::new(git_dir)).is_err().into()),
         [_, root, git_dir, limit] if is(SCAN) => {
             let limit = limit.to_str().and_then(|limit| limit.parse().ok()).unwrap_or(0);
             exit(daemon::scan(Path::new(root), Path::new(git_dir), limit).is_err().into())
@@ -68,7 +68,7 @@ fn answer(token: &[u8], start: Instant) -> io::Result<Vec<u8>> {
     let named = env::var_os("GIT_DIR").map(PathBuf::from);
     let git_dir = place::confirmed_git_dir(Path::new("."), named.as_deref()).ok_or(ErrorKind::NotFound)?;
     let asker = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get().cast_unsigned());
-    let query = client::query(Path::new("."), token, asker, true)?;
+    let query = client::query(Path::new("."), token, asker)?;
     let mut is_started = false;
     let request = Request::Query(query);
     loop {
@@ -77,8 +77,7 @@ fn answer(token: &[u8], start: Instant) -> io::Result<Vec<u8>> {
             answer => return answer,
         }
         let worktree = Worktree { root: env::current_dir()?, git_dir: std::path::absolute(&git_dir)? };
-        let failure = daemon::failure(&worktree).filter(|(_, age)| *age < RETRY);
-        if failure.is_some() {
+        if daemon::failure(&worktree).is_some_and(|(_, age)| age < RETRY) {
             return Err(ErrorKind::NotConnected.into());
         }
         if !is_started {

@@ -1,4 +1,4 @@
-//! The state of a monitor: what the daemon says, and the settings of git that make it useless.
+//! The state of a monitor: the report of the daemon, and the settings of git that make it useless.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::client::Client;
 use super::protocol::Request;
 use super::{daemon, git, monitor, place, settings, walk};
-use crate::{Answer, Error, Reason, Status};
+use crate::{Answer, Error, MonitorStatus, Reason};
 
 /// Estimated kernel memory of a watch, with the inode that it keeps in memory, in bytes.
 const WATCH_BYTES: u64 = 1080;
@@ -17,9 +17,9 @@ const WATCH_BYTES: u64 = 1080;
 ///
 /// # Errors
 /// [`Error::NotAWorktree`], [`Error::Bare`] or [`Error::Git`].
-pub fn status(path: &Path) -> Result<Status, Error> {
+pub fn status(path: &Path) -> Result<MonitorStatus, Error> {
     let worktree = git::worktree(path)?;
-    let mut status = Status { root: worktree.root.clone(), ..Status::default() };
+    let mut status = MonitorStatus { root: worktree.root.clone(), ..MonitorStatus::default() };
     status.watches.limit = monitor::watch_limit();
     let own = walk::limit("user/max_inotify_instances").unwrap_or(u64::MAX);
     status.watches.instances_limit = own.min(walk::limit("fs/inotify/max_user_instances").unwrap_or(128));
@@ -48,7 +48,7 @@ pub fn status(path: &Path) -> Result<Status, Error> {
     Ok(status)
 }
 
-fn read(status: &mut Status, text: &str) {
+fn read(status: &mut MonitorStatus, text: &str) {
     for (name, value) in text.lines().filter_map(|line| line.split_once('=')) {
         let number = || value.parse().unwrap_or(0);
         match name {
@@ -81,19 +81,18 @@ fn answer(text: &str) -> Option<Answer> {
 }
 
 /// Adds memory and CPU time of the daemon.
-fn add_process(status: &mut Status) {
+fn add_process(status: &mut MonitorStatus) {
     let Some(pid) = status.pid else { return };
     let file = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let value = |line: &str| line.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
     let rollup = file("smaps_rollup");
-    let private = rollup.lines().filter(|line| line.starts_with("Pss:")).map(value).sum::<u64>();
-    status.memory_bytes = private * 1024;
+    status.memory_bytes = rollup.lines().find(|line| line.starts_with("Pss:")).map_or(0, value) * 1024;
     let schedstat = file("schedstat");
     let ran_ns = schedstat.split_whitespace().next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
     status.cpu_ms = ran_ns / 1_000_000;
 }
 
-fn add_hints(status: &mut Status, worktree: &place::Worktree) -> Result<(), Error> {
+fn add_hints(status: &mut MonitorStatus, worktree: &place::Worktree) -> Result<(), Error> {
     let is = |key: &str, wanted: &str| -> Result<bool, Error> {
         Ok(git::config(worktree, &["--get", key])?.is_some_and(|value| value.trim_ascii() == wanted.as_bytes()))
     };
@@ -120,7 +119,7 @@ fn add_hints(status: &mut Status, worktree: &place::Worktree) -> Result<(), Erro
     };
     let (count, all) = (status.last.len(), status.last.iter().filter(asks_for_all).count());
     let shows_all = is("status.showUntrackedFiles", "all")?;
-    let command = status.last.iter().any(|answer| !answer.command.is_empty() && !asks_for_all(&answer));
+    let has_others = status.last.iter().any(|answer| !answer.command.is_empty() && !asks_for_all(&answer));
     let removed = status.last.iter().skip(1).filter(|answer| answer.everything == Some(Reason::NoToken)).count();
     if all > 0 && !shows_all {
         add(&format!(
@@ -128,7 +127,7 @@ fn add_hints(status: &mut Status, worktree: &place::Worktree) -> Result<(), Erro
              files. Enable the monitor for all untracked files if your programs use that form"
         ));
     }
-    if shows_all && command {
+    if shows_all && has_others {
         add("status.showUntrackedFiles is `all`, so `git status -unormal` bypasses git's cache of untracked files");
     }
     if removed > 0 {

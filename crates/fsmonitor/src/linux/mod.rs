@@ -22,5 +22,4 @@ pub use client::since;
 pub use hook::hook_main;
 pub use inspect::status;
 pub use log::log;
-pub use place::Worktree;
 pub use settings::{disable, enable};

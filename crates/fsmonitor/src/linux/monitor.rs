@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -87,7 +87,7 @@ pub struct Monitor {
 impl Monitor {
     /// Begins to watch. The folders are read by [`Monitor::step`].
     pub fn new(root: OwnedFd, limits: Limits) -> Result<Monitor, Fatal> {
-        let (root_identity, _) = walk::identity(&root).map_err(|error| Fatal(format!("could not open: {error}")))?;
+        let root_identity = walk::identity(&root).map_err(|error| Fatal(format!("could not open: {error}")))?;
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(no_instance)?;
         let mut monitor = Monitor {
             root,
@@ -133,9 +133,8 @@ impl Monitor {
     }
 
     /// Returns the current path of the root.
-    pub fn root_path(&self) -> io::Result<std::path::PathBuf> {
-        use std::os::fd::AsRawFd;
-        std::fs::read_link(format!("/proc/self/fd/{}", self.root.as_raw_fd()))
+    pub fn root_path(&self) -> io::Result<PathBuf> {
+        walk::path_of(&self.root)
     }
 
     fn mounts_below(&self) -> Vec<Mount> {

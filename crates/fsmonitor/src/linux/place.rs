@@ -1,7 +1,7 @@
 //! The folders that belong to a worktree, and the files of the daemon.
 
 use std::fs::{self, Metadata};
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,6 @@ use rustix::fs::OFlags;
 use rustix::process::geteuid;
 
 /// A worktree that can be watched.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worktree {
     /// The root folder, as an absolute path.
     pub root: PathBuf,
@@ -32,14 +31,9 @@ impl Worktree {
     pub fn file(&self, extension: &str) -> PathBuf {
         self.git_dir.join(file_name(extension))
     }
-
-    /// Number of the worktree, for tokens. It stays the same if the folders are renamed.
-    pub fn number(&self) -> io::Result<u64> {
-        fs::metadata(&self.git_dir).map(|there| number(&there))
-    }
 }
 
-/// Returns the number of the worktree with this git folder.
+/// Returns the number of the worktree with this git folder, for tokens. It stays the same if the folders are renamed.
 pub fn number(git_dir: &Metadata) -> u64 {
     let mix = |value: u64| (value ^ value >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mix(git_dir.dev().wrapping_add(mix(git_dir.ino())))

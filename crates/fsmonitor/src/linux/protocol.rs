@@ -1,7 +1,7 @@
 //! Messages between the hook and the daemon: a length, then fields separated by NUL bytes.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 
 /// Version of the messages. A daemon that gets a message of another version ends, so that one of that version can
 /// start.
@@ -33,8 +33,6 @@ pub struct Query {
     pub namespace: Vec<u8>,
     /// The process that asked: git, the parent of the hook.
     pub asker: u32,
-    /// `true` if the daemon may wait a moment until it has read all folders.
-    pub may_wait: bool,
 }
 
 /// Writes a message: its length and its content.
@@ -66,7 +64,6 @@ impl Request {
                 fields.push(inode.to_string().into());
                 fields.push(query.namespace.clone());
                 fields.push(query.asker.to_string().into());
-                fields.push(if query.may_wait { b"wait".to_vec() } else { Vec::new() });
             }
         }
         framed(&fields.join(&0))
@@ -79,12 +76,11 @@ impl Request {
         match *fields.strip_prefix(&[VERSION.as_bytes()])? {
             [b"status"] => Some(Request::Status),
             [b"stop"] => Some(Request::Stop),
-            [b"query", token, device, inode, namespace, asker, wait] => Some(Request::Query(Query {
+            [b"query", token, device, inode, namespace, asker] => Some(Request::Query(Query {
                 token: token.to_vec(),
                 folder: (number(device)?, number(inode)?),
                 namespace: namespace.to_vec(),
                 asker: u32::try_from(number(asker)?).ok()?,
-                may_wait: wait == b"wait",
             })),
             _ => None,
         }
@@ -100,7 +96,7 @@ pub fn namespace() -> Vec<u8> {
 pub fn token_and_paths(answer: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut parts = answer.split(|byte| *byte == 0);
     let token = parts.next().unwrap_or_default().to_vec();
-    (token, parts.filter(|path| !path.is_empty()).map(|path| OsStr::from_bytes(path).as_bytes().to_vec()).collect())
+    (token, parts.filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
 }
 
 #[cfg(test)]
@@ -109,19 +105,13 @@ mod tests {
 
     #[test]
     fn a_request_is_read_as_it_was_written() {
-        let query = Query {
-            token: b"a:b".to_vec(),
-            folder: (u64::MAX, 7),
-            namespace: b"mnt:[1]".to_vec(),
-            asker: 12,
-            may_wait: true,
-        };
+        let query = Query { token: b"a:b".to_vec(), folder: (u64::MAX, 7), namespace: b"mnt:[1]".to_vec(), asker: 12 };
         for request in [Request::Status, Request::Stop, Request::Query(query)] {
             let message = request.message();
             assert_eq!(Request::read(content(&message).unwrap()), Some(request));
             assert_eq!(content(&message[..message.len() - 1]), None);
         }
-        for wrong in [&b""[..], b"0\0status", b"1", b"1\0status\0", b"1\0query\0t\0a\0b\0c\0d\0e", b"\xff"] {
+        for wrong in [&b""[..], b"0\0status", b"1", b"1\0status\0", b"1\0query\0t\0a\0b\0c\0d", b"\xff"] {
             assert_eq!(Request::read(wrong), None, "{wrong:?}");
         }
     }

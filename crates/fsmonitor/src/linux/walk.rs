@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::inotify::{self, WatchFlags};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
@@ -88,10 +88,15 @@ pub fn entries(folder: OwnedFd, mut action: impl FnMut(Entry<'_>)) -> io::Result
     Ok(())
 }
 
-/// Returns device and inode of an open file, and its number of names.
-pub fn identity(file: impl AsFd) -> io::Result<((u64, u64), u64)> {
+/// Returns device and inode of an open file.
+pub fn identity(file: impl AsFd) -> io::Result<(u64, u64)> {
     let there = fs::fstat(file)?;
-    Ok(((there.st_dev as u64, there.st_ino as u64), there.st_nlink as u64))
+    Ok((there.st_dev as u64, there.st_ino as u64))
+}
+
+/// Returns the current path of an open folder.
+pub fn path_of(folder: &OwnedFd) -> io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd()))
 }
 
 /// Returns a limit of the kernel from a file below /proc/sys.

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use ascertain_fsmonitor::{EnableOptions, Enabled, Status, disable, enable, status};
-use ascertain_sys::testing::wait_until;
+use ascertain_fsmonitor::{EnableOptions, Enabled, MonitorStatus, disable, enable, status};
+use ascertain_sys::testing::{left_out, wait_until};
 use tempfile::TempDir;
 
 /// The program that git calls.
@@ -123,7 +123,7 @@ impl Repo {
         enabled
     }
 
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> MonitorStatus {
         status(&self.root).unwrap()
     }
 
@@ -137,6 +137,24 @@ impl Repo {
         if let Some(pid) = self.pid() {
             signal(pid, "KILL");
             wait_until("the killed daemon is gone", || !is_running(pid));
+        }
+    }
+
+    /// Returns the path of a file of the daemon in the git folder, such as its socket: `sock`.
+    pub fn daemon_file(&self, extension: &str) -> Option<PathBuf> {
+        let mut paths = self.path(".git").read_dir().unwrap().flatten().map(|entry| entry.path());
+        paths.find(|path| {
+            path.file_name().unwrap().as_bytes().starts_with(b"ascertain-fsmonitor.")
+                && path.extension() == Some(extension.as_ref())
+        })
+    }
+
+    /// Stops the daemon, and causes more events than the kernel's queue holds. The caller lets the daemon go on.
+    pub fn overflow(&self, pid: u32) {
+        signal(pid, "STOP");
+        for number in 0..6000 {
+            let path = self.path(format!("overflow{}", number % 2));
+            fs::write(&path, "").and_then(|()| fs::remove_file(&path)).unwrap();
         }
     }
 
@@ -194,6 +212,23 @@ pub fn run(command: &mut Command) -> Vec<u8> {
     let Output { status, stdout, stderr } = command.output().unwrap();
     assert!(status.success(), "{command:?}: {status}\n{}", String::from_utf8_lossy(&stderr));
     stdout
+}
+
+/// Runs a shell script as root of a user namespace, with mounts and processes of its own. Returns its output and its
+/// messages; `None`, with a note, if this machine allows no namespaces. `$HOOK` is the program that git calls.
+pub fn in_namespaces(script: &str) -> Option<(String, String)> {
+    let folder = TempDir::new().unwrap();
+    let mut shell = Command::new("unshare");
+    shell.args(["--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+    shell.args(["sh", "-c", script]).current_dir(folder.path()).env("HOOK", HOOK);
+    shell.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    let Output { stdout, stderr, .. } = shell.output().unwrap();
+    let [text, errors] = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    if errors.contains("unshare") || errors.contains("mount:") {
+        left_out(format!("no namespace: {errors}"));
+        return None;
+    }
+    Some((text, errors))
 }
 
 pub fn os(bytes: &[u8]) -> &OsStr {

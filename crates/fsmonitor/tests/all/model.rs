@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
 
-use crate::common::{Repo, append, os};
+use crate::common::{Repo, append, os, signal};
 
 /// One operation. Paths are numbers, so that they shrink.
 #[derive(Clone, Debug)]
@@ -298,7 +298,7 @@ impl Model {
             }
             O::Link(from, to) => fs::hard_link(at(from), at(to)),
             O::LinkOut(from, to) => fs::hard_link(at(from), self.link(*to)),
-            O::AppendOut(of) if self.link(*of).is_file() && self.may_write(*of) => {
+            O::AppendOut(of) if self.link(*of).is_file() && self.may_write_outside() => {
                 append(&self.link(*of), "out");
                 Ok(())
             }
@@ -322,11 +322,9 @@ impl Model {
         };
     }
 
-    /// Returns whether the monitor can notice a write through a name outside: the file is tracked and has a watch, or
-    /// is in every answer. Otherwise the write is a blind spot, which the documentation names: the daemon looks for new
-    /// names only from time to time if it does not watch every tracked file.
-    fn may_write(&self, link: u8) -> bool {
-        let _ = link;
+    /// Returns whether the monitor can notice a write through a name outside: every tracked file has a watch. Otherwise
+    /// the write is a blind spot, which the documentation names: the daemon looks for new names only from time to time.
+    fn may_write_outside(&self) -> bool {
         self.repo.git(["status"]);
         let status = self.repo.status();
         status.pid.is_some() && status.links.are_all_watched
@@ -378,17 +376,12 @@ impl Model {
             }
             Fault::RemoveSocket => {
                 counts.add(&self.repo);
-                drop(fs::remove_file(self.at(Path::new(".git/ascertain-fsmonitor.0.sock"))));
+                let _ = self.repo.daemon_file("sock").map(fs::remove_file);
             }
             Fault::Overflow => {
-                // More events than the kernel's queue holds, faster than they can be read.
                 let Some(pid) = self.repo.pid() else { return };
-                crate::common::signal(pid, "STOP");
-                for number in 0..6000 {
-                    let path = self.at(Path::new(&format!("overflow{}", number % 2)));
-                    let _ = fs::write(&path, "").and_then(|()| fs::remove_file(&path));
-                }
-                crate::common::signal(pid, "CONT");
+                self.repo.overflow(pid);
+                signal(pid, "CONT");
             }
             Fault::MoveRepository => {
                 self.is_moved = !self.is_moved;

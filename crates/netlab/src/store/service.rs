@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use crate::threads::lock;
 use crate::timer::Timer;
 
-/// The times that a store needs for reading or writing an object. Both are quantile tables: pairs of a probability and
-/// a value, in ascending order of probabilities. Each answer draws both values. Between two entries, the logarithm of
-/// the value is interpolated.
+/// The times that a store needs for reading or writing an object. The first two fields are quantile tables: pairs of a
+/// probability and a value, in ascending order of probabilities. Each answer draws one value of each. Between two
+/// entries of a table, the logarithm of the value is interpolated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServiceTimes {
     /// Time from the head of the request to the first byte of the answer, in nanoseconds. For a write, the time that

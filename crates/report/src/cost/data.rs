@@ -159,9 +159,9 @@ pub struct Suite {
     pub workloads: u64,
     /// The load of the machines in these workloads.
     pub load: Load,
-    /// How many times as fast the offer is as the reference, with the interval for other workloads like these. If
-    /// several machines of each type were measured, it is also for other machines like these. With fewer than three
-    /// workloads, the interval is for these workloads only.
+    /// Speed of the offer over that of the reference, with the interval for other workloads like these. If several
+    /// machines of each type were measured, it is also for other machines like these. With fewer than three workloads,
+    /// the interval is for these workloads only.
     pub speed: Interval,
     /// The speed with the interval for exactly these workloads on other machines of these types; `None` if only one
     /// machine of a type was measured.
@@ -212,7 +212,7 @@ pub struct WorkloadCost {
     /// `true` if the workload has a cost and is part of the mean. If any workload has full load, those that left CPUs
     /// idle have no cost.
     pub is_in_mean: bool,
-    /// How many times as fast the offer is as the reference.
+    /// Speed of the offer over that of the reference.
     pub speed: Interval,
     /// Degrees of freedom of Student's t distribution for the interval; `None` if it comes from other intervals.
     pub degrees: Option<f64>,

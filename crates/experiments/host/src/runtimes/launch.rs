@@ -1,5 +1,7 @@
 //! Processes of runtimes: each with its own environment, time limit, and captured output.
 
+use std::collections::BTreeMap;
+use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -85,10 +87,11 @@ pub fn run(
 }
 
 /// Returns the bytes of the strings that a process of the program gets: the path, twice, the arguments and the
-/// variables.
+/// variables, including those of this process that are not replaced.
 pub fn strings_bytes(program: &Program, arguments: &[OsString], environment: &[(OsString, OsString)]) -> usize {
-    let variables = program.environment.iter().chain(environment);
-    let of_variables: usize = variables.map(|(name, value)| name.len() + value.len() + 2).sum();
+    let added = program.environment.iter().chain(environment).cloned();
+    let variables: BTreeMap<OsString, OsString> = env::vars_os().chain(added).collect();
+    let of_variables: usize = variables.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
     let of_arguments: usize = program.options.iter().chain(arguments).map(|argument| argument.len() + 1).sum();
     2 * (program.path.as_os_str().as_bytes().len() + 1) + of_arguments + of_variables
 }

@@ -24,8 +24,6 @@ const PROBE_LIMIT: Duration = Duration::from_secs(20);
 const MARK: &str = "ascertain-probe ";
 /// Number of starts whose median is the cost of a wrapper.
 const STARTS: usize = 5;
-/// Variables that change at each start, or that only describe how the wrapper was found.
-const INCIDENTAL: [&str; 5] = ["PWD", "OLDPWD", "SHLVL", "_", "PATH"];
 
 /// A runtime that is ready to be measured.
 #[derive(Debug)]
@@ -218,7 +216,7 @@ fn behind(given: &Path, description: &Value) -> Option<PathBuf> {
     starts.exists().then_some(starts)
 }
 
-/// Returns the options and the variables that a wrapper adds.
+/// Returns the options that a wrapper adds, and the variables that it sets and that change how the runtime works.
 fn settings(description: &Value, language: &Language) -> (Vec<OsString>, Vec<(OsString, OsString)>) {
     let line: Vec<String> =
         description["line"].as_array().into_iter().flatten().filter_map(|word| Some(word.as_str()?.into())).collect();
@@ -229,8 +227,7 @@ fn settings(description: &Value, language: &Language) -> (Vec<OsString>, Vec<(Os
     let added = variables.filter_map(|(name, value)| {
         let value = value.as_str()?;
         let is_new = env::var_os(name).is_none_or(|known| known != *value);
-        let matters = language.is_setting(name) && !INCIDENTAL.contains(&name.as_str());
-        (is_new && matters).then(|| (name.into(), value.into()))
+        (is_new && language.is_setting(name)).then(|| (name.into(), value.into()))
     });
     (options, added.collect())
 }

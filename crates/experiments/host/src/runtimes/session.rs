@@ -30,6 +30,8 @@ const MOST_PADDING: usize = 4096;
 const LOOPS_S: f64 = 0.05;
 /// The seed of hashes with which results are checked before the first trial.
 const VERIFYING_SEED: u32 = 1;
+/// Room for what differs between the strings of two processes of an arm: seeds, loops, and variables of the session.
+const STRINGS_ROOM: usize = 256;
 /// The largest number of passes of a process that are recorded.
 const MOST_PASSES: usize = 100;
 
@@ -38,6 +40,8 @@ pub struct RuntimesSession {
     folder: Folder,
     setup: Setup,
     control: Option<Control>,
+    /// The bytes of strings that are enough for any process of the session.
+    strings_bytes: usize,
     /// The loops of each workload of pyperformance, which are the same for all runtimes.
     loops: BTreeMap<String, u64>,
     /// For each file of the user, its output in the current trial, and the arm that ran it first in this trial.
@@ -73,6 +77,15 @@ enum Phase {
     Warm {
         ns: u64,
     },
+}
+
+/// The conditions that all processes of a workload share in a trial.
+#[derive(Clone, Copy, Debug)]
+struct Conditions {
+    /// The seed of hashes.
+    seed: u32,
+    /// The size of the arguments and variables together, in bytes.
+    strings_bytes: usize,
 }
 
 /// The time of a process, and whether it is only a lower bound.
@@ -115,8 +128,31 @@ impl RuntimesSession {
             let name = format!("{}/{CONTROL}.{}", runtime.language.name, runtime.language.extension);
             folder.write(&name, control.source).map_err(TargetError::Failed)?;
         }
-        let (loops, outputs) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { arms, folder, setup: setup.clone(), control, loops, outputs, current: None, seeds: Vec::new() })
+        let mut session = Self {
+            arms,
+            folder,
+            setup: setup.clone(),
+            control,
+            strings_bytes: 0,
+            loops: BTreeMap::new(),
+            outputs: BTreeMap::new(),
+            current: None,
+            seeds: Vec::new(),
+        };
+        session.strings_bytes = session.most_strings_bytes().map_err(TargetError::Failed)?;
+        Ok(session)
+    }
+
+    fn most_strings_bytes(&self) -> Result<usize, String> {
+        let mut most = 0;
+        for (arm, state) in self.arms.iter().enumerate() {
+            for workload in state.workloads.iter().chain(&self.control_workload()) {
+                let arguments = self.arguments(arm, workload, VERIFYING_SEED)?;
+                most = most.max(launch::strings_bytes(&state.runtime.program, &arguments, &[]));
+            }
+        }
+        // The path of pyperf in a variable begins with that of the folder.
+        Ok(most + STRINGS_ROOM + self.folder.path().as_os_str().len())
     }
 
     /// Returns the arguments of a process that runs a workload.
@@ -153,7 +189,8 @@ impl RuntimesSession {
     }
 
     /// Runs a workload in a fresh process.
-    fn start(&self, arm: ArmId, workload: &Workload, seed: u32, size: Option<usize>) -> Result<Ran, TargetError> {
+    fn start(&self, arm: ArmId, workload: &Workload, conditions: Conditions) -> Result<Ran, TargetError> {
+        let Conditions { seed, strings_bytes } = conditions;
         let ArmState { runtime, limit, .. } = &self.arms[arm];
         let arguments = self.arguments(arm, workload, seed).map_err(TargetError::Failed)?;
         let mut environment: Vec<(OsString, OsString)> = Vec::new();
@@ -165,14 +202,20 @@ impl RuntimesSession {
             environment.push(("PYTHONPATH".into(), packages.into()));
             _ = fs::remove_file(self.folder.path().join("times.json"));
         }
+        environment.push((PADDING.into(), OsString::new()));
         let own = launch::strings_bytes(&runtime.program, &arguments, &environment);
-        let padding = size.map_or(0, |size| size.saturating_sub(own));
-        environment.push((PADDING.into(), "x".repeat(padding).into()));
+        environment.push((PADDING.into(), "x".repeat(strings_bytes.saturating_sub(own)).into()));
         launch::run(&runtime.program, &arguments, &environment, (self.folder.path(), *limit, &self.setup.stop))
     }
 
     /// Returns the time of a process, or how it failed.
-    fn timed(&mut self, arm: ArmId, workload: &Workload, ran: &Ran, seed: u32) -> Result<Timed, FailedWorkload> {
+    fn timed(
+        &mut self,
+        arm: ArmId,
+        workload: &Workload,
+        ran: &Ran,
+        conditions: Conditions,
+    ) -> Result<Timed, FailedWorkload> {
         let state = &self.arms[arm];
         let failed = |kind: WorkloadFailure, how: String| FailedWorkload { workload: workload.name.clone(), kind, how };
         let limit_ns = state.limit.as_nanos() as f64;
@@ -186,7 +229,7 @@ impl RuntimesSession {
         }
         let time_ns = match (&workload.source, state.phase) {
             (Source::File(_), _) | (_, Phase::Process) => {
-                self.compare_output(arm, workload, &ran.output, seed)?;
+                self.compare_output(arm, workload, &ran.output, conditions)?;
                 return Ok(Timed { time_ns: ran.wall_ns as f64, is_censored: false, passes: None });
             }
             (Source::Pyperformance(_), Phase::Start) => ran.wall_ns as f64,
@@ -224,14 +267,14 @@ impl RuntimesSession {
         }
     }
 
-    /// Compares the output of a file with that of the runtime that ran it first in this trial, with the same seed. If
-    /// that runtime prints something else each time, the output is not compared.
+    /// Compares the output of a file with that of the runtime that ran it first in this trial, under the same conditions.
+    /// If that runtime prints something else each time, the output is not compared.
     fn compare_output(
         &mut self,
         arm: ArmId,
         workload: &Workload,
         output: &str,
-        seed: u32,
+        conditions: Conditions,
     ) -> Result<(), FailedWorkload> {
         let name = &workload.name;
         let Some((first, expected)) = self.outputs.get(name).cloned() else {
@@ -242,7 +285,7 @@ impl RuntimesSession {
         if output == expected || is_unstable {
             return Ok(());
         }
-        let again = self.start(first, workload, seed, None).map(|ran| ran.output).unwrap_or_default();
+        let again = self.start(first, workload, conditions).map(|ran| ran.output).unwrap_or_default();
         if again != expected {
             self.arms[first].unstable.push(name.clone());
             return Ok(());
@@ -254,9 +297,9 @@ impl RuntimesSession {
     }
 
     /// Runs a workload and adds its samples to the arm. A failure removes the workload from the arm.
-    fn sample(&mut self, arm: ArmId, workload: &Workload, (seed, size): (u32, usize)) -> Result<(), TargetError> {
-        let ran = self.start(arm, workload, seed, Some(size))?;
-        let timed = self.timed(arm, workload, &ran, seed);
+    fn sample(&mut self, arm: ArmId, workload: &Workload, conditions: Conditions) -> Result<(), TargetError> {
+        let ran = self.start(arm, workload, conditions)?;
+        let timed = self.timed(arm, workload, &ran, conditions);
         let state = &mut self.arms[arm];
         state.note_errors(workload, &ran);
         let key = workload.name.clone();
@@ -296,18 +339,11 @@ impl RuntimesSession {
         for (workload, mut arms) in self.by_workload() {
             arms.shuffle(&mut rng);
             let seed = rng.random_range(1..=u32::MAX);
-            let extra = rng.random_range(0..MOST_PADDING);
-            let mut most = 0;
-            for (arm, workload) in &arms {
-                let arguments = self.arguments(*arm, workload, seed).map_err(TargetError::Failed)?;
-                most = most.max(launch::strings_bytes(&self.arms[*arm].runtime.program, &arguments, &[]));
-            }
-            // The variables of the seed and of pyperf's folder have the same size for all arms.
-            let size = most + 256 + self.folder.path().as_os_str().len() + extra;
+            let strings_bytes = self.strings_bytes + rng.random_range(0..MOST_PADDING);
             self.seeds.push(seed);
             for (arm, of_arm) in arms {
                 if !self.arms[arm].failures.contains_key(&workload) {
-                    self.sample(arm, &of_arm, (seed, size))?;
+                    self.sample(arm, &of_arm, Conditions { seed, strings_bytes })?;
                 }
             }
         }
@@ -394,10 +430,11 @@ impl Session for RuntimesSession {
     /// Runs each workload once and checks its result. Workloads that fail are left out; an arm without any workload
     /// fails.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        let conditions = Conditions { seed: VERIFYING_SEED, strings_bytes: self.strings_bytes };
         for workload in self.arms[arm].workloads.clone() {
-            let ran = self.start(arm, &workload, VERIFYING_SEED, None)?;
+            let ran = self.start(arm, &workload, conditions)?;
             self.arms[arm].note_errors(&workload, &ran);
-            if let Err(failure) = self.timed(arm, &workload, &ran, VERIFYING_SEED) {
+            if let Err(failure) = self.timed(arm, &workload, &ran, conditions) {
                 self.arms[arm].failures.insert(workload.name.clone(), failure);
             } else if matches!(workload.source, Source::Pyperformance(_)) && !self.loops.contains_key(&workload.name) {
                 let value_s = read_pyperf_value(&self.folder.path().join("times.json")).unwrap_or(LOOPS_S);

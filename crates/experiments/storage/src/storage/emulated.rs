@@ -23,36 +23,24 @@ const STREAMS: [f64; 4] = [1.0, 5.0, 10.0, 20.0];
 pub const STORES: [(&str, Figures, Figures); 3] = [
     (
         GOOGLE,
-        Figures {
-            first_byte_ms: [38.2, 51.9, 129.8, 238.0],
-            mb_per_s: [122.3, 106.9, 67.1],
-            total_mb_per_s: &[113.0, 480.0, 641.0, 845.0],
-        },
-        Figures {
-            first_byte_ms: [106.2, 161.7, 311.4, 408.2],
-            mb_per_s: [59.3, 49.3, 22.1],
-            total_mb_per_s: &[34.0, 156.0, 284.0, 588.0],
-        },
+        published([38.2, 51.9, 129.8, 238.0], [122.3, 106.9, 67.1], &[113.0, 480.0, 641.0, 845.0]),
+        published([106.2, 161.7, 311.4, 408.2], [59.3, 49.3, 22.1], &[34.0, 156.0, 284.0, 588.0]),
     ),
     (
         S3,
-        Figures {
-            first_byte_ms: [10.6, 14.7, 125.0, 432.1],
-            mb_per_s: [73.3, 59.1, 47.0],
-            total_mb_per_s: &[61.0, 306.0, 520.0, 603.0],
-        },
-        Figures {
-            first_byte_ms: [16.2, 36.8, 274.8, 645.2],
-            mb_per_s: [23.7, 20.3, 6.1],
-            total_mb_per_s: &[20.0, 87.0, 128.0, 141.0],
-        },
+        published([10.6, 14.7, 125.0, 432.1], [73.3, 59.1, 47.0], &[61.0, 306.0, 520.0, 603.0]),
+        published([16.2, 36.8, 274.8, 645.2], [23.7, 20.3, 6.1], &[20.0, 87.0, 128.0, 141.0]),
     ),
     (
         AZURE,
-        Figures { first_byte_ms: [10.7, 16.7, 44.5, 106.3], mb_per_s: [27.0, 23.6, 20.1], total_mb_per_s: &[] },
-        Figures { first_byte_ms: [8.3, 13.2, 35.6, 236.3], mb_per_s: [20.5, 17.2, 15.6], total_mb_per_s: &[] },
+        published([10.7, 16.7, 44.5, 106.3], [27.0, 23.6, 20.1], &[]),
+        published([8.3, 13.2, 35.6, 236.3], [20.5, 17.2, 15.6], &[]),
     ),
 ];
+
+const fn published(first_byte_ms: [f64; 4], mb_per_s: [f64; 3], total_mb_per_s: &'static [f64]) -> Figures {
+    Figures { first_byte_ms, mb_per_s, total_mb_per_s }
+}
 
 /// The time of the quickest answer, as a share of the median. The source publishes no quantile below the median.
 const QUICKEST: f64 = 0.8;

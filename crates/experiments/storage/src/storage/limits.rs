@@ -48,19 +48,19 @@ impl LoadHistory {
     pub fn add(&mut self, load: &Load, shape: &Shape) {
         let mut bytes = 0;
         for (answer, _) in &load.answers {
-            if answer.outcome == Outcome::Complete {
-                self.times_ns.push(answer.time.as_nanos() as f64);
-            }
             match &answer.outcome {
-                Outcome::Complete if answer.bytes >= LEAST_BYTES => {
-                    self.rates.push(answer.bytes as f64 / answer.time.as_secs_f64());
+                Outcome::Complete => {
+                    bytes += answer.bytes;
+                    self.times_ns.push(answer.time.as_nanos() as f64);
+                    if answer.bytes >= LEAST_BYTES {
+                        self.rates.push(answer.bytes as f64 / answer.time.as_secs_f64());
+                    }
                 }
                 Outcome::Refused { status, code } if is_limit(*status, code.as_deref()) => {
                     *self.refused.entry((*status, code.clone())).or_default() += 1;
                 }
                 _ => {}
             }
-            bytes += if answer.outcome == Outcome::Complete { answer.bytes } else { 0 };
         }
         let took_s = load.took.as_secs_f64().max(1e-9);
         self.totals.push(bytes as f64 / took_s);
@@ -146,7 +146,6 @@ impl StreamHistory {
     /// model. `None` for fewer than two numbers of streams.
     pub fn remark(&self, bytes: u64, line_bytes_per_s: Option<f64>) -> Option<Remark> {
         let totals = self.totals.get(&bytes)?;
-        let scaled = scaling(totals)?;
         let medians: Vec<(f64, f64)> = self.times_ns.iter().map(|(bytes, time_ns)| (*bytes as f64, *time_ns)).collect();
         let time_ns = match fit(&medians) {
             Some(fit) => Some(fit.time_ns(bytes as f64)),
@@ -160,8 +159,7 @@ impl StreamHistory {
             let model = bytes_per_s * time_ns? * 1e-9 / bytes as f64;
             Some(ReachedRate { bytes_per_s, is_line, model, measured })
         });
-        let Remark::Scaling { levels, knee, is_flat, .. } = scaled else { return None };
-        Some(Remark::Scaling { levels, knee, is_flat, reached: reached.collect() })
+        scaling(totals, reached.collect())
     }
 }
 
@@ -172,7 +170,7 @@ pub fn alike(arm: &Arm) -> (String, Point) {
 
 /// Describes how the throughput grows with the number of streams. `totals` has the median throughput of each number of
 /// streams. `None` for fewer than two numbers.
-fn scaling(totals: &BTreeMap<u64, f64>) -> Option<Remark> {
+fn scaling(totals: &BTreeMap<u64, f64>, reached: Vec<ReachedRate>) -> Option<Remark> {
     let best = totals.values().copied().fold(0.0, f64::max);
     let (first, rest) = totals.iter().next().map(|(streams, total)| (*total / *streams as f64, totals.len() - 1))?;
     if rest == 0 || best <= 0.0 {
@@ -185,7 +183,7 @@ fn scaling(totals: &BTreeMap<u64, f64>) -> Option<Remark> {
         share_of_linear: total / (first * *streams as f64),
     };
     let is_flat = totals.keys().next_back().is_some_and(|most| *most >= 2 * knee);
-    Some(Remark::Scaling { levels: totals.iter().map(level).collect(), knee, is_flat, reached: Vec::new() })
+    Some(Remark::Scaling { levels: totals.iter().map(level).collect(), knee, is_flat, reached })
 }
 
 #[cfg(test)]
@@ -221,12 +219,14 @@ mod tests {
     #[test]
     fn the_knee_is_where_more_streams_stop_helping() {
         let totals = [(1, 113e6), (5, 480e6), (10, 641e6), (20, 845e6)].into_iter().collect();
-        let Some(Remark::Scaling { levels, knee, is_flat, .. }) = scaling(&totals) else { panic!("levels") };
+        let Some(Remark::Scaling { levels, knee, is_flat, .. }) = scaling(&totals, Vec::new()) else {
+            panic!("levels")
+        };
         assert_eq!((knee, is_flat), (20, false));
         assert!((levels[3].share_of_linear - 0.37).abs() < 0.005, "{levels:?}");
         let totals = [(1, 1e8), (2, 2e8), (4, 2.1e8), (8, 2.1e8)].into_iter().collect();
-        assert!(matches!(scaling(&totals), Some(Remark::Scaling { knee: 2, is_flat: true, .. })));
-        assert!(scaling(&[(1, 1e8)].into_iter().collect()).is_none());
+        assert!(matches!(scaling(&totals, Vec::new()), Some(Remark::Scaling { knee: 2, is_flat: true, .. })));
+        assert!(scaling(&[(1, 1e8)].into_iter().collect(), Vec::new()).is_none());
     }
 
     /// The model and the measurement are compared for 90 % of the best throughput and for 90 % of the line. A request

@@ -166,9 +166,7 @@ impl StorageSession {
         let probe = async {
             let [key] = &one.objects.keys(1, false).ok()?[..] else { return None };
             let store = one.objects.store.store.clone();
-            let body =
-                ascertain_transfer::PartBody { bytes: Default::default(), crc64: ascertain_transfer::crc64(&[]) };
-            let mut attempt = Attempt::default();
+            let (body, mut attempt) = (self.contents.get(0, 0).whole.clone(), Attempt::default());
             let put = store.put(key, body, &Default::default(), &mut attempt).await;
             if put.as_ref().is_err_and(|failure| is_refused(failure.kind)) {
                 one.objects.not_written(key);

@@ -26,6 +26,7 @@ const STOP_CHECK: Duration = Duration::from_millis(20);
 /// Longest wait after a stop for the answers of the writes in flight. A write that is abandoned could be stored after
 /// its object was deleted.
 const DRAIN: Duration = Duration::from_secs(10);
+
 /// The properties of the requests of an arm.
 #[derive(Clone, Debug)]
 pub struct Shape {

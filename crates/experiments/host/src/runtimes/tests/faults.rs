@@ -122,7 +122,6 @@ fn what_runs_at_the_start_of_one_side_only_is_listed() {
 /// python/mypy#18285: the time of a process depends on its hash seed. All runtimes of a trial get the same seed, and
 /// the same total size of strings, which a workload can see. Each trial gets new ones.
 #[test]
-#[ignore = "the strings of a runtime behind a wrapper are 24 bytes longer; the cause is not known yet"]
 fn seeds_and_sizes_are_the_same_on_both_sides() {
     let Some(python) = python() else { return };
     let bench = Bench::new();

@@ -137,7 +137,7 @@ fn levels_that_do_not_fit_are_explained() {
         (CROSSOVER, vec![("smallest", 9.into()), ("largest", 8.into())], "larger than `largest`"),
         (URL, vec![("url", url.clone()), ("max_cost", "2USD".into())], "needs `prices`"),
         (URL, vec![("url", url.clone()), ("prices", "/none".into())], "/none"),
-        (URL, vec![("url", url.clone()), ("key", "k".into()), ("operation", UPLOAD.into())], "nothing is written"),
+        (URL, vec![("url", url.clone()), ("key", "k".into()), ("operation", UPLOAD.into())], "writes no objects"),
         (URL, vec![("url", url), ("operation", UPLOAD.into()), ("part", 5.into())], "at least 5 MiB"),
         (URL, vec![("url", "file:///tmp/x".into())], "name an object store"),
         (URL, vec![("url", "s3+http://host".into())], "expected s3+http://HOST/BUCKET/PREFIX"),
