@@ -2,7 +2,8 @@
 //!
 //! `cargo xtask bench transfer` installs the clients and runs this program. For each row of the table, every setting of
 //! every client is tried once, which also warms the caches; only the fastest setting of each client is compared. Then
-//! each round runs every client once, in random order.
+//! each round runs every client once, in random order. A client that is much slower than the fastest one in each of the
+//! first rounds does not run in the later ones.
 //!
 //! The CPU time of a client is that of its process and of the children that it waited for, according to the kernel. The
 //! CPU time of the server is that of its process during the command, from `/proc`. After each command, the number of
@@ -36,6 +37,11 @@ use rows::{Direction, Place, ROWS, Row};
 
 /// Timeout of one command, which even a busy machine does not reach.
 const LIMIT: Duration = Duration::from_secs(900);
+/// A client that took this many times as long as the fastest one, in each of the first [`SLOW_ROUNDS`] rounds, is not
+/// measured further. It would use most of the time of the bench, and cannot become the fastest peer.
+const SLOW: f64 = 4.0;
+/// Number of rounds after which slow clients are left out.
+const SLOW_ROUNDS: usize = 3;
 /// Name of the bucket that all clients use.
 const BUCKET: &str = "bucket";
 
@@ -188,7 +194,10 @@ impl Bench {
             .write_list(&self.folder.path().join("objects"), if row.way == Direction::Put { "put" } else { "get" })?;
         let mut arms: Vec<Arm> = clients.iter().map(|client| self.try_settings(client, row, &source)).collect();
         for round in 0..rounds {
-            let mut order: Vec<&mut Arm> = arms.iter_mut().filter(|arm| arm.failure.is_none()).collect();
+            let is_slow = slow(&arms);
+            let arms = arms.iter_mut().zip(is_slow);
+            let mut order: Vec<&mut Arm> =
+                arms.filter(|(arm, is_slow)| arm.failure.is_none() && !is_slow).map(|(arm, _)| arm).collect();
             order.shuffle(random);
             for arm in order {
                 let setting = arm.tried[arm.setting].0.clone();
@@ -324,6 +333,19 @@ impl Source {
         let lines = self.files.iter().map(|(name, bytes)| format!("{bytes} {key}/{name}\n"));
         Ok(fs::write(path, lines.collect::<String>())?)
     }
+}
+
+/// Returns, for each arm, whether it was slow in each of the first rounds.
+fn slow(arms: &[Arm]) -> Vec<bool> {
+    let fastest_s = |round: usize| {
+        let times = arms.iter().filter(|arm| arm.client.name != LOADER).filter_map(|arm| arm.took.get(round));
+        times.map(|took| took.wall_s).fold(f64::INFINITY, f64::min)
+    };
+    let is_slow = |arm: &Arm| {
+        arm.took.len() >= SLOW_ROUNDS
+            && (0..SLOW_ROUNDS).all(|round| arm.took[round].wall_s > SLOW * fastest_s(round))
+    };
+    arms.iter().map(is_slow).collect()
 }
 
 fn failure(row: &Row, client: &str, setting: &str, error: &dyn Error) -> String {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use ascertain_stats::{log_binomial, median_sorted};
 
 use crate::clients::{Client, LOADER, version};
-use crate::{Arm, MeasuredRow, Measurement};
+use crate::{Arm, MeasuredRow, Measurement, SLOW, SLOW_ROUNDS};
 
 /// Probability that the true median is below an interval. The probability that it is above the interval is the same.
 const ERROR: f64 = 0.05;
@@ -66,6 +66,8 @@ pub fn page(rows: &[MeasuredRow], clients: &[Client], missing: &[String], seed: 
     let mut text = format!(
         "Measured on {} on {} CPUs ({}) with Linux {}, over loopback to MinIO, with the files in {memory}.\n\
          Medians of {rounds} rounds in random order (seed {seed}); {intervals}.\n\
+         A client that took more than {SLOW} times as long as the fastest one in each of the first {SLOW_ROUNDS} \
+         rounds ran\nonly in these.\n\
          Other processes used {:.0} % of the CPUs (median of all commands).\n\n\
          Wall time in seconds, and the CPU time of the client in seconds:\n\n",
         today(),
