@@ -18,8 +18,12 @@ const KEPT: usize = 512;
 const FEW: usize = 4;
 /// Initial number of connections for the files of a folder.
 const FEW_FILES: usize = 8;
-/// Time in seconds after which a small initial number of connections is doubled. For large parts, the time is longer.
+/// Time in seconds after which a small initial number of connections grows by the factor [`RAMP`]. For large parts, the
+/// time is longer.
 pub(crate) const RAMP_S: f64 = 0.02;
+/// Factor by which a small initial number of connections grows. The first parts have shown by then that a connection is
+/// many times slower than [`FAST_BYTES_PER_S`], so many connections will be needed.
+const RAMP: usize = 4;
 /// A request is late if it has taken this multiple of the median duration of requests of similar size.
 const LATE: f64 = 1.5;
 /// Smallest number of complete requests that a late one is compared with.
@@ -105,7 +109,7 @@ pub struct Planner {
     /// The size in bytes and the start in seconds of each part in flight.
     under_way: Vec<(u64, f64)>,
     most_under_way: usize,
-    /// Time of the latest call of [`Self::ramp_up`] that doubled the number of connections, in seconds.
+    /// Time of the latest call of [`Self::ramp_up`] that raised the number of connections, in seconds.
     ramped_s: f64,
     /// Integral of the number of parts in flight over the time until `at_s`. It gives the average number over any
     /// period.
@@ -234,9 +238,9 @@ impl Planner {
         Some(self.hand_out(bytes, is_one_of_few, now_s))
     }
 
-    /// Doubles the number of connections if the transfer began with few of them and the first parts are slow. Parts are
-    /// slow if they take longer than [`RAMP_S`] and longer than a fast connection needs for such a part. Parts may be
-    /// slow even if the latency of the store is low. Returns whether another part may start now.
+    /// Multiplies the number of connections by [`RAMP`] if the transfer began with few of them and the first parts are
+    /// slow. Parts are slow if they take longer than [`RAMP_S`] and longer than a fast connection needs for such a
+    /// part. Parts may be slow even if the latency of the store is low. Returns whether another part may start now.
     fn ramp_up(&mut self, now_s: f64) -> bool {
         let began_small = self.is_near() || self.is_folder;
         let enough_s = RAMP_S.max(self.shape.part_bytes as f64 / FAST_BYTES_PER_S);
@@ -245,7 +249,7 @@ impl Planner {
         if !began_small || !is_unknown || now_s - self.ramped_s.max(self.began_s) < enough_s {
             return false;
         }
-        self.shape = self.constraints.fitting(self.shape.part_bytes, 2 * self.shape.concurrency);
+        self.shape = self.constraints.fitting(self.shape.part_bytes, RAMP * self.shape.concurrency);
         self.ramped_s = now_s;
         self.under_way.len() < self.shape.concurrency
     }
