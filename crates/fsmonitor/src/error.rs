@@ -69,7 +69,7 @@ pub enum Error {
     NotRunning {
         /// Root of the worktree.
         path: PathBuf,
-        /// The reason why none answers.
+        /// The reason why no daemon answers.
         why: String,
     },
     /// A call to the kernel failed.
