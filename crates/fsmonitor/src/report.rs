@@ -125,7 +125,7 @@ impl Reason {
             Reason::NetworkMount => "a network file system is mounted below the root",
             Reason::Busy => "too many changes came at once",
             Reason::Links => "too many tracked files have several names (hard links)",
-            Reason::BadToken => "the token was not given out by any monitor",
+            Reason::BadToken => "the token has a form that no monitor uses",
             Reason::FaultyGit => "git 2.32 to 2.42 misreads short answers in commands such as `git diff-index`",
         }
     }

@@ -96,7 +96,8 @@ pub(crate) fn reason(reason: &Reason) -> String {
             )
         }
         Reason::BothStopped { pairs, all } => format!(
-            "in {pairs} of {all} pairs both were stopped at their time limits; longer limits would show which is faster"
+            "in {pairs} of {all} pairs, both commands were stopped at their time limits; longer limits would show which \
+             command is faster"
         ),
         Reason::LeftOpen { trials, has_met_limit: false, .. } => match trials {
             1 => "the interrupted trial has no result and counts against both possible answers".into(),

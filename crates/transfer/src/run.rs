@@ -70,8 +70,8 @@ pub struct TransferRequest {
 }
 
 impl TransferRequest {
-    /// Converts the error that [`run`] returned to the result of the single file that the request names. `None` if the
-    /// request is not for a single file, or if its addresses are not valid.
+    /// Makes a [`TransferResult`] from an error of [`run`], for a request that names a single file. Returns `None` if
+    /// the request does not name a single file, or if its addresses are not valid.
     #[must_use]
     pub fn failed_file(&self, error: Error) -> Option<TransferResult> {
         let [source] = &*self.sources else { return None };

@@ -195,7 +195,7 @@ impl TransferManager {
     ) -> Result<Option<ObjectMeta>> {
         let (there, latency_s) = match self.head_strict(to).await {
             Err(Error::Store(Failure { kind: Kind::Denied, .. })) => {
-                let unknown = "these credentials do not permit checking whether it was stored";
+                let unknown = "these credentials do not permit checking whether the object was stored";
                 return Err(Failure::new(lost.kind, format!("{}: {unknown}", lost.message)).into());
             }
             head => head?,

@@ -54,7 +54,7 @@ pub(super) const CORES: &[&str] = &["cores", "physical_cores"];
 /// The headings for the source.
 pub(super) const SOURCE: &[&str] = &["source"];
 
-/// The periods for which a price may be, each with its hours.
+/// The periods to which a price may apply, each with its number of hours.
 const PERIODS: &[(&str, f64)] = &[
     ("second", 1.0 / 3600.0),
     ("minute", 1.0 / 60.0),
@@ -100,7 +100,7 @@ impl PriceList {
         Ok(PriceList { file: file.into(), prices })
     }
 
-    /// Returns the prices of a type in a region, in the order of the file. Without a region, returns those of all
+    /// Returns the prices of a type in a region, in the order of the file. Without a region, returns the prices of all
     /// regions.
     ///
     /// # Errors
@@ -128,7 +128,8 @@ impl PriceList {
 struct Columns {
     machine_type: usize,
     price: usize,
-    /// The currency and the period; `Err` has those that the heading of `price` contains.
+    /// `Ok`: the columns of the currency and of the period. `Err`: the currency, and the period in hours, from the
+    /// heading of the price column.
     unit: Result<(usize, usize), (String, f64)>,
     region: Option<usize>,
     kind: Option<usize>,
@@ -138,7 +139,7 @@ struct Columns {
     source: Option<usize>,
 }
 
-/// Splits a heading such as `usd_hour` into the currency and the hours of the period.
+/// Splits a heading such as `usd_hour` into the currency, in capitals, and the number of hours in the period.
 fn priced(heading: &str) -> Option<(String, f64)> {
     let (currency, period) = heading.split_once('_').filter(|(currency, _)| currency.len() == 3)?;
     let period = period.strip_prefix("per_").unwrap_or(period);

@@ -213,7 +213,7 @@ impl Form {
 
     fn expected(self) -> String {
         let text = match self {
-            Form::Id => "a name of the characters a-z, 0-9, `.`, `_` and `-`",
+            Form::Id => "a name made of the characters a-z, 0-9, `.`, `_` and `-`",
             Form::Text => "a string",
             Form::Line => "a command line: a string that is not empty",
             Form::OneOf(words) => return words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" or "),

@@ -146,7 +146,8 @@ pub fn compare_samples(candidate: &str, baseline: &str, samples: &[Samples]) -> 
     comparison
 }
 
-/// Adds the paired workloads to a comparison, with their mean. `error` is that of each workload's verdict.
+/// Adds the paired workloads to a comparison, with their mean. `error` is the error probability of each workload's
+/// verdict.
 pub(super) fn add_pairs(comparison: &mut SuiteComparison, pairs: &[Pairs], error: f64) {
     comparison.is_paired = true;
     comparison.workloads.extend(pairs.iter().map(|pairs| pairs.ratio(error)));
@@ -155,8 +156,8 @@ pub(super) fn add_pairs(comparison: &mut SuiteComparison, pairs: &[Pairs], error
     finish(comparison, &estimates, this_suite);
 }
 
-/// Returns the interval for this suite with these builds: that of the trials' means over all workloads. Only trials
-/// that have all workloads count.
+/// Returns the interval of the mean ratio, for this suite and these builds only. It is computed from one mean over all
+/// workloads per trial; trials that lack a workload are ignored.
 fn of_trials(pairs: &[Pairs]) -> Option<Ends> {
     let means = trial_means(pairs);
     interval(&[0, 1].map(|end| means.iter().map(|mean| mean[end]).collect()))

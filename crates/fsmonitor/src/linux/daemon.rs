@@ -404,8 +404,8 @@ impl Daemon {
         }
     }
 
-    /// Returns numbers that change when git writes the index. Device and inode alone would not show a change, because
-    /// git writes a new file each time.
+    /// Returns the inode, the time of the last change in seconds, and the size in bytes, which show whether git has
+    /// written the index since. The inode alone is not enough, because the kernel may reuse it for the new file.
     fn index(&self) -> Option<(u64, i64, u64)> {
         let there = rustix::fs::statat(&self.git_dir, c"index", rustix::fs::AtFlags::empty()).ok()?;
         Some((there.st_ino as u64, there.st_mtime as i64, there.st_size as u64))

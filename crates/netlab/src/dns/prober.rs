@@ -35,7 +35,7 @@ impl Rhythm {
         number / (self.servers * self.flows).max(1) as u64
     }
 
-    /// Returns two indexes for the query with index `number`: that of the server, and that of the flow.
+    /// Returns the index of the server and the index of the flow for the query with index `number`.
     pub fn server_and_flow(&self, number: u64) -> (usize, usize) {
         let (servers, flows) = (self.servers.max(1) as u64, self.flows.max(1) as u64);
         ((number % servers) as usize, (number / servers % flows) as usize)

@@ -1,5 +1,5 @@
 //! Verifies AWS's signatures, version 4. For S3 the signature is in a header or in the URL, and each chunk of a body
-//! may have a signature of its own. For other services the signature covers the whole body.
+//! may have its own signature. For other services the signature covers the whole body.
 
 use std::time::{Duration, SystemTime};
 

@@ -8,19 +8,19 @@ use crate::text::{counted, listed, quoted};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum CostFinding {
-    /// Only one machine of a type was measured, so the result says nothing about other machines of these types.
+    /// Only one machine of a type was measured, so the result does not apply to other machines of this type.
     TheseMachinesOnly {
         /// The types of which only one machine was measured.
         machine_types: Vec<String>,
     },
-    /// Others recorded the figures of a type.
+    /// Other people recorded the figures of a type.
     RecordedByOthers {
         /// Types of the machines.
         machine_types: Vec<String>,
         /// Origin of the figures.
         source: String,
     },
-    /// A CPU of this type is only a part of a core, or it is unknown whether it is.
+    /// A CPU of a type is only a part of a core, or it is unknown whether a CPU is a whole core.
     Cores {
         /// Types whose CPUs are whole cores.
         whole: Vec<String>,
@@ -29,11 +29,12 @@ pub enum CostFinding {
         /// Types whose number of cores is not known.
         unknown: Vec<String>,
     },
-    /// Some workloads left CPUs idle. Their cost is that of the cores in use, or they have none.
+    /// Some workloads left CPUs idle. They pay only for the cores in use, or have no cost.
     PartLoad {
         /// Number of such workloads.
         workloads: u64,
-        /// `true` if they have no cost because only full load was requested, or because others have full load.
+        /// `true` if these workloads have no cost, because only full load was requested or because other workloads have
+        /// full load.
         is_left_out: bool,
     },
     /// No workload kept all CPUs busy, so the cost of a machine under full load is unknown.
@@ -181,7 +182,8 @@ impl CostFinding {
     }
 }
 
-/// Returns a sentence about the CPUs of all types. Each argument lists the types of one kind; it may be empty.
+/// Returns a sentence about the CPUs of all types. The arguments list the types whose CPUs are whole cores, are parts
+/// of a core, or are unknown; each list may be empty.
 fn cores(whole: &str, parts: &str, unknown: &str) -> String {
     let clauses = [
         (whole, "a CPU is a whole core"),

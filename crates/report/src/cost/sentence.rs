@@ -48,7 +48,8 @@ pub(super) fn answer(comparison: &Comparison) -> String {
     }
 }
 
-/// Returns the price in relation to the reference: "6.6 % above that of `c6g`". `each` says what the price is for.
+/// Returns the price in relation to the reference: "6.6 % above that of `c6g`". `each` is the unit of the price, such
+/// as "an hour".
 fn price(break_even: f64, each: &str, reference: &str) -> String {
     match difference(break_even) {
         None => format!("{each}equal to that of {reference}"),
@@ -113,8 +114,8 @@ fn difference(ratio: f64) -> Option<String> {
     }
 }
 
-/// Returns a full stop and a sentence without one, which names the workloads for which the answer is the opposite.
-/// Empty if there are none.
+/// Returns a full stop, followed by a sentence that names the workloads for which the answer is the opposite. That
+/// sentence has no full stop at its end. Empty if there are no such workloads.
 fn reversed(comparison: &Comparison, all: u64, reversing: &[String]) -> String {
     if reversing.is_empty() || all < 2 {
         return String::new();

@@ -36,7 +36,7 @@ struct Inner<B> {
 #[derive(Debug, Default)]
 pub(super) struct Participant(pub(super) AtomicU64);
 
-/// Retired objects, labelled with the epoch in which they were retired, or with a later one.
+/// Retired objects, labelled with the epoch in which they were retired, or with a later epoch.
 #[derive(Debug)]
 pub(super) struct Bag {
     pub(super) epoch: u64,
@@ -163,8 +163,8 @@ impl<B: Barrier> Collector<B> {
         advance.state.with_mut(step)
     }
 
-    /// Advances the epoch if no participant is pinned in an earlier one, and returns whether it did. Only the thread
-    /// that holds the [`Turn`] may call this, after a heavy side in the current epoch is complete.
+    /// Advances the epoch if no participant is pinned in an earlier epoch. Returns whether the epoch has advanced. Only
+    /// the thread that holds the [`Turn`] may call this, after a heavy side in the current epoch is complete.
     fn try_advance(&self) -> bool {
         let current = self.0.epoch.load(Ordering::Relaxed);
         // Acquire: the actions of a participant before it was unpinned come before the new epoch.

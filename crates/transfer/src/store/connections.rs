@@ -422,19 +422,21 @@ pub fn basic(user_info: &str) -> Option<HeaderValue> {
 }
 
 fn roots(environment: &Environment) -> Result<RootCertStore> {
-    let file = environment.first(&["SSL_CERT_FILE", "AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"]);
-    let folder = environment.first(&["SSL_CERT_DIR"]);
+    let named = |names: &[&'static str]| names.iter().find_map(|name| Some((*name, environment.first(&[name])?)));
+    let file = named(&["SSL_CERT_FILE", "AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"]);
+    let folder = named(&["SSL_CERT_DIR"]);
     let loaded = if file.is_some() || folder.is_some() {
-        rustls_native_certs::load_certs_from_paths(file.map(Path::new), folder.map(Path::new))
+        let path = |(_, value)| Path::new(value);
+        rustls_native_certs::load_certs_from_paths(file.map(path), folder.map(path))
     } else {
         rustls_native_certs::load_native_certs()
     };
     let mut roots = RootCertStore::empty();
     // Certificates that can't be parsed are ignored, because the system's folder often contains a few.
     roots.add_parsable_certificates(loaded.certs);
-    if let (true, Some(place)) = (roots.is_empty(), file.or(folder)) {
-        return Err(Failure::fatal(format!("there is no valid certificate in {place}, which the environment names"))
-            .of_whole_store());
+    if let (true, Some((variable, place))) = (roots.is_empty(), file.or(folder)) {
+        let why = format!("there is no valid certificate in {place}; correct or unset {variable}");
+        return Err(Failure::fatal(why).of_whole_store());
     }
     Ok(roots)
 }

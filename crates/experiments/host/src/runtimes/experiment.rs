@@ -127,7 +127,7 @@ impl Experiment for Runtimes {
         levels::settled(factor, level)
     }
 
-    /// Replaces the level `found` by the runtimes of this machine, and keeps for each runtime the variant of its
+    /// Replaces the level `found` by the runtimes of this machine. Keeps each runtime only with the variant of its
     /// language.
     fn chosen(&self, arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
         levels::chosen(arms, are_named)

@@ -71,7 +71,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Appends whole lines. After a failure, appends nothing more, because the new lines would continue a cut one.
+    /// Appends whole lines. After a failure, appends nothing more, because a new line would continue an incomplete one.
     fn write(&mut self, lines: &str) -> io::Result<()> {
         if self.is_broken {
             return Err(io::Error::other("an earlier write to the journal failed"));
@@ -105,7 +105,8 @@ impl Journal {
     }
 }
 
-/// Opens a journal. Removes a last line without an end: it was not written completely, so its key was not sent.
+/// Opens a journal. Removes the last line if it has no line feed: it was not written completely, so its key was not
+/// sent.
 ///
 /// # Errors
 /// Returns the errors of reading the file, and an error if its first line is not that of a journal.

@@ -215,8 +215,9 @@ fn check_store(name: &str) -> Result<(), String> {
     stores::split_endpoint(name).map(drop)
 }
 
-/// Keeps the stores at an address, if there are any, and adds a crossover for each pair of them. Otherwise keeps the
-/// emulated stores.
+/// Selects the arms to measure. If the user gave addresses of stores, these are the arms at those addresses, the arms
+/// of the variants that the user named (`are_named`), and a crossover for each pair of addresses. Otherwise, they are
+/// the arms of the emulated stores.
 pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
     let mut chosen = chosen_stores(arms, are_named)?;
     // The level of `url` shows that a crossover of two addresses emulates nothing.
@@ -269,8 +270,8 @@ fn chosen_stores(mut arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String
     Ok(chosen)
 }
 
-/// Returns the crossover of two stores at an address, with the levels of an arm that measures one of them. The range of
-/// sizes is that of `model`, if the user set it there.
+/// Returns the crossover of two stores at addresses. It has the levels of `like`, an arm that measures one of the
+/// stores, and the range of sizes of `model`, if the user set one there.
 fn crossover(like: &Arm, model: Option<&Arm>, pair: &str) -> Arm {
     use ascertain_engine::experiment::Experiment;
     let mut point = SPEC.default_point();
@@ -285,7 +286,8 @@ fn crossover(like: &Arm, model: Option<&Arm>, pair: &str) -> Arm {
     super::Storage.trimmed(&Arm { variant: CROSSOVER.into(), point: point.with("pair", pair) })
 }
 
-/// Returns the expected bill of each store at an address, as one finding. Empty without such stores.
+/// Returns the expected bill of each store at an address, as one finding. The list is empty if there are no such
+/// stores.
 ///
 /// # Errors
 /// Returns the reason, for the user, if a budget or the prices are invalid.

@@ -40,7 +40,7 @@ pub struct Shape {
     pub is_spread: bool,
     pub concurrency: usize,
     pub requests: usize,
-    /// Rate at which requests are due, per second; `None` to send each one when the one before has ended.
+    /// Number of requests that are due per second; `None` to send each request when the previous one has ended.
     pub rate_per_s: Option<u64>,
     /// The wait before a request on a kept connection, during which the connection is idle.
     pub gap: Duration,
@@ -107,7 +107,7 @@ impl Workload {
         workload
     }
 
-    /// Returns the requests and bytes of one trial, with those that write and delete its objects.
+    /// Returns the requests and bytes of one trial, including the requests that write and delete its objects.
     pub fn usage(shape: &Shape) -> Usage {
         let count = shape.requests as u64;
         let object_bytes = shape.object_bytes();
