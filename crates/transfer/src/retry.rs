@@ -293,7 +293,7 @@ impl RetryPolicy {
         }
     }
 
-    /// Reports an outage, or the end of one, to the observer. Does nothing if another request has just done so.
+    /// Reports an outage, or its end, to the observer. Does nothing if another request has just reported it.
     fn report(&self, Ongoing { since, has_failed, is_repeated }: Ongoing) {
         let mut state = self.lock();
         if state.reported_at.is_some_and(|at| at.elapsed() < REPORT_INTERVAL) {

@@ -110,7 +110,7 @@ pub fn run(request: &TransferRequest, observer: Box<dyn Observer>, stop: Stop) -
     })
 }
 
-/// Raises the limit on open files to the highest one that this process may have. A command with 256 connections can
+/// Raises the limit on open files to the highest limit that this process may have. A command with 256 connections can
 /// have more files and sockets open than the usual limit of 1024.
 fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
@@ -546,8 +546,7 @@ fn check_filter(Selection { filter, .. }: &Selection, source: &str) -> Result<()
     Err(Error::Request(format!("{source}: patterns apply only to folders, but this is a single file; leave them out")))
 }
 
-/// Returns an error if the target of a stream is a prefix. A stream becomes a single object, which needs a name of its
-/// own.
+/// Returns an error if the target of a stream is a prefix. A stream becomes a single object, which needs its own name.
 fn check_has_name(object: &Location) -> Result<()> {
     match object.is_prefix() {
         true => Err(Error::Request(format!("{}: a stream is one object; give its name", object.address))),

@@ -34,7 +34,7 @@ const NEAR_S: f64 = 4.0 * model::NEAR_S;
 
 /// Assumed speed at which a store assembles parts, as a multiple of the lowest accepted speed of a connection. It
 /// determines the timeout of the commit. If the timeout were too short, a second commit would be sent during the first
-/// one, and delay it.
+/// commit, and delay it.
 const ASSEMBLY_SPEED: u64 = 256;
 
 /// The expected size and checksum of an object.

@@ -260,8 +260,8 @@ enum Either<A, B> {
     Second(B),
 }
 
-/// Waits until one of two futures is ready, and returns its output. If both are ready at the same time, returns that of
-/// `a`.
+/// Waits until one of two futures is ready, and returns its output. If both are ready at the same time, returns the
+/// output of `a`.
 async fn either<A: Future, B: Future>(mut a: Pin<&mut A>, mut b: Pin<&mut B>) -> Either<A::Output, B::Output> {
     poll_fn(|context| match a.as_mut().poll(context) {
         Poll::Ready(output) => Poll::Ready(Either::First(output)),

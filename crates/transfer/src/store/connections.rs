@@ -62,8 +62,8 @@ pub struct Endpoint {
 
 /// Opens connections, and keeps unused ones for later requests.
 pub struct Connections {
-    /// Opens TLS connections. `None` until the first one, because loading the system's certificates takes milliseconds,
-    /// and `http` does not need them.
+    /// Opens TLS connections. `None` until the first TLS connection, because loading the system's certificates takes
+    /// milliseconds, and `http` does not need them.
     tls: Mutex<Option<TlsConnector>>,
     environment: Environment,
     sockets: Option<Sockets>,
@@ -243,8 +243,8 @@ impl Connections {
     }
 
     /// Closes unused connections until their number is at most the number of free permits. The caller is about to open
-    /// a connection, because it found no unused one to its server. The unused ones usually lead to other servers, such
-    /// as the one before a redirect.
+    /// a connection, because no unused connection leads to its server. The unused connections usually lead to other
+    /// servers, such as the server before a redirect.
     fn make_room(&self) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let mut excess = count(&idle).saturating_sub(self.permits.available_permits());

@@ -1,4 +1,5 @@
-//! Gets access tokens from Google: with the key of a service account (RFC 7523), or with the login of a user.
+//! Gets access tokens from Google in exchange for a request that is signed with a service account's key (RFC 7523), or
+//! for a user's login.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +29,7 @@ use super::transport::{RequestInfo, Transport};
 use crate::{Attempt, Failure};
 
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
-/// Requested validity of a token in seconds, which is the longest one that Google grants.
+/// Requested validity of a token in seconds. Google grants no longer validity.
 const HOLDS_S: u64 = 3_600;
 /// A token that is valid for less than this time is replaced, because the request that uses it takes time.
 const MARGIN: Duration = Duration::from_secs(60);

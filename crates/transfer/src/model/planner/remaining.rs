@@ -69,8 +69,8 @@ impl Planner {
         (now_s - first_s) * (all - now) / (all + now).max(0.1)
     }
 
-    /// Predicts the time in seconds at which the transfer ends, if each part takes as long as `link` says. Assigns the
-    /// remaining parts to free connections, in rounds. The commit takes half of the link's fixed cost.
+    /// Predicts the time in seconds at which the transfer ends, if each part takes as long as `link` predicts. Assigns
+    /// the remaining parts to free connections, in rounds. The commit takes half of the link's fixed cost.
     pub(super) fn ahead_s(&self, shape: Shape, link: &Link, now_s: f64) -> f64 {
         let Shape { part_bytes, concurrency } = shape;
         let block_s = |bytes: u64| link.block_s(bytes, concurrency);
@@ -98,8 +98,8 @@ impl Planner {
         last_s + rounds as f64 * round_s + link.fixed_s / 2.0
     }
 
-    /// Returns the measured parts, and those in flight that have already taken longer than usual at `now_s`. Without
-    /// these late parts, only fast ones would count.
+    /// Returns the measured parts, and the parts in flight that have already taken longer than usual at `now_s`.
+    /// Without these late parts, only fast parts would count.
     pub(super) fn seen_or_late(&self, now_s: f64) -> Vec<Observation> {
         let mut seen = self.seen.clone();
         for (bytes, began_s) in &self.under_way {
