@@ -191,7 +191,7 @@ pub struct PointSummary {
     pub mean: Option<f64>,
     /// Sample standard deviation of the values; `None` if any value was cut off.
     pub std: Option<f64>,
-    /// Smallest value, among those that were observed completely.
+    /// Smallest of the values that were observed completely.
     pub min: Option<f64>,
     /// Largest value; `None` if it is unknown because values were cut off.
     pub max: Option<f64>,
@@ -394,7 +394,7 @@ impl ClaimResult {
     }
 
     /// Returns whether a confidence interval is missing because later trials contradict earlier ones. If `of_rate` is
-    /// `true`, this is the interval of the rate, otherwise that of the ratio or difference.
+    /// `true`, this is the interval of the rate, otherwise the interval of the ratio or difference.
     pub fn has_lost_interval(&self, of_rate: bool) -> bool {
         let is_lost = |sign: &Unlike| match sign {
             Unlike::NoneFits { of } | Unlike::Left { of } => (*of == Estimated::Rate) == of_rate,

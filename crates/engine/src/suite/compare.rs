@@ -99,8 +99,8 @@ pub struct Samples {
     pub baseline: Vec<f64>,
 }
 
-/// Compares two arms that were measured one after the other. The intervals are those of Welch, on the logarithms of the
-/// processes' means. Values of one process depend on one another, so they never count as several values.
+/// Compares two arms that were measured one after the other. The intervals are Welch's intervals, on the logarithms of
+/// the processes' means. Values of one process depend on one another, so they never count as several values.
 #[must_use]
 pub fn compare_samples(candidate: &str, baseline: &str, samples: &[Samples]) -> SuiteComparison {
     let is_valid = |values: &[f64]| !values.is_empty() && values.iter().all(|value| *value > 0.0 && value.is_finite());
@@ -163,7 +163,7 @@ fn of_trials(pairs: &[Pairs]) -> Option<Ends> {
     interval(&[0, 1].map(|end| means.iter().map(|mean| mean[end]).collect()))
 }
 
-/// Returns the mean over all workloads for each trial that has all of them.
+/// Returns the mean over all workloads for each trial that has all workloads.
 pub(super) fn trial_means(pairs: &[Pairs]) -> Vec<[f64; 2]> {
     let Some((first, rest)) = pairs.split_first() else { return Vec::new() };
     let of_trial = |(index, trial): (usize, &u64)| {

@@ -282,7 +282,8 @@ impl LastOutput {
     }
 }
 
-/// Returns the destination of this command's output: its own, or else that of the whole set.
+/// Returns the destination of this command's output: the command's own destination, or else the destination of the
+/// whole set.
 pub(super) fn output_of<'s>(set: &'s CommandSet, command: &'s NamedCommand) -> &'s Output {
     command.output.as_ref().unwrap_or(&set.output)
 }
