@@ -20,7 +20,7 @@ pub enum Reason {
         /// The requirement that this machine does not meet.
         lack: Unavailable,
     },
-    /// The arm failed or gave a wrong answer, so that its values are missing or invalid.
+    /// The arm failed or gave a wrong answer. Its values are therefore missing or invalid.
     Failed {
         /// The arm that failed; `None` if the context of the reason already names the arm.
         arm: Option<Arm>,
@@ -81,7 +81,7 @@ pub enum Reason {
         /// Total number of pairs of the comparison, including these.
         all: u64,
     },
-    /// In some trials values were cut off, so that the outcome of these trials is unknown. Such trials count as
+    /// In some trials, values were cut off. The outcome of these trials is therefore unknown. Such trials count as
     /// evidence against every possible answer.
     LeftOpen {
         /// Number of trials with an unknown outcome.
@@ -349,7 +349,7 @@ pub enum Threat {
     /// The negative control differs between two runtimes, although its work is done by the same shared library. A cause
     /// outside of the runtimes then affects the comparison.
     ControlDiffers {
-        /// The runtime whose control differs from that of the baseline.
+        /// The runtime whose control differs from the baseline's control.
         candidate: String,
         /// The runtime with which it is compared.
         baseline: String,

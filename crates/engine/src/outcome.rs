@@ -226,7 +226,7 @@ pub struct ClaimResult {
     pub source_value: String,
     /// Id of the experiment that measured the claim.
     pub experiment: String,
-    /// Description of the emulation on which the claim was measured, if any. The verdict then says nothing about any
+    /// Description of the emulation on which the claim was measured, if any. The verdict then does not apply to any
     /// real network or store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated: Option<String>,
@@ -253,7 +253,7 @@ pub struct ClaimResult {
     pub decided: Option<Decided>,
     /// The kind of test that decided a comparison; `None` if none did.
     pub basis: Option<Basis>,
-    /// `true` if measuring one arm seems to influence the next trial, so that trials are not independent.
+    /// `true` if measuring one arm seems to influence the next trial. Trials are then not independent.
     pub interferes: bool,
     /// `true` if there were too few trials to check whether they are alike (independent and under the same conditions).
     /// A lasting condition that affects only one arm, such as a slow core, may then have decided every trial.

@@ -86,7 +86,7 @@ fn summarise_arm(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
     metrics.map(|(metric, observed)| point(values, metric, "", observed)).collect()
 }
 
-/// Summarises those of an arm's metrics whose values are summarised separately for each key, such as each server.
+/// Summarises only the metrics of an arm whose values are summarised separately for each key, such as each server.
 fn summarise_by_key(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
     let metrics = spec.metrics.iter().zip(&values.by_key);
     let by_key = metrics.flat_map(|(metric, by_key)| by_key.iter().flatten().map(move |of_key| (metric, of_key)));

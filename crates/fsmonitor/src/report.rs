@@ -16,7 +16,7 @@ pub struct Enabled {
     pub hook: PathBuf,
     /// Git's version, as `git --version` prints it.
     pub git: String,
-    /// `true` if this git has a monitor of its own that works on Linux (git 2.55 and later).
+    /// `true` if this git has its own monitor, which works on Linux (git 2.55 and later).
     pub has_builtin: bool,
     /// Number of worktrees of the repository that use the setting. A daemon starts for a worktree when git asks.
     pub worktrees: usize,

@@ -237,7 +237,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
             if *flights < 2 {
                 return format!("in the last trial the page's {body}{compressed} came in one flight of {first}");
             }
-            // A segment is not always full. For example, each TLS ticket has a segment of its own.
+            // A segment is not always full. For example, each TLS ticket has its own segment.
             let differs = match expected_segments {
                 expected if expected.abs_diff(*first_segments) <= 2 => String::new(),
                 expected => format!(" (expected: {expected})"),

@@ -181,7 +181,7 @@ fn verdict(claim: &CostClaim, chosen: &[&Matched], bounds: &[f64], bound: f64) -
     };
     let reason = match verdict {
         Verdict::Undecided if count < FEWEST_WORKLOADS => {
-            "fewer than three workloads say nothing about others like these".to_string()
+            "fewer than three workloads do not allow conclusions about other workloads like these".to_string()
         }
         Verdict::Undecided => "the interval for workloads like these contains the bound".to_string(),
         _ => String::new(),

@@ -302,8 +302,8 @@ fn of_machines(logs: &[f64], machines: MeanPart) -> Option<LogRatio> {
 /// of both types were measured in each workload.
 ///
 /// If every machine has all workloads, the effect comes from the means of the machines. Otherwise it is unknown how the
-/// workloads depend on one another through their machines. The standard error is then the mean of those of the
-/// workloads, which is an upper bound.
+/// workloads depend on one another through their machines. The standard error is then the mean of the workloads'
+/// standard errors, which is an upper bound.
 pub(super) fn machines_effect(pairs: &[&Matched]) -> Option<MeanPart> {
     let complete = [0, 1].map(|side| complete_means(pairs, side));
     if let [Some(reference), Some(offer)] = complete {

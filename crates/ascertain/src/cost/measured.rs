@@ -54,7 +54,7 @@ pub enum WorkUnit {
 }
 
 impl WorkUnit {
-    /// Returns the name of the unit of work: `run`, `GB`, or that of the recorded rate.
+    /// Returns the name of the unit of work: `run`, `GB`, or the unit of the recorded rate.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {

@@ -196,7 +196,7 @@ fn work(run: &Loaded) -> BTreeMap<String, Value> {
         let metrics = spec.metrics.iter().map(|metric| format!("{} in {}", metric.name, metric.unit.symbol()));
         facts.insert(format!("metrics of {}", spec.id), json!(metrics.collect::<Vec<_>>()));
     }
-    // Commands are no part of Ascertain, so its version does not matter for them.
+    // Commands are not part of Ascertain, so its version does not matter for them.
     if plan.commands.is_empty() {
         facts.insert("version of Ascertain".into(), json!(ascertain_version));
     }

@@ -73,7 +73,7 @@ impl Spec {
 }
 
 /// A description of what an experiment emulates in place of a real system. Figures that are measured with an emulation
-/// say nothing about any real provider.
+/// do not apply to any real provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Emulates {
     /// The emulated system, in words: "a link and both servers, in this process".

@@ -74,8 +74,8 @@ pub struct SuiteComparison {
     /// Files and modules that run at each start of one arm only. The comparison is then a comparison of environments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<UnlikeStarts>,
-    /// The workloads whose times certainly change by more than 2 % within a process, so that their measured passes are
-    /// not steady.
+    /// The workloads whose times certainly change by more than 2 % within a process. Their measured passes are not
+    /// steady.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drifts: Vec<WorkloadDrift>,
 }
@@ -183,7 +183,7 @@ pub struct LeftOutWorkload {
 pub enum WorkloadLack {
     /// An arm did not measure the workload, or failed in at least one trial.
     Failed,
-    /// Both arms reached the time limit in the same trial, so that the ratio can be anything.
+    /// Both arms reached the time limit in the same trial. The ratio can therefore be anything.
     BothStopped,
     /// The two arms measured different quantities or units.
     OtherUnit,

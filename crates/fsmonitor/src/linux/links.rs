@@ -16,7 +16,7 @@ use crate::Reason;
 /// Maximum number of files without a watch that every answer names.
 const ALWAYS_MAX: usize = 10_000;
 
-/// The files with watches of their own, and those that need one.
+/// The files that have their own watches, and the files that need a watch.
 #[derive(Default)]
 pub struct Files {
     /// The names of each watched file below the root, by its watch.

@@ -394,7 +394,7 @@ impl Monitor {
             if folder == ROOT {
                 self.is_gone |= goes && rustix::fs::statat(&self.root, c".git", AtFlags::SYMLINK_NOFOLLOW).is_err();
             } else if comes || goes {
-                // The folder begins or ceases to be a repository of its own.
+                // The folder begins or ceases to be a separate repository.
                 self.tree.change(folder, ENTRY | INNER | BELOW);
                 self.queue.push(Task { folder, is_recorded: true });
             }
@@ -409,7 +409,7 @@ impl Monitor {
                 self.check_names(child);
             }
         } else if goes {
-            // The files of a deleted folder had events of their own, unless the folder was not watched yet.
+            // The files of a deleted folder had their own events, unless the folder was not watched yet.
             let is_moved = events.contains(ReadFlags::MOVED_FROM);
             let kinds = if is_moved || self.tree.watch(child) == 0 { ENTRY | BELOW } else { ENTRY };
             self.tree.change(child, kinds);

@@ -212,7 +212,7 @@ pub struct WorkloadCost {
     /// `true` if the workload has a cost and is part of the mean. If any workload has full load, workloads that left
     /// CPUs idle have no cost.
     pub is_in_mean: bool,
-    /// Speed of the offer over that of the reference.
+    /// Speed of the offer divided by the speed of the reference.
     pub speed: Interval,
     /// Degrees of freedom of Student's t distribution for the interval; `None` if it comes from other intervals.
     pub degrees: Option<f64>,

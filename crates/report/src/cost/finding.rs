@@ -47,7 +47,7 @@ pub enum CostFinding {
         /// Number of CPUs that the work kept busy on average, if it was recorded.
         busy_cpus: Option<f64>,
     },
-    /// Each run counts as a machine of its own, because evidence does not identify machines.
+    /// Each run counts as a separate machine, because evidence does not identify machines.
     RunsAsMachines,
     /// Runs of different types come from machines that look alike.
     LookAlike {
@@ -141,8 +141,7 @@ impl CostFinding {
                 let busy = busy.map_or_else(String::new, |cpus| format!(", although it kept {cpus:.1} CPUs busy"));
                 format!("The number of threads is not recorded; the work counts as one thread{busy}.")
             }
-            Self::RunsAsMachines => "Each run counts as a machine of its own. If two runs come from the same machine, \
-                                     the intervals are too narrow."
+            Self::RunsAsMachines => "Each run counts as a separate machine. If two runs come from the same machine, the intervals are too narrow."
                 .into(),
             Self::LookAlike { machine_types: [one, other] } => format!(
                 "The runs of {} and {} come from machines that look alike: same processor, CPUs, memory and kernel. \

@@ -191,7 +191,7 @@ impl ExpeditedOrFences {
         Self(Expedited::new().ok())
     }
 
-    /// Returns whether the barrier in use is [`Fences`], so that each light side executes a fence.
+    /// Returns whether the barrier in use is [`Fences`]. Each light side then executes a fence.
     #[must_use]
     pub fn is_fences(&self) -> bool {
         self.0.is_none()

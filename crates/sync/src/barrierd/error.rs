@@ -112,7 +112,7 @@ impl Error {
         }
     }
 
-    /// Returns whether the cause is the machine, or the user's rights on it, so that trying again is useless.
+    /// Returns whether the cause is the machine, or the user's rights on it. Trying again is then useless.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         use Error::{Denied, Forbidden, Kernel, OtherMachine, UnprivilegedBpf};

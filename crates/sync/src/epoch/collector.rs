@@ -10,8 +10,8 @@ use crate::drop_all::drop_all;
 use crate::primitives::{AtomicU64, Ordering, UnsafeCell};
 use crate::reclaim::{Leavable, Orphans, Reclaimer, Records, Retired, Turn};
 
-/// The difference between the number of an epoch and that of the next one. Epochs have even numbers, so that the last
-/// bit of a participant's word can indicate that the participant is pinned. The epoch after the last one is 0.
+/// The difference between the numbers of two consecutive epochs. Epochs have even numbers, so that the last bit of a
+/// participant's word can indicate that the participant is pinned. The epoch after the last one is 0.
 const STEP: u64 = 2;
 /// The word of a participant that is not pinned. No epoch combined with `PINNED` has this value.
 pub(super) const UNPINNED: u64 = 0;

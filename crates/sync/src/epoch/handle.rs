@@ -107,8 +107,8 @@ impl<B: Barrier> Handle<B> {
         OwnedGuard { handle: self }
     }
 
-    /// Ends the pin of one guard. Returns `true` if the handle was left to its guards and this was the last guard, so
-    /// that the caller must free the handle.
+    /// Ends the pin of one guard. Returns `true` if the handle was left to its guards and this was the last guard. The
+    /// caller must then free the handle.
     #[inline(always)]
     fn unpin(&self) -> bool {
         let depth = self.depth.get();

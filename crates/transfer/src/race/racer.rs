@@ -286,8 +286,8 @@ impl<'a, K: Clock> Request<'a, K> {
         Self { racer, delay, waits_since: None, has_raced: false, is_under_way: true }
     }
 
-    /// Records that the cache failed. Its duration is not recorded, because it says nothing about answers: a miss is
-    /// fast, and a timeout is slow.
+    /// Records that the cache failed. Its duration is not recorded, because it does not resemble the duration of an
+    /// answer: a miss is fast, and a timeout is slow.
     fn cache_fails(&mut self) {
         self.waits_since = None;
         let mut ledger = self.racer.ledger();

@@ -221,7 +221,7 @@ impl Connections {
         let permit = permit.map_err(|error| Failure::fatal(error.to_string()))?;
         attempt.clock.iter().for_each(|clock| clock.start());
         if endpoint.secure {
-            // Loading the certificates is no part of the time to connect.
+            // Loading the certificates is not part of the time to connect.
             self.tls()?;
         }
         attempt.began = Some(Instant::now());

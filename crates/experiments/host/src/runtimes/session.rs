@@ -45,7 +45,7 @@ pub struct RuntimesSession {
     strings_bytes: usize,
     /// The loops of each workload of pyperformance, which are the same for all runtimes.
     loops: BTreeMap<String, u64>,
-    /// For each file of the user, its output in the current trial, and the arm that ran it first in this trial.
+    /// For each file of the user, its output in the current trial, and the arm that ran the file first in this trial.
     outputs: BTreeMap<String, (ArmId, String)>,
     /// The trial whose samples are in the arms.
     current: Option<(u64, u64)>,
@@ -63,7 +63,7 @@ struct ArmState {
     failures: BTreeMap<String, FailedWorkload>,
     /// The first line that each workload printed to standard error.
     errors_printed: BTreeMap<String, String>,
-    /// Files whose output differs from run to run, so that it cannot be compared.
+    /// Files whose output differs from run to run. It is therefore not compared.
     unstable: Vec<String>,
     samples: Vec<Sample>,
 }
@@ -268,8 +268,8 @@ impl RuntimesSession {
         }
     }
 
-    /// Compares the output of a file with that of the runtime that ran it first in this trial, under the same conditions.
-    /// If that runtime prints something else each time, the output is not compared.
+    /// Compares the output of a file with its output under the runtime that ran it first in this trial, under the same
+    /// conditions. If that runtime prints something else each time, the output is not compared.
     fn compare_output(
         &mut self,
         arm: ArmId,

@@ -225,8 +225,8 @@ impl DownloadArm {
         })
     }
 
-    /// Measures throughputs in bytes per second, during the measured time. Returns the throughput of the measured
-    /// download (the first one), and the total throughput of all others.
+    /// Measures throughputs in bytes per second, during the measured time. Returns the throughput of the first
+    /// download, which is measured, and the total throughput of all other downloads.
     fn watch(&self, flows: &[Flow], stop: &Stop) -> Result<[f64; 2], TargetError> {
         wait(self.left_out, stop)?;
         let (start_ns, before) = (now_ns(), received_bytes(flows)?);
@@ -309,7 +309,7 @@ fn received_bytes_of(socket: &TcpStream) -> Result<u64, TargetError> {
     bytes.ok_or_else(|| failed("this kernel does not count received bytes; Linux 4.1 or newer is needed"))
 }
 
-/// Returns two numbers of received bytes: those of the first download, and the total of all other downloads.
+/// Returns two numbers of received bytes: the bytes of the first download, and the total of all other downloads.
 fn received_bytes(flows: &[Flow]) -> Result<[u64; 2], TargetError> {
     let mut received_bytes = [0; 2];
     for (index, flow) in flows.iter().enumerate() {

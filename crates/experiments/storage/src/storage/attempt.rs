@@ -172,7 +172,8 @@ pub async fn send(
         outcome,
         began,
         time: end.saturating_duration_since(began),
-        // In parts, the phases are those of the last request, which say nothing about the object.
+        // If the object is sent in parts, the phases are only the phases of the last request, so they do not describe
+        // the object.
         phases: if is_begun { Phases::default() } else { Phases::new(&attempt) },
         bytes,
         is_encoded: attempt.encoding.is_some_and(|encoding| encoding != "identity"),

@@ -109,7 +109,7 @@ impl Journal {
 /// sent.
 ///
 /// # Errors
-/// Returns the errors of reading the file, and an error if its first line is not that of a journal.
+/// Returns the errors of reading the file, and an error if its first line does not belong to a journal.
 pub fn reopen(path: &Path) -> io::Result<LeftJournal> {
     let file = File::options().append(true).read(true).open(path)?;
     match file.try_lock() {
@@ -146,7 +146,7 @@ pub fn journals(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Parses the complete lines of a journal. `None` if the first line is not that of a journal.
+/// Parses the complete lines of a journal. `None` if the first line does not belong to a journal.
 fn parse(text: &str) -> Option<(JournalStore, Remaining)> {
     let mut lines = text.lines();
     let (address, base) = lines.next()?.strip_prefix(FORMAT)?.split_once('\t')?;

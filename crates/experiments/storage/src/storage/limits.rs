@@ -134,7 +134,7 @@ pub struct StreamHistory {
 }
 
 impl StreamHistory {
-    /// Replaces the measurement of an arm. The size is that of the level, and times are at full size.
+    /// Replaces the measurement of an arm. The size comes from the arm's level, and times are at full size.
     pub fn add(&mut self, (bytes, streams, scale): (u64, u64, u64), history: &LoadHistory) {
         let total = history.total().map(|total| (streams, total));
         self.totals.entry(bytes).or_default().extend(total);

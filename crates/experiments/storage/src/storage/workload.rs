@@ -36,7 +36,7 @@ pub struct Shape {
     pub is_fresh: bool,
     /// `true` to read only objects that were not read before.
     pub is_cold: bool,
-    /// `true` to give each key a prefix of its own.
+    /// `true` to give each key its own prefix.
     pub is_spread: bool,
     pub concurrency: usize,
     pub requests: usize,
@@ -319,7 +319,7 @@ impl Workload {
             Outcome::Fatal { why, .. } => Some(why.clone()),
             _ => None,
         });
-        // The order of the answers is that of the requests.
+        // The answers are in the order of the requests.
         for (key, (answer, _)) in keys.iter().zip(&mut load.answers) {
             let is_whole = answer.outcome == Outcome::Complete;
             if writes && matches!(answer.outcome, Outcome::Fatal { is_refused: true, .. }) {
