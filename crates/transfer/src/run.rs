@@ -95,7 +95,8 @@ pub fn run(request: &TransferRequest, observer: Box<dyn Observer>, stop: Stop) -
     let Settings { min_concurrency, max_concurrency, .. } = request.settings;
     if min_concurrency > max_concurrency.max(1) {
         return Err(Error::Request(format!(
-            "the minimum number of connections, {min_concurrency}, is above the maximum, {max_concurrency}"
+            "the minimum number of connections, {min_concurrency}, is above the maximum, {max_concurrency}; lower the \
+             minimum, or raise the maximum"
         )));
     }
     raise_file_limit();

@@ -82,7 +82,7 @@ impl FigureMetric {
                 Metric::new("throughput", "rate, as recorded by others", Unit::BytePerSecond, Better::Higher)
             }
             FigureMetric::Rate(name) => {
-                let about = format!("rate in {name}/s, as recorded by others");
+                let about = format!("rate in {name}/s, as other people recorded it");
                 Metric::new(&format!("{name}/s"), &about, Unit::One, Better::Higher)
             }
         }
@@ -164,7 +164,10 @@ impl Columns {
         let better = optional(self.better);
         let expected = if metric == FigureMetric::Time { "lower" } else { "higher" };
         if !better.is_empty() && better != expected {
-            return wrong(format!("`better` is `{better}`, but of figures in {unit} the {expected} ones are better"));
+            return wrong(format!(
+                "`better` is `{better}`, but for figures in {unit}, {expected} values are better; correct one of \
+                 them"
+            ));
         }
         let number = |column: Option<usize>, what: &str| {
             count(optional(column), what).or_else(|problem| refused(format!("{file}:{line}: {problem}")))

@@ -69,14 +69,15 @@ impl FigureFile {
             let (first, unit) = units.entry(workload.clone()).or_insert((*line, metric.clone()));
             if unit != metric {
                 return refused(format!(
-                    "{file}:{line}: `{workload}` has another unit here than in line {first}; give both figures in one unit"
+                    "{file}:{line}: `{workload}` has another unit than in line {first}; give both figures in one unit"
                 ));
             }
             let (first, size) = sizes.entry(machine_type.clone()).or_insert((*line, [figure.cpus, figure.cores]));
             if *size != [figure.cpus, figure.cores] {
                 return refused(format!(
-                    "{file}:{line}: `{machine_type}` has another number of CPUs or cores here than in line {first}; \
-                     correct one of them, or give the sizes different types"
+                    "{file}:{line}: `{machine_type}` has another number of CPUs or cores than in line {first}; \
+                     correct one of the \
+                 lines, or give the sizes different types"
                 ));
             }
             let text = &row.fields[columns.value];
@@ -180,8 +181,8 @@ impl FigureFile {
         let factors = factors.into_iter().map(|factor| Factor::integer(factor, &about(factor), 1, 1..=1_000_000));
         let source = self.source(&rows);
         let readme =
-            format!("Figures of {machine_type} that others recorded ({source}). Ascertain did not measure them.");
-        let title = format!("figures of {machine_type} that others recorded");
+            format!("Figures of {machine_type} that other people recorded ({source}). Ascertain did not measure them.");
+        let title = format!("figures of {machine_type} that other people recorded");
         let spec = Spec { title, variants, factors: factors.collect(), metrics, ..Spec::new(EXPERIMENT, &readme) };
         let first = rows.first();
         Figures {

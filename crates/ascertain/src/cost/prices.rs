@@ -92,8 +92,8 @@ impl PriceList {
             if let Some(first) = known.insert(key(price), price.line) {
                 let Price { machine_type, line, .. } = price;
                 return refused(format!(
-                    "{file}:{line}: `{machine_type}` already has a price in line {first}; keep one, or tell them apart by \
-                     region, kind or source"
+                    "{file}:{line}: `{machine_type}` already has a price in line {first}; keep one of the prices, or \
+                     distinguish them by region, kind or source"
                 ));
             }
         }
@@ -118,7 +118,10 @@ impl PriceList {
         if here.is_empty() {
             let regions: Vec<String> = of_type.iter().map(|price| format!("`{}`", price.region)).collect();
             let regions = regions.join(", ");
-            return refused(format!("{file} has no price of `{machine_type}` in `{region}`, only in {regions}"));
+            return refused(format!(
+                "{file} has no price of `{machine_type}` in `{region}`, only in {regions}; choose one of these \
+                 regions, or add a price"
+            ));
         }
         Ok(here)
     }

@@ -145,8 +145,9 @@ fn check_same_work(one: &Loaded, other: &Loaded) -> Result<(), Error> {
         (false, false) => {}
         _ => {
             return refused(format!(
-                "one of runs {} and {} was measured by Ascertain and the other has figures of others; compare runs of \
-                 one kind",
+                "one of runs {} and {} was measured by Ascertain, and the other run has figures that other people \
+                 recorded; compare two \
+             measured runs, or two runs of recorded figures",
                 one.id, other.id
             ));
         }

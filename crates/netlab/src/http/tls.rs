@@ -215,7 +215,7 @@ pub(super) fn disagreement(error: io::Error) -> Error {
         rustls::Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
             "the server's certificate has expired"
         }
-        error if is_authority(error) => "the server sent an authority's certificate that is not among the trusted ones",
+        error if is_authority(error) => "the server sent a CA certificate that is not trusted",
         rustls::Error::AlertReceived(AlertDescription::ProtocolVersion) => {
             "the server does not speak the requested version of TLS"
         }

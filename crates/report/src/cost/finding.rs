@@ -109,27 +109,28 @@ impl CostFinding {
                 let names: Vec<String> = machine_types.iter().map(|name| quoted(name)).collect();
                 let were = if names.len() == 1 { "was" } else { "were" };
                 format!(
-                    "This is about these machines only: one machine of {} {were} measured, and others may differ.",
+                    "This is about these machines only: one machine of {} {were} measured, and other machines may \
+                     differ.",
                     names.join(" and one of ")
                 )
             }
             Self::RecordedByOthers { machine_types, source } => format!(
-                "Others recorded the figures of {} ({source}); Ascertain did not measure them.",
+                "Other people recorded the figures of {} ({source}); Ascertain did not measure them.",
                 types(machine_types)
             ),
             Self::Cores { whole, parts, unknown } => cores(&types(whole), &types(parts), &types(unknown)),
             Self::PartLoad { workloads, is_left_out: true } => format!(
-                "{} left CPUs idle and {} no cost: the speed of one thread is not that of a whole machine.",
+                "{} left CPUs idle and {} no cost: the speed of one thread is not the speed of a whole machine.",
                 counted(*workloads, "workload"),
                 if *workloads == 1 { "has" } else { "have" }
             ),
             Self::PartLoad { workloads, is_left_out: false } => format!(
-                "{} left CPUs idle. The cost is that of the cores in use, as if all other cores did as much.",
+                "{} left CPUs idle. The cost is the cost of the cores in use, as if all other cores did as much work.",
                 counted(*workloads, "workload")
             ),
             Self::NoFullLoad { is_required: true } => {
-                "No figure under full load is known, so there is no cost: the speed with all CPUs busy can't be computed \
-                 from that of fewer."
+                "No figure under full load is known, so there is no cost: the speed with all CPUs busy can't be \
+                 computed from the speed with fewer CPUs."
                     .into()
             }
             Self::NoFullLoad { is_required: false } => {
@@ -141,8 +142,11 @@ impl CostFinding {
                 let busy = busy.map_or_else(String::new, |cpus| format!(", although it kept {cpus:.1} CPUs busy"));
                 format!("The number of threads is not recorded; the work counts as one thread{busy}.")
             }
-            Self::RunsAsMachines => "Each run counts as a separate machine. If two runs come from the same machine, the intervals are too narrow."
-                .into(),
+            Self::RunsAsMachines => {
+                "Each run counts as a separate machine. If two runs come from the same machine, the intervals are too \
+                 narrow."
+                    .into()
+            }
             Self::LookAlike { machine_types: [one, other] } => format!(
                 "The runs of {} and {} come from machines that look alike: same processor, CPUs, memory and kernel. \
                  Check the types.",
@@ -160,7 +164,7 @@ impl CostFinding {
                 counted(*figures, "figure")
             ),
             Self::OldPrice { place, machine_type, date, days } => format!(
-                "{place}: the price of {} is of {date}, {} old; look up the present one.",
+                "{place}: the price of {} dates from {date}, {} ago; look up the present price.",
                 quoted(machine_type),
                 match days / 365 {
                     1 => "over a year".to_string(),
@@ -171,10 +175,13 @@ impl CostFinding {
                 format!("{place}: the price of {} has no date, so it may be old.", quoted(machine_type))
             }
             Self::FuturePrice { place, machine_type, date } => {
-                format!("{place}: the price of {} is of {date}, which is in the future.", quoted(machine_type))
+                format!(
+                    "{place}: the price of {} has the date {date}, which is in the future; check the date.",
+                    quoted(machine_type)
+                )
             }
             Self::FewWorkloads { workloads } => format!(
-                "With {}, nothing can be stated about other workloads; that takes at least three.",
+                "With {}, nothing can be stated about other workloads; that needs at least three workloads.",
                 counted(*workloads, "workload")
             ),
         }

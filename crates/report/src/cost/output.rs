@@ -92,7 +92,7 @@ impl Report for RecordedFigures {
             ]
         }));
         let copies = Some(CostFinding::Copies { figures: self.copies }).filter(|_| self.copies > 0);
-        let recorded = "Recorded as figures of others. The label of each run is its type.".to_string();
+        let recorded = "Recorded as other people's figures. The label of each run is its type of machine.".to_string();
         let sentences = copies.map(|finding| finding.sentence()).into_iter().chain([recorded]);
         vec![Element::Table(grid), Element::Paragraph(sentences.collect())]
     }

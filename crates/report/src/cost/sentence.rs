@@ -37,10 +37,10 @@ pub(super) fn answer(comparison: &Comparison) -> String {
         }
         Decision::Dearer => format!("{offer} is dearer in spite of its price, {price}: {cost}{reversing}."),
         Decision::CheaperOnTheseFigures => {
-            format!("{offer} is the cheaper one on these figures, at a price {price}: {cost}{reversing}.")
+            format!("{offer} is cheaper according to these figures, at a price {price}: {cost}{reversing}.")
         }
         Decision::DearerOnTheseFigures => {
-            format!("{offer} is the dearer one on these figures, at a price {price}: {cost}{reversing}.")
+            format!("{offer} is dearer according to these figures, at a price {price}: {cost}{reversing}.")
         }
         Decision::Undecided => {
             format!("It is undecided whether {offer} is worth its price, {price}: {cost}{reversing}.")
@@ -154,14 +154,15 @@ pub(super) fn explained(comparison: &Comparison) -> Option<String> {
         count => format!(" in the geometric mean of {}", counted(count, "workload")),
     };
     let offer = quoted(&comparison.offer);
-    let mut text = format!("{offer} is {speed} times as fast{mean}, and cheaper from {break_even} times on.");
+    let mut text =
+        format!("{offer} is {speed} times as fast{mean}, and cheaper if it is at least {break_even} times as fast.");
     if let Some(other) = suite.speed_other_machines.filter(|_| suite.workloads > 2) {
         let figure = Figure::new(Some(other.value), other.low, other.high, &[1.0, comparison.break_even]);
         text += &format!(" For these workloads alone, on other machines of these types: {} times.", figure.range);
     }
     if let (Some(mean), Some(next)) = (suite.chance_cheaper, suite.chance_next_cheaper) {
         text += &format!(
-            " Chance that the mean is cheaper: {}; that the next workload like these is: {}.",
+            " Chance that the mean is cheaper: {}; chance that the next workload like these is cheaper: {}.",
             chance(mean),
             chance(next)
         );

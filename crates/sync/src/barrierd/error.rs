@@ -177,8 +177,8 @@ impl fmt::Display for Error {
                 write!(f, "{what}: {source}; barrierd needs Linux 5.11 with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS")
             }
             Self::UnprivilegedBpf => f.write_str(
-                "every user of this machine may load BPF programs, and such a program could write to barrierd's memory; \
-                 run `sysctl -w kernel.unprivileged_bpf_disabled=1` as root (effective until the next boot)",
+                "every user of this machine may load BPF programs, and such a program could write to barrierd's \
+                 memory; run `sysctl -w kernel.unprivileged_bpf_disabled=1` as root (effective until the next boot)",
             ),
             Self::IsRunning { path } => write!(f, "a barrierd is already running at {}", path.display()),
             Self::File { path, source } => write!(f, "{}: {source}", path.display()),

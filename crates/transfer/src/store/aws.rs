@@ -105,7 +105,9 @@ fn in_environment(environment: &Environment) -> Result<Option<AwsCredentialProvi
     match (environment.first(&["AWS_ACCESS_KEY_ID"]), environment.first(&["AWS_SECRET_ACCESS_KEY"])) {
         (Some(id), Some(secret)) => Ok(Some(fixed(id, secret, environment.first(&["AWS_SESSION_TOKEN"])))),
         (None, None) => Ok(None),
-        _ => Err(Failure::denied("only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set")),
+        _ => Err(Failure::denied(
+            "only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set; set both, or none of them",
+        )),
     }
 }
 

@@ -143,8 +143,9 @@ impl Tokens {
         let token_uri = self.file.token_uri.as_deref().unwrap_or(TOKEN_URI);
         let request = Request::post(token_uri).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
         let request = request.body(self.form(token_uri)?.into());
-        let request =
-            request.map_err(|_| Failure::denied(format!("the token_uri in {} is not a valid address", self.place)))?;
+        let request = request.map_err(|_| {
+            Failure::denied(format!("the token_uri in {} is not a valid address; correct it", self.place))
+        })?;
         let mut attempt = Attempt::default();
         let mut response = self.transport.send(request, RequestInfo::default(), &mut attempt).await?;
         let text = response.text(&mut attempt).await?;

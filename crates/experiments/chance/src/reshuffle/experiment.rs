@@ -29,7 +29,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         ("mask", "a random bit mask that selects the fill rates of one sample, without moving any value").into(),
         ("shuffle", "the fill rates shuffled and split").into(),
     ],
-    factors: vec![Factor::integer("rows", "number of rows in each of the two samples; each row consists of bins, and has one fill rate", 10_000, 2..=1_000_000)],
+    factors: vec![Factor::integer(
+        "rows",
+        "number of rows in each of the two samples; each row consists of bins, and has one fill rate",
+        10_000,
+        2..=1_000_000,
+    )],
     metrics: vec![
         Metric::new(
             "exceeds",

@@ -34,7 +34,7 @@ fn given_urls(arm: &Arm) -> Result<Option<[Url; 2]>, String> {
     match (Url::from_arm(arm, "url")?, Url::from_arm(arm, "speedtest")?) {
         (Some(own), Some(test)) => Ok(Some([own, test])),
         (None, None) => Ok(None),
-        _ => Err("`url` and `speedtest` must be given together: a file to download, and one of a speed test".into()),
+        _ => Err("`url` and `speedtest` must be given together: a file to download, and a file of a speed test".into()),
     }
 }
 

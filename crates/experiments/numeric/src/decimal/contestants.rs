@@ -31,7 +31,10 @@ pub const OTHERS: [(&str, &str); 17] = [
     ("fmt", "{fmt}"),
     ("stringstream", "std::ostringstream of C++, a new one for each number"),
     ("radix-10", "one digit at a time, starting with the last one; the text stays at the buffer's end (Lwan)"),
-    ("radix-10-reversed", "one digit at a time, starting with the last one; the text is then reversed (stringencoders)"),
+    (
+        "radix-10-reversed",
+        "one digit at a time, starting with the last one; the text is then reversed (stringencoders)",
+    ),
     ("radix-100", "two digits at a time, after a galloping search for the number of digits (Facebook)"),
     ("radix-100-fixed", "two digits at a time, starting with the last two; the text stays at the buffer's end"),
     ("store", "speed limit: stores texts that were made in advance, each over the previous text"),

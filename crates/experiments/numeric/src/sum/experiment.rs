@@ -49,7 +49,8 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             ),
             Factor::new(
                 "accumulators",
-                "number of independent chains of additions; ignored by `sum`, `exact`, the dot products and the methods of \
+                "number of independent chains of additions; ignored by `sum`, `exact`, the dot products and the \
+                 methods of \
                  other projects",
                 1,
                 Accepts::OneOf([1, 2, 4, 8].map(Level::from).to_vec()),

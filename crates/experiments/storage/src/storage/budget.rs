@@ -159,7 +159,7 @@ impl Prices {
         let matching = self.stores.iter().filter(|price| address.starts_with(&price.address));
         matching
             .max_by_key(|price| price.address.len())
-            .ok_or_else(|| format!("the prices have no entry for {address}"))
+            .ok_or_else(|| format!("the prices have no entry for {address}; add one"))
     }
 }
 

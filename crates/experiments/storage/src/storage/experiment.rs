@@ -117,13 +117,18 @@ fn factors() -> Vec<Factor> {
     vec![
         Factor::one_of("operation", "kind of requests", [DOWNLOAD, RANGED, UPLOAD]),
         Factor::integer("size", "bytes that each request transfers", URL_SIZE, 1..=1_000_000_000),
-        Factor::one_of("connection", "send requests over an open connection, or open a connection for each request", ["kept", "fresh"]),
+        Factor::one_of(
+            "connection",
+            "send requests over an open connection, or open a connection for each request",
+            ["kept", "fresh"],
+        ),
         Factor::one_of("object", "read an object again, or only objects that were not read before", ["warm", "cold"]),
         Factor::integer("concurrency", "number of streams, each with one request at a time", 1, 1..=1_024),
         Factor::integer("requests", "number of requests of a trial; at least one for each stream", 1, 1..=1_000_000),
         Factor::integer(
             "rate",
-            "requests that are due per second; with 0, each stream waits for an answer before it sends the next request",
+            "requests that are due per second; with 0, each stream waits for an answer before it sends the next \
+             request",
             0,
             0..=1_000_000,
         ),
@@ -156,7 +161,7 @@ fn factors() -> Vec<Factor> {
         ),
         Factor::integer(
             "goal_mb_s",
-            "rate in MB/s that many requests together should reach; the source's is 150 GB in 10 s",
+            "rate in MB/s that many requests together should reach; the source asks for 150 GB in 10 s",
             15_000,
             1..=1_000_000,
         ),
@@ -201,7 +206,7 @@ fn metrics() -> Vec<Metric> {
         Metric::time("request_cpu", "CPU time of the client for each request"),
         Metric::share(
             "encoded",
-            "share of answers in a compressed form; their bytes are those on the wire",
+            "share of answers in a compressed form; their bytes are counted as on the wire",
             Better::Lower,
         ),
         median(Metric::time("phase", "duration of each phase of a request")).by_key(),

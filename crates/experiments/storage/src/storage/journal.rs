@@ -128,7 +128,7 @@ pub fn reopen(path: &Path) -> io::Result<LeftJournal> {
         return Ok(LeftJournal::Empty);
     }
     let (store, remaining) =
-        parse(text).ok_or_else(|| io::Error::other("its first line is not that of a journal; it was kept"))?;
+        parse(text).ok_or_else(|| io::Error::other("its first line does not belong to a journal, so it was kept"))?;
     if end < bytes.len() {
         file.set_len(end as u64)?;
     }

@@ -153,7 +153,10 @@ pub fn budget(arm: &Arm, store: &str) -> Result<Option<(Budget, Option<Prices>)>
         (Some((most, currency)), Some(prices)) => {
             let price = prices.of(store)?;
             if price.currency != currency {
-                return Err(format!("`max_cost` is in {currency}, but the prices are in {}", price.currency));
+                return Err(format!(
+                    "`max_cost` is in {currency}, but the prices are in {}; use one currency",
+                    price.currency
+                ));
             }
             Some((most, price.clone()))
         }
@@ -174,7 +177,10 @@ pub fn check(arm: &Arm) -> Result<(), String> {
     }
     let [smallest, largest] = range(arm);
     if arm.variant == CROSSOVER && smallest > largest {
-        return Err(format!("`smallest` is {smallest}, which is larger than `largest`, {largest}"));
+        return Err(format!(
+            "`smallest` is {smallest}, which is larger than `largest`, {largest}; lower `smallest`, or raise \
+             `largest`"
+        ));
     }
     if listener(arm).is_some() {
         super::line::token()?;
@@ -204,7 +210,9 @@ fn check_store(name: &str) -> Result<(), String> {
         return Err(format!("there is no store `{name}`; give an address, or one of {}", known.join(", ")));
     }
     if name.contains(['@', '?', '#']) {
-        return Err("an address must not contain a user, a query or a fragment, because it is recorded".into());
+        return Err(
+            "an address must not contain a user, a query or a fragment, because it is recorded; leave them out".into(),
+        );
     }
     if name.starts_with("file:") {
         return Err(format!("`{name}` is a folder, which `storage` cannot measure; name an object store"));

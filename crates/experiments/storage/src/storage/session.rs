@@ -134,8 +134,8 @@ impl StorageSession {
         }
         if let Some(proxy) = store.store.proxy().map_err(failed)? {
             return Err(TargetError::Failed(format!(
-                "{name}: the environment sets the proxy {proxy}, so the times would be those of the proxy; unset it, or \
-                 add the host to NO_PROXY"
+                "{name}: the environment sets the proxy {proxy}, so the times would be the proxy's times; unset the \
+                 proxy, or add the host to NO_PROXY"
             )));
         }
         if is_read_only {

@@ -101,7 +101,7 @@ impl TargetStore {
             name => format!("{}/", name.trim_end_matches('/')),
         };
         if prefix.contains(char::is_control) {
-            return Err(format!("{address}: the prefix contains a control character"));
+            return Err(format!("{address}: the prefix contains a control character; choose another prefix"));
         }
         Ok(Self { name: address.into(), store: location.store, prefix, serving: None })
     }
