@@ -86,8 +86,8 @@ impl TransferRequest {
     }
 }
 
-/// Transfers the files of a request, and returns a result for each. If one of several files fails, the others are still
-/// transferred.
+/// Transfers the files of a request, and returns a result for each. If one of several files fails, the other files are
+/// still transferred.
 /// # Errors
 /// Fails if the request is invalid, if the source or the destination can't be opened, or if none of the named files can
 /// be read. If the request names a single file, also fails if that file can't be transferred.
@@ -280,7 +280,7 @@ impl TransferManager {
 
     /// Stores files, and the files in folders. If `to` is a prefix (empty, or with a slash at its end), objects are
     /// named after the files. Files in a folder keep their path relative to the folder. If a file can't be sent, the
-    /// others are still sent.
+    /// other files are still sent.
     ///
     /// # Errors
     /// Fails if two files would become the same object, or if a file would overwrite itself. Also fails if the memory

@@ -469,7 +469,7 @@ impl Monitor {
     }
 
     /// Takes over the list of files that a scan found: the paths, each followed by a NUL byte. An empty path separates
-    /// the tracked files from the others.
+    /// the tracked files from the untracked files.
     pub fn set_tracked(&mut self, list: &[u8], are_all: bool) {
         self.files.begin_list(&mut self.tree, self.inotify.as_fd(), are_all);
         let mut are_tracked = true;

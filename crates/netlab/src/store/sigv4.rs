@@ -183,7 +183,7 @@ impl ChunkSigner {
         self.expect(&text, signature)
     }
 
-    /// Verifies the headers after the last chunk. The last of these headers has the signature of the others.
+    /// Verifies the headers after the last chunk. The last of these headers has the signature of the other headers.
     pub fn trailers(&mut self, trailers: &[(String, String)]) -> Result<(), Refusal> {
         let Some(((_, signature), trailers)) = trailers.split_last() else { return self.expect("", "none") };
         let trailers: String = trailers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();

@@ -546,7 +546,7 @@ impl Planner {
 ///
 /// For a store that is not low-latency, the first parts go over all connections. If the file is small, each connection
 /// then carries one part, so a single round is enough. If only a few connections were used until the first measurement,
-/// the others would be opened later. That would cost more round trips, and a second round of parts.
+/// the other connections would be opened later. That would cost more round trips, and a second round of parts.
 ///
 /// For a low-latency store, a few small parts go over one connection, and the plan is corrected a moment later. If the
 /// store does not accept small parts, a single slow connection would take too long. The first parts then go over a few

@@ -338,8 +338,8 @@ fn request_by_variable(script: &str) -> String {
     result
 }
 
-/// The command lines that run before and after a measured command. Set-up and clean-up run once, the others for each
-/// observation.
+/// The command lines that run before and after a measured command. Set-up and clean-up run once. The other lines run
+/// for each observation.
 pub(super) struct HookLines {
     pub setup: Option<CommandLine>,
     pub prepare: Option<CommandLine>,

@@ -203,8 +203,8 @@ fn known_language(
 }
 
 /// Returns the program that the given file starts; `None` if the file is that program, or a link to it. The path that
-/// the runtime reports for itself is preferred to the path that the kernel reports, because the former may lie in a
-/// virtual environment.
+/// the runtime reports for itself may lie in a virtual environment, so it is preferred to the path that the kernel
+/// reports.
 fn behind(given: &Path, description: &Value) -> Option<PathBuf> {
     let real = |path: &Path| fs::canonicalize(path).ok();
     let running = PathBuf::from(text(description, "running"));
