@@ -223,9 +223,9 @@ fn check_store(name: &str) -> Result<(), String> {
     stores::split_endpoint(name).map(drop)
 }
 
-/// Selects the arms to measure. If the user gave addresses of stores, these are the arms at those addresses, the arms
-/// of the variants that the user named (`are_named`), and a crossover for each pair of addresses. Otherwise, they are
-/// the arms of the emulated stores.
+/// Selects the arms to measure. If the user gave addresses of stores, these are the arms at the addresses and a
+/// crossover for each pair of addresses. If the user also named variants (`are_named`), the arms of these variants are
+/// added. Without addresses, the arms of the emulated stores are measured.
 pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
     let mut chosen = chosen_stores(arms, are_named)?;
     // The level of `url` shows that a crossover of two addresses emulates nothing.
