@@ -1,4 +1,4 @@
-//! The record of a transfer, from which an interrupted transfer can be resumed: a file of lines, to which lines are
+//! The record of a transfer, from which an interrupted transfer can be resumed. It is a file of lines, and lines are
 //! only appended.
 //!
 //! Each line is JSON. The first line describes the source, the destination and the upload. For each part, one line is

@@ -12,8 +12,7 @@ use super::request::{Head, decoded, encoded, encoded_path};
 /// Largest accepted difference between the clocks of client and store.
 const SKEW: Duration = Duration::from_secs(15 * 60);
 
-/// The values from which the key of a signature is derived: the credentials, and the scope, which is a service and a
-/// region.
+/// The values from which the key of a signature is derived: the credentials, and the scope (a service and a region).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys<'a> {
     pub account: &'a str,
