@@ -95,7 +95,7 @@ pub struct Comparison {
     pub suite: Option<Suite>,
     /// The workloads, in the order in which they were recorded.
     pub workloads: Vec<WorkloadCost>,
-    /// The priced workloads that reverse the decision, most contrary first. If the offer is not the cheaper one for the
+    /// The priced workloads that reverse the decision, most contrary first. If the offer is not cheaper for the
     /// mean, these are the workloads for which it is cheaper.
     pub reversing: Vec<String>,
 }
