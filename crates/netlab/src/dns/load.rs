@@ -25,7 +25,7 @@ const MOST_WAITING: usize = 60_000;
 /// are removed. If more than [`MOST_WAITING`] queries are still left, the load fails.
 const SWEEP: usize = 4_096;
 
-/// A list of encoded DNS queries. [`load`] sends them in order, and starts again after the last one.
+/// A list of encoded DNS queries. [`load`] sends them in order, and starts again after the last query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryMix(Vec<Vec<u8>>);
 

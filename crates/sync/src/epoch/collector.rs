@@ -11,7 +11,7 @@ use crate::primitives::{AtomicU64, Ordering, UnsafeCell};
 use crate::reclaim::{Leavable, Orphans, Reclaimer, Records, Retired, Turn};
 
 /// The difference between the numbers of two consecutive epochs. Epochs have even numbers, so that the last bit of a
-/// participant's word can indicate that the participant is pinned. The epoch after the last one is 0.
+/// participant's word can indicate that the participant is pinned. The epoch after the last epoch is 0.
 const STEP: u64 = 2;
 /// The word of a participant that is not pinned. No epoch combined with `PINNED` has this value.
 pub(super) const UNPINNED: u64 = 0;

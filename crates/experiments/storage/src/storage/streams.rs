@@ -39,7 +39,7 @@ impl Shared {
     }
 }
 
-/// Buffers for answers. All workloads use the same ones, so that large objects do not multiply the memory.
+/// Buffers for answers. All workloads use the same buffers, so that large objects do not multiply the memory.
 #[derive(Default)]
 pub struct Buffers(Vec<Vec<u8>>);
 
@@ -66,7 +66,7 @@ pub struct Load {
     /// Each answer, with the time from the moment when the request was due until it began. The time is zero in a closed
     /// loop.
     pub answers: Vec<(Answer, Duration)>,
-    /// Time from the first request to the end of the last one.
+    /// Time from the first request to the end of the last request.
     pub took: Duration,
     /// CPU time of the client, in nanoseconds.
     pub cpu_ns: u64,

@@ -80,7 +80,8 @@ impl Planner {
         let fresh_s = if concurrency > self.most_under_way { link.fresh_s } else { 0.0 };
         free_s.extend(vec![now_s + fresh_s; idle]);
         free_s.sort_by(f64::total_cmp);
-        // If more connections are in use than `shape` permits, those that become free first get no further part.
+        // If more connections are in use than `shape` permits, the connections that become free first get no further
+        // part.
         free_s.drain(..free_s.len() - concurrency);
         let (blocks, part_bytes) = match self.left.div_ceil(part_bytes) as usize {
             blocks if blocks < self.files_left && self.is_folder => {
