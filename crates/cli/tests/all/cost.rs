@@ -88,7 +88,7 @@ fn the_question_of_the_source_has_an_answer() {
                   and `openssl sha256` (1.049).";
     assert!(text.starts_with(answer), "{text}");
     for expected in
-        ["Not exact: ", "Left out 247 figures of the file", "CC BY-SA 4.0", "over 4 years old", "these machines only"]
+        ["Not exact: ", "Left out 247 figures of the file", "CC BY-SA 4.0", "over 4 years ago", "these machines only"]
     {
         assert!(text.contains(expected), "{expected}: {text}");
     }
