@@ -51,14 +51,14 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
 }
 
 fn tests() -> anyhow::Result<()> {
-    // The tests start the hook, which is a program of its own.
+    // The tests start the hook, which is a separate program.
     tools::build("cargo", &["build", "--quiet", "--package", PACKAGES[0], "--bins"])?;
     let packages = PACKAGES.iter().flat_map(|package| ["--package", package]);
     tools::run("cargo", &["test", "--quiet"].into_iter().chain(packages).collect::<Vec<_>>())
 }
 
-/// Unpacks the git of a Debian suite into `folder`. The package lists and the cache are in a folder of their own, so
-/// this needs no root and leaves the system unchanged. The program apt-get checks the signatures.
+/// Unpacks the git of a Debian suite into `folder`. The package lists and the cache are in a separate folder, so this
+/// needs no root and leaves the system unchanged. The program apt-get checks the signatures.
 pub fn fetch(suite: &str, folder: &Path) -> anyhow::Result<()> {
     ensure!(Path::new(KEYS).exists(), "{KEYS} does not exist; install debian-archive-keyring");
     let unfinished = PathBuf::from(format!("{}.{}", folder.display(), std::process::id()));

@@ -118,8 +118,8 @@ fn package(version: &str) -> anyhow::Result<String> {
     tools::output_of("cp", &["-r", &*tests.to_string_lossy(), &folder])?;
     fs::create_dir(format!("{folder}/src"))?;
     fs::write(format!("{folder}/src/main.rs"), WRAPPER)?;
-    // Each package needs its own version. Otherwise cargo would take the programs of one package for those of the
-    // other.
+    // Each package needs its own version. Otherwise cargo would take the programs of one package for the programs of
+    // the other.
     fs::write(format!("{folder}/Cargo.toml"), MANIFEST.replace("0.0.0", version))?;
     Ok(folder)
 }

@@ -23,9 +23,9 @@ pub struct Continuation {
     /// Maximum number of trials in each lane (group of arms that are measured together). The trials that are already
     /// recorded are included. `None` keeps the maximum of the run.
     pub max_trials: Option<u64>,
-    /// Precision to reach for the interval of each ratio; `None` keeps that of the run.
+    /// Precision to reach for the interval of each ratio; `None` keeps the precision of the run.
     pub precision: Option<f64>,
-    /// Verdicts that make the run fail; `None` keeps those of the run.
+    /// Verdicts that make the run fail; `None` keeps the verdicts that the run has set.
     pub fail_on: Option<Vec<GatedVerdict>>,
     /// Values for the environment variables of the commands, as pairs of name and value. They are used if the recorded
     /// run contains only the names of the variables.

@@ -22,7 +22,7 @@ pub struct Pyperf {
     pub runs: PathBuf,
 }
 
-/// Compares each suite with the first one, and writes the requested files.
+/// Compares each suite with the first suite, and writes the requested files.
 ///
 /// # Errors
 /// If an input is neither a file of pyperf nor a run with workloads, if there is nothing to compare, or if a file

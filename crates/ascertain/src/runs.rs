@@ -234,7 +234,11 @@ mod tests {
         assert!(message("20261121T093000000Z-aaab").contains("did you mean `20261121T093000000Z-aaaa`?"));
         assert!(message("zebra").contains("the latest is `20261122T093000000Z-cccc`"), "{}", message("zebra"));
         let folder = runs.path().join("30000101T000000000Z-none");
-        assert_eq!(find(folder.to_str()).unwrap(), folder, "a folder is taken as it is; reading it says what is wrong");
+        assert_eq!(
+            find(folder.to_str()).unwrap(),
+            folder,
+            "a folder is taken as it is; an error when reading it names the problem"
+        );
         let named = runs.path().join("named");
         assert_eq!(find(named.join("run.json").to_str()).unwrap(), named, "a file of a run is as good");
         for (id, label) in [("aaaa", "v1.2"), ("cccc", "2026")] {

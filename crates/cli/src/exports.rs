@@ -73,8 +73,8 @@ pub fn named(file: &Path) -> PathBuf {
     if file == Path::new("-") { STDOUT.into() } else { file.into() }
 }
 
-/// Writes a plot as an SVG to `file`; does nothing if it is `None`. Returns `false` if the SVG went to standard output,
-/// so that nothing else may be printed there.
+/// Writes a plot as an SVG to `file`; does nothing if it is `None`. Returns `false` if the SVG went to standard output.
+/// Nothing else may then be printed there.
 pub fn write_svg(file: Option<&Path>, plot: impl FnOnce() -> Plot) -> anyhow::Result<bool> {
     let Some(file) = file else { return Ok(true) };
     export::write(&named(file), &svg::standalone(&plot()))?;

@@ -186,7 +186,7 @@ fn unmeasured(run: &RunResult) -> &'static str {
 /// undecided (`is_undecided`), another note already has the command, so this note leaves it out.
 fn missed_precision(run: &RunResult, is_undecided: bool) -> Option<String> {
     let RunResult { plan, outcome, .. } = run;
-    // A precision with a time limit of its own is the default of `compare`.
+    // A precision with its own time limit is the default of `compare`.
     let wanted = plan.config.precision.filter(|_| plan.config.precision_time.is_none())?;
     let is_judged = |claim: &&ClaimResult| claim.trials > 0 && claim.decision.is_some();
     let is_missed = |claim: &&ClaimResult| claim.precision().is_none_or(|reached| reached > wanted);

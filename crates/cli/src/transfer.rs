@@ -361,8 +361,8 @@ fn is_full(error: &Error) -> bool {
     }
 }
 
-/// Returns whether a journal records that parts of this file have been transferred, so that the same command resumes
-/// the transfer.
+/// Returns whether a journal records that parts of this file have been transferred. The same command then resumes the
+/// transfer.
 fn has_journal(request: &TransferRequest, result: &TransferResult) -> bool {
     let journals = request.settings.journals.as_deref().map(|folder| interrupted_transfers(folder).0);
     let is_of_file = |transfer: &InterruptedTransfer| transfer.is_resumable && transfer.is_of(result);

@@ -84,7 +84,7 @@ pub struct TrialRecord {
     pub block: Option<Block>,
     /// The arms that were measured, in the order in which they were measured.
     pub measured: Vec<MeasuredArm>,
-    /// Samples of all measured arms; those of one arm follow each other.
+    /// Samples of all measured arms, arm by arm.
     pub samples: Samples,
     /// Time that the trial took, in nanoseconds.
     pub elapsed_ns: u64,
@@ -131,7 +131,7 @@ impl TrialRecord {
     }
 
     /// Returns the duration of a complete trial, in nanoseconds. For a trial that was cut off, returns an estimate: the
-    /// remaining arms are assumed to take as long, on average, as those that were measured completely.
+    /// remaining arms are assumed to take as long, on average, as the arms that were measured completely.
     ///
     /// Returns `None` if no arm was measured completely. Also returns `None` for a record that was read from evidence,
     /// because evidence does not contain the durations of trials.
@@ -148,7 +148,7 @@ impl TrialRecord {
 
     /// Adds a value that was read from evidence, the record of a run on disk. `slot` is the arm's index in the lane,
     /// and `metric` is the metric's index. `key` is empty if the metric has only one value per trial. All values of an
-    /// arm must be added before those of the next arm.
+    /// arm must be added before the values of the next arm.
     pub(crate) fn add(&mut self, slot: usize, metric: usize, key: &str, value: Bounds) {
         let before = self.samples.0.len();
         let (value, status) = match value {
@@ -192,7 +192,7 @@ impl TrialRecord {
     }
 }
 
-/// A worker that measures blocks, in this process or in another one.
+/// A worker that measures blocks, in this process or in another process.
 pub trait Executor {
     /// Prepares some arms of a lane for measuring, and verifies the results that they compute. `arms` has each arm with
     /// its slot (its index in the lane).
@@ -204,7 +204,7 @@ pub trait Executor {
     /// Closes the lane: releases everything that `open` prepared.
     fn close(&mut self, lane: usize);
 
-    /// Starts measuring the block. Also stores the next complete record, of this block or of an earlier one, in
+    /// Starts measuring the block. Also stores the next complete record, of this block or of an earlier block, in
     /// `record`. If no record is complete yet, `record` stays empty. Records are judged in the order of the calls of
     /// `run`, so a slow or lost record cannot be left out of a verdict.
     fn run(&mut self, block: Block, record: &mut TrialRecord);

@@ -57,7 +57,7 @@ pub struct Calibration {
     /// Number of pairs that are judged in each simulated minute. It is `minute_pairs`, unless judging that many would
     /// take too long.
     pub calculated_pairs: u64,
-    /// Minimum share of the simulated minutes in which a difference must be detected, so that it counts as detectable.
+    /// A difference counts as detectable if it is detected in at least this share of the simulated minutes.
     pub seen_share: f64,
     /// Smallest difference that is detectable in a minute. `None` if no difference up to
     /// [`seen_difference_limit`](Self::seen_difference_limit) is detectable.

@@ -216,9 +216,9 @@ impl Effect {
     }
 }
 
-/// Returns the factors by which the candidate is better, one range for each trial with values of both arms. Each
-/// argument has the values of one arm, with the indices of their trials. A factor is `None` if one of the two values is
-/// zero or negative.
+/// Returns the factors by which the candidate is better, one range for each trial with values of both arms.
+/// `candidates` and `baselines` contain the values of one arm each, with the indices of their trials. A factor is
+/// `None` if one of the two values is zero or negative.
 pub(crate) fn paired_ratios(
     better: Better,
     candidates: impl Iterator<Item = (u64, Bounds)>,

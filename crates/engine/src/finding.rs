@@ -20,7 +20,7 @@ pub enum Reason {
         /// The requirement that this machine does not meet.
         lack: Unavailable,
     },
-    /// The arm failed or gave a wrong answer, so that its values are missing or invalid.
+    /// The arm failed or gave a wrong answer. Its values are therefore missing or invalid.
     Failed {
         /// The arm that failed; `None` if the context of the reason already names the arm.
         arm: Option<Arm>,
@@ -81,7 +81,7 @@ pub enum Reason {
         /// Total number of pairs of the comparison, including these.
         all: u64,
     },
-    /// In some trials values were cut off, so that the outcome of these trials is unknown. Such trials count as
+    /// In some trials, values were cut off. The outcome of these trials is therefore unknown. Such trials count as
     /// evidence against every possible answer.
     LeftOpen {
         /// Number of trials with an unknown outcome.
@@ -255,8 +255,8 @@ pub enum Estimated {
     Difference,
 }
 
-/// A property of the machine or the run that may change times. The times may then differ from those of another run or
-/// another machine.
+/// A property of the machine or the run that may change times. The times may then differ from the times of another run
+/// or another machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Threat {
@@ -267,7 +267,7 @@ pub enum Threat {
     },
     /// The CPU may temporarily raise its frequency (turbo boost).
     Boost,
-    /// The machine is a virtual machine, which may share its hardware with others.
+    /// The machine is a virtual machine, which may share its hardware with other virtual machines.
     VirtualMachine {
         /// Name of the hypervisor, such as `kvm`.
         hypervisor: String,
@@ -330,8 +330,8 @@ pub enum Threat {
         /// Total number of trials of the command.
         all: usize,
     },
-    /// Others recorded these figures on their machines. Ascertain did not measure them, and knows only what their file
-    /// contains.
+    /// Other people recorded these figures on their machines. Ascertain did not measure them, and knows only the
+    /// contents of the file.
     RecordedByOthers {
         /// Type of the machines, such as `c7g.16xlarge`.
         machine_type: String,
@@ -349,7 +349,7 @@ pub enum Threat {
     /// The negative control differs between two runtimes, although its work is done by the same shared library. A cause
     /// outside of the runtimes then affects the comparison.
     ControlDiffers {
-        /// The runtime whose control differs from that of the baseline.
+        /// The runtime whose control differs from the baseline's control.
         candidate: String,
         /// The runtime with which it is compared.
         baseline: String,
@@ -404,7 +404,7 @@ pub enum Remark {
         /// Time during which only this server had the change, until the first other server had it too, in nanoseconds.
         held_ns: f64,
     },
-    /// Some DNS servers limit how often they answer. They were queried less often than the others.
+    /// Some DNS servers limit how often they answer. They were queried less often than the other servers.
     Limited {
         /// The servers that limit how often they answer. Each entry has the server's name, and the interval in
         /// nanoseconds between the queries that one port sends to this server.
@@ -510,7 +510,7 @@ pub enum Remark {
         #[serde(default)]
         pairs_left: u64,
         /// The required precision, as the upper end of a size interval divided by its lower end. The search stops
-        /// narrowing an interval when this ratio falls below the required one.
+        /// narrowing an interval when this ratio falls below the required precision.
         precision: f64,
     },
     /// Requests that were not answered completely. The true time of such a request counts as longer than its observed
@@ -611,7 +611,7 @@ pub struct FailedWorkload {
 pub enum WorkloadFailure {
     /// The process crashed or ended with an error.
     Crash,
-    /// The result was wrong, or differs from that of another runtime.
+    /// The result was wrong, or differs from the result of another runtime.
     Wrong,
     /// The runtime lacks a module.
     Missing,
@@ -736,7 +736,7 @@ pub struct ScaledThroughput {
     pub streams: u64,
     /// Median throughput of all streams together, in bytes per second.
     pub bytes_per_s: f64,
-    /// The throughput divided by that of perfect scaling.
+    /// The throughput divided by the throughput of perfect scaling.
     pub share_of_linear: f64,
 }
 
@@ -793,7 +793,7 @@ pub struct Work {
     pub read_bytes: Option<u64>,
 }
 
-/// A server whose answer differs from the expected one.
+/// A server whose answer differs from the expected answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dissent {
     /// Name of the server whose answer differs.

@@ -214,7 +214,7 @@ impl Observations {
         }
     }
 
-    /// Returns a new trial index for the experiment. It is one higher than the last.
+    /// Returns a new trial index for the experiment, which is one higher than the last index.
     pub(crate) fn next_trial(&mut self, experiment: &str) -> u64 {
         let next = self.next_mut(experiment);
         *next += 1;

@@ -61,7 +61,7 @@ pub struct Progress {
     pub what: String,
     /// State of the claim that `what` names; `None` if `what` names an experiment.
     pub standing: Option<Standing>,
-    /// `true` if the run compares commands, so that its trials are called pairs.
+    /// `true` if the run compares commands. Its trials are then called pairs.
     pub is_comparison: bool,
     /// Number of trials so far in the current lane. A lane is a group of arms that are measured together.
     pub trials: u64,

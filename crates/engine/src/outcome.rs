@@ -191,7 +191,7 @@ pub struct PointSummary {
     pub mean: Option<f64>,
     /// Sample standard deviation of the values; `None` if any value was cut off.
     pub std: Option<f64>,
-    /// Smallest value, among those that were observed completely.
+    /// Smallest of the values that were observed completely.
     pub min: Option<f64>,
     /// Largest value; `None` if it is unknown because values were cut off.
     pub max: Option<f64>,
@@ -226,7 +226,7 @@ pub struct ClaimResult {
     pub source_value: String,
     /// Id of the experiment that measured the claim.
     pub experiment: String,
-    /// Description of the emulation on which the claim was measured, if any. The verdict then says nothing about any
+    /// Description of the emulation on which the claim was measured, if any. The verdict then does not apply to any
     /// real network or store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated: Option<String>,
@@ -253,7 +253,7 @@ pub struct ClaimResult {
     pub decided: Option<Decided>,
     /// The kind of test that decided a comparison; `None` if none did.
     pub basis: Option<Basis>,
-    /// `true` if measuring one arm seems to influence the next trial, so that trials are not independent.
+    /// `true` if measuring one arm seems to influence the next trial. Trials are then not independent.
     pub interferes: bool,
     /// `true` if there were too few trials to check whether they are alike (independent and under the same conditions).
     /// A lasting condition that affects only one arm, such as a slow core, may then have decided every trial.
@@ -394,7 +394,7 @@ impl ClaimResult {
     }
 
     /// Returns whether a confidence interval is missing because later trials contradict earlier ones. If `of_rate` is
-    /// `true`, this is the interval of the rate, otherwise that of the ratio or difference.
+    /// `true`, this is the interval of the rate, otherwise the interval of the ratio or difference.
     pub fn has_lost_interval(&self, of_rate: bool) -> bool {
         let is_lost = |sign: &Unlike| match sign {
             Unlike::NoneFits { of } | Unlike::Left { of } => (*of == Estimated::Rate) == of_rate,

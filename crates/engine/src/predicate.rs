@@ -10,7 +10,7 @@ use crate::names;
 use crate::unit::parse_quantity;
 use crate::values::Bounds;
 
-/// A list of conditions on one observation. The predicate is true if all of them are.
+/// A list of conditions on one observation. The predicate is true if all conditions are true.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Predicate(pub Vec<Condition>);
 
@@ -51,7 +51,7 @@ pub enum Relation {
     Unequal,
 }
 
-/// The spellings of relations. The longer ones come first, so that the parser does not read `<=` as `<`.
+/// The spellings of relations. The longer spellings come first, so that the parser does not read `<=` as `<`.
 const RELATIONS: [(&str, Relation); 6] = [
     ("<=", Relation::AtMost),
     (">=", Relation::AtLeast),

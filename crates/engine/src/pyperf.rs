@@ -15,13 +15,13 @@ use crate::suite::{
     LeftOutWorkload, Samples, SuiteComparison, WorkloadLack, WorkloadRatio, compare_samples, split_name,
 };
 
-/// The unit of times, which is also the unit of a benchmark that names none.
+/// The unit of times, which is also the unit of a benchmark that names no unit.
 const SECOND: &str = "second";
 
 /// The benchmarks of one runtime.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PyperfSuite {
-    /// Name of the runtime: of the file, or of the arm.
+    /// Name of the runtime: the name of the file, or the name of the arm.
     pub name: String,
     /// The benchmarks, in the order of the file.
     pub benchmarks: Vec<PyperfBenchmark>,
@@ -55,7 +55,7 @@ pub enum PyperfError {
         /// The path of the file.
         path: PathBuf,
     },
-    /// The file is no JSON.
+    /// The file is not JSON.
     #[error("{path} is not valid JSON: {error}")]
     Json {
         /// The path of the file.
@@ -63,12 +63,12 @@ pub enum PyperfError {
         /// The reason, with line and column.
         error: serde_json::Error,
     },
-    /// The file is JSON, but not that of pyperf.
+    /// The file is JSON, but not in pyperf's format.
     #[error("{path} is not a file of pyperf: {why}")]
     Other {
         /// The path of the file.
         path: PathBuf,
-        /// The reason why it is not.
+        /// The reason why the file is not in pyperf's format.
         why: String,
     },
 }
@@ -86,14 +86,14 @@ pub struct PyperfComparison {
     pub suspicious: Vec<(String, f64)>,
 }
 
-/// A benchmark that measures no time.
+/// A benchmark that measures something other than time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OtherUnit {
     /// Name of the benchmark.
     pub benchmark: String,
     /// Unit of its values.
     pub unit: String,
-    /// The candidate's values divided by those of the baseline: above 1 if the candidate needs more.
+    /// The candidate's values divided by the baseline's values: above 1 if the candidate needs more.
     pub ratio: WorkloadRatio,
 }
 
@@ -115,7 +115,7 @@ impl PyperfSuite {
     /// Reads the contents of a file. `name` is the name of the runtime.
     ///
     /// # Errors
-    /// The reason, if the contents are not those of a file of pyperf.
+    /// Returns the reason if the contents are not in pyperf's format.
     pub fn parse(name: &str, file: &Value) -> Result<PyperfSuite, String> {
         let of_file = &file["metadata"];
         let benchmarks = file["benchmarks"].as_array().ok_or("it has no list `benchmarks`")?;
@@ -246,7 +246,7 @@ pub fn compare(candidate: &PyperfSuite, baseline: &PyperfSuite) -> PyperfCompari
     PyperfComparison { times: compared, others, suspicious }
 }
 
-/// Returns whether a ratio is that of two prefixes of a unit: a power of 1,000 or of 1,024, within 5 %.
+/// Returns whether a ratio equals the ratio of two prefixes of a unit: a power of 1,000 or of 1,024, within 5 %.
 fn is_suspicious(ratio: f64) -> bool {
     let ratio = ratio.max(1.0 / ratio);
     let is_near = |step: f64| {

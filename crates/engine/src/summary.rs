@@ -80,13 +80,13 @@ fn median(claim: &ClaimResult, points: &[PointSummary]) -> Option<f64> {
     points.iter().find(is_it).filter(|_| claim.asked.judging == Judging::Rate)?.median
 }
 
-/// Summarises the metrics of an arm, except those whose values are summarised separately for each key.
+/// Summarises the metrics of an arm, except the metrics whose values are summarised separately for each key.
 fn summarise_arm(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
     let metrics = spec.metrics.iter().zip(&values.by_metric).filter(|(metric, _)| !metric.is_by_key);
     metrics.map(|(metric, observed)| point(values, metric, "", observed)).collect()
 }
 
-/// Summarises the metrics of an arm whose values are summarised separately for each key, such as each server.
+/// Summarises only the metrics of an arm whose values are summarised separately for each key, such as each server.
 fn summarise_by_key(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
     let metrics = spec.metrics.iter().zip(&values.by_key);
     let by_key = metrics.flat_map(|(metric, by_key)| by_key.iter().flatten().map(move |of_key| (metric, of_key)));
@@ -140,7 +140,7 @@ const STEAL: f64 = 0.01;
 const STEAL_WANTED_NS: u64 = 1_000_000_000;
 
 /// Returns the properties of this machine that may change times. Because of these properties, the times may differ from
-/// those of another run or another machine.
+/// the times of another run or another machine.
 pub(crate) fn threats_of_machine(machine: &Machine) -> Vec<Threat> {
     let governor = machine.governor.clone().filter(|name| name != "performance");
     let slow_clock = machine.clock_source.clone().filter(|name| !FAST_CLOCKS.contains(&name.as_str()));

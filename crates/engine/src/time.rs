@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ascertain_sys::clock;
 
-/// A clock that tells a run the time, and lets it wait.
+/// A clock from which a run reads the time, and with which it waits.
 pub trait Clock {
     /// Returns the time since an arbitrary fixed moment, in nanoseconds. It never decreases.
     fn now_ns(&self) -> u64;

@@ -281,14 +281,14 @@ impl Sorted {
         Some(Bounds { low: *self.0.lows().get(rank - 1)?, high: self.as_slice()[rank - 1] })
     }
 
-    /// Returns the range of the quantile `q` (see [`quantile_sorted`]): from the quantile of all lower bounds to that
-    /// of all upper bounds. Returns `None` if there are no values.
+    /// Returns the range of the quantile `q` (see [`quantile_sorted`]): from the quantile of all lower bounds to the
+    /// quantile of all upper bounds. Returns `None` if there are no values.
     pub fn quantile(&self, q: f64) -> Option<Bounds> {
         Some(Bounds { low: quantile_sorted(self.0.lows(), q)?, high: quantile_sorted(self.as_slice(), q)? })
     }
 
-    /// Returns an interval between the values at two ranks: the lower bound of the first and the upper bound of the
-    /// second. If a rank is `None`, that end of the interval is infinite.
+    /// Returns an interval between the values at two ranks: the lower bound of the first value and the upper bound of
+    /// the second value. If a rank is `None`, that end of the interval is infinite.
     pub fn between(&self, ranks: QuantileRanks) -> (f64, f64) {
         (ranks.interval_in(self.0.lows()).0, ranks.interval_in(self.as_slice()).1)
     }

@@ -33,7 +33,7 @@ pub enum Error {
         kind: String,
     },
     /// Another monitor is configured, and may not be replaced.
-    #[error("core.fsmonitor is already set to `{value}` ({origin}); remove that setting, or allow to replace it")]
+    #[error("core.fsmonitor is already set to `{value}` ({origin}); remove that setting, or allow it to be replaced")]
     AlreadySet {
         /// The value of `core.fsmonitor`.
         value: String,
@@ -52,7 +52,7 @@ pub enum Error {
     },
     /// The program that git should call is missing.
     #[error(
-        "the hook `{}` is missing or not executable; install the program {} beside `ascertain`", .0.display(),
+        "the hook `{}` is missing or not executable; install the program {} in the folder of `ascertain`", .0.display(),
         crate::HOOK
     )]
     HookMissing(PathBuf),
@@ -69,7 +69,7 @@ pub enum Error {
     NotRunning {
         /// Root of the worktree.
         path: PathBuf,
-        /// The reason why none answers.
+        /// The reason why no daemon answers.
         why: String,
     },
     /// A call to the kernel failed.

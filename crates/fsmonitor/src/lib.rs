@@ -3,8 +3,8 @@
 //!
 //! Git asks a *hook* before it looks at files (`core.fsmonitor`, version 2 of the protocol, git 2.26 and later). The
 //! hook, `ascertain-fsmonitor-hook`, passes the question on to a *daemon*, and there is one daemon per worktree. The
-//! daemon watches the folders with inotify. If either does not know the answer, the answer is `/`: anything may have
-//! changed, and git looks at all files as it would without a monitor.
+//! daemon watches the folders with inotify. If the hook or the daemon does not know the answer, the answer is `/`. It
+//! means that anything may have changed, and git looks at all files as it would without a monitor.
 //!
 //! [`enable`] sets a repository up, [`disable`] restores it, [`status`] returns the state of the daemon, and [`since`]
 //! is the question for other programs.

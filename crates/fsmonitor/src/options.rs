@@ -5,8 +5,8 @@ use std::path::PathBuf;
 /// Name of the program that git calls, and that is also the daemon.
 pub const HOOK: &str = "ascertain-fsmonitor-hook";
 
-/// First argument with which the hook is the daemon itself, and stays in the foreground. The root of the worktree and
-/// its git folder follow.
+/// First argument that makes the hook run as the daemon, in the foreground. The next arguments are the root of the
+/// worktree and its git folder.
 pub const FOREGROUND: &str = "detached-daemon";
 
 /// Options for [`enable`](crate::enable).
@@ -14,9 +14,9 @@ pub const FOREGROUND: &str = "detached-daemon";
 pub struct EnableOptions {
     /// Path of the hook; `None` for the file [`HOOK`] in the folder of the running program.
     pub hook: Option<PathBuf>,
-    /// Replace a monitor that is already set. Without it, such a monitor is kept, and `enable` fails.
+    /// `true` to replace a monitor that is already configured. `false` to keep such a monitor; `enable` then fails.
     pub replace: bool,
-    /// The form of `git status` that git's cache of untracked files is kept for.
+    /// The form of `git status` for which git keeps its cache of untracked files.
     pub untracked: Untracked,
 }
 

@@ -16,7 +16,7 @@ pub struct Enabled {
     pub hook: PathBuf,
     /// Git's version, as `git --version` prints it.
     pub git: String,
-    /// `true` if this git has a monitor of its own that works on Linux (git 2.55 and later).
+    /// `true` if this git has its own monitor, which works on Linux (git 2.55 and later).
     pub has_builtin: bool,
     /// Number of worktrees of the repository that use the setting. A daemon starts for a worktree when git asks.
     pub worktrees: usize,
@@ -29,19 +29,20 @@ pub struct Enabled {
 /// The files that changed since a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changes {
-    /// These paths may have changed, relative to the root. A path that ends in `/` stands for everything below.
+    /// Only these paths, relative to the root, may have changed. A path that ends in `/` stands for everything below
+    /// it.
     Paths(Vec<Vec<u8>>),
     /// Anything may have changed, for this reason.
     Everything(Reason),
 }
 
-/// The reason why an answer was `/`: anything may have changed.
+/// The reason why an answer was `/`, which means that anything may have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Reason {
     /// The index had no token of this monitor. Another program may have removed it from the index.
     NoToken,
-    /// The token is from an earlier life of the daemon.
+    /// The token is from an earlier process of the daemon.
     EarlierDaemon,
     /// The token is older than the journal.
     TooOld,
@@ -115,7 +116,7 @@ impl Reason {
                 "the index had no token of this monitor: a first query, or a program removed the token, as \
                  `git -c core.fsmonitor=false status` does"
             }
-            Reason::EarlierDaemon => "the token is from an earlier daemon",
+            Reason::EarlierDaemon => "the token is from an earlier process of the daemon",
             Reason::TooOld => "the token is older than the journal",
             Reason::OtherWorktree => "the token is from another worktree, or git was called from another folder",
             Reason::OtherNamespace => "git ran in a container or another mount namespace",
@@ -124,7 +125,7 @@ impl Reason {
             Reason::NetworkMount => "a network file system is mounted below the root",
             Reason::Busy => "too many changes came at once",
             Reason::Links => "too many tracked files have several names (hard links)",
-            Reason::BadToken => "the token was not given out by any monitor",
+            Reason::BadToken => "the token has a form that no monitor uses",
             Reason::FaultyGit => "git 2.32 to 2.42 misreads short answers in commands such as `git diff-index`",
         }
     }
@@ -154,7 +155,7 @@ pub struct Answer {
     pub paths: u64,
     /// The reason if the answer was `/`; `None` if it named paths.
     pub everything: Option<Reason>,
-    /// The command that asked, such as `git status`; empty if it had ended before the daemon could look.
+    /// The command that asked, such as `git status`; empty if the command had ended before the daemon could look it up.
     pub command: String,
 }
 
@@ -165,7 +166,7 @@ pub struct Answer {
 pub struct Watches {
     /// Number of watched folders.
     pub folders: u64,
-    /// Number of tracked files with watches of their own.
+    /// Number of tracked files that have their own watches.
     pub files: u64,
     /// Number of watches that a user may have, over all programs.
     pub limit: u64,
@@ -183,10 +184,10 @@ pub struct Watches {
 pub struct Links {
     /// Number of known files with several names.
     pub files: u64,
-    /// Number of those that have no watch, and are in every answer instead.
+    /// Number of the files with several names that have no watch. Every answer names these files instead.
     pub always: u64,
-    /// `true` if every tracked file has a watch, so that a new name is noticed at once. Otherwise the daemon looks for
-    /// new names from time to time.
+    /// `true` if every tracked file has a watch. A new name is then noticed at once. Otherwise the daemon looks for new
+    /// names from time to time.
     pub are_all_watched: bool,
 }
 
@@ -230,7 +231,7 @@ pub struct MonitorStatus {
     pub everything: BTreeMap<Reason, u64>,
     /// The last answers, the newest last.
     pub last: Vec<Answer>,
-    /// Number of submodules and other repositories below the root. They are in every answer.
+    /// Number of submodules and other repositories below the root. Every answer names their folders.
     pub nested: u64,
     /// The reasons why `git status` may be slow although the monitor works: one sentence each.
     pub hints: Vec<String>,

@@ -120,7 +120,7 @@ impl Error {
     }
 }
 
-/// Returns the message of an error, followed by those of all its sources.
+/// Returns the message of an error, followed by the messages of all its sources.
 fn in_full(error: &dyn std::error::Error) -> String {
     std::iter::successors(error.source(), |error| error.source())
         .fold(error.to_string(), |text, behind| format!("{text}: {behind}"))

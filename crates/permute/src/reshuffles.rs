@@ -212,9 +212,8 @@ impl Reshuffles {
     }
 }
 
-/// Returns whether samples can be compared without the shift and the scale of the null hypothesis, which were removed
-/// from the pooled values. This is possible if applying the shift and the scale again would change every comparison by
-/// the same term or factor.
+/// The shift and the scale of the null hypothesis have been removed from the pooled values. Returns whether samples can
+/// be compared without restoring them: restoring them would change every comparison by the same term or factor.
 fn null_cancels(question: &Question) -> bool {
     match question.comparison {
         Comparison::Difference => question.null.scale == 1.0,

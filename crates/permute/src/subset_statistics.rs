@@ -183,7 +183,7 @@ impl Sums {
         Sums { total: sum(&terms), error, terms }
     }
 
-    /// Returns two sums: of the terms that the mask does not select, and of those that it selects.
+    /// Returns two sums: of the terms that the mask does not select, and of the terms that it selects.
     fn split(&self, mask: &[u64]) -> [f64; 2] {
         let selected = subset::sum(&self.terms, mask);
         [self.total - selected, selected]

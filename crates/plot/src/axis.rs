@@ -23,8 +23,8 @@ pub enum Scale {
 /// ```
 pub type Prefixes = &'static [(f64, &'static str)];
 
-/// Returns the factor and the symbol of the largest prefix that the number reaches. If the number reaches none, returns
-/// those of the smallest prefix.
+/// Returns the factor and the symbol of the largest prefix that the number reaches. If the number reaches no prefix,
+/// returns the factor and the symbol of the smallest prefix.
 pub(crate) fn prefix(unit: Prefixes, value: f64) -> (f64, &'static str) {
     let fitting = unit.iter().find(|(factor, _)| value.abs() >= *factor);
     fitting.or(unit.last()).copied().unwrap_or((1.0, ""))

@@ -32,7 +32,7 @@ pub const COLORS: usize = 8;
 /// Number of shapes, and also of dash patterns, that distinguish the series.
 pub const SHAPES: usize = 7;
 
-/// The dashes of lines, as lengths of strokes and gaps in pixels; the first one is a solid line.
+/// The dashes of lines, as lengths of strokes and gaps in pixels; the first entry is a solid line.
 const DASHES: [&str; SHAPES] = ["", "7 3", "2 2.5", "9 3 2 3", "14 4", "6 2.5 1.5 2.5 1.5 2.5", "4 6"];
 
 /// Returns the lengths of strokes and gaps in the line of a series, for `stroke-dasharray`.
@@ -122,7 +122,7 @@ fn contrasts(share: f64) -> [f64; 2] {
     [(luminance + 0.05) / 0.05, 1.05 / (luminance + 0.05)]
 }
 
-/// The terminal colours that are nearest to [`RAMP`], each lighter than the one before.
+/// The terminal colours that are nearest to [`RAMP`], each lighter than the previous colour.
 const TERMINAL_RAMP: [u8; 9] = [54, 24, 30, 36, 77, 112, 148, 184, 220];
 
 /// Returns the terminal colour at a position on the scale (0 to 1), and the colour of text on it: white or black.

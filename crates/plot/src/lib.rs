@@ -44,7 +44,7 @@ pub struct Plot {
     /// The id, unique among the plots of a report. It has only characters that are allowed in URLs:
     /// `sum-time-quantiles`.
     pub id: String,
-    /// The title: a short sentence that says what the plot shows.
+    /// The title: a short sentence about the content of the plot.
     pub title: String,
     /// The alternative text for readers who can't see the picture: one or two sentences with the numbers.
     pub alt: String,

@@ -7,7 +7,7 @@ use crate::thin::{MOST_MARKS, thinned};
 use crate::{Axis, Interval, Layer, Plot, Range, Scale, Which};
 
 /// A plot ready to be drawn. Control characters are escaped, excess marks are left out, and the ends of the axes are
-/// known. If an axis does not start at zero, its label says so.
+/// known. If an axis does not start at zero, its label states this.
 pub(crate) struct Scene {
     /// The plot with the marks that are left after thinning.
     pub(crate) plot: Plot,

@@ -295,7 +295,7 @@ pub(crate) fn is_in_words(claim: &ClaimResult) -> bool {
 }
 
 /// Returns the figure with the name of its interval: "99.9 % interval: 5.9 to 6.3". A text in place of an interval
-/// stays unchanged. With `of_rate`, the interval is that of the rate, and its name has no level.
+/// stays unchanged. With `of_rate`, the interval is the interval of the rate, and its name has no level.
 pub(crate) fn with_interval_name(claim: &ClaimResult, of_rate: bool, figure: Figure) -> Figure {
     let starts_with_number = figure.range.starts_with(|c: char| c.is_ascii_digit() || "-−".contains(c));
     let is_interval = starts_with_number

@@ -80,7 +80,7 @@ pub(crate) fn notes(outcome: &Outcome) -> Vec<String> {
     });
     let beside = counters().find(|counter| counter.trials > 0).map(|counter| {
         format!(
-            "Each counter has a test of its own, on the same trials (error at most {}). The run's error does not \
+            "Each counter has its own test, on the same trials (error at most {}). The run's error does not \
              include these tests.",
             error_in_words(counter.error)
         )

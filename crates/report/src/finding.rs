@@ -96,7 +96,9 @@ pub(crate) fn reason(reason: &Reason) -> String {
             )
         }
         Reason::BothStopped { pairs, all } => format!(
-            "in {pairs} of {all} pairs both were stopped at their time limits; longer limits would show which is faster"
+            "in {pairs} of {all} pairs, both commands were stopped at their time limits; longer limits would show \
+             which \
+             command is faster"
         ),
         Reason::LeftOpen { trials, has_met_limit: false, .. } => match trials {
             1 => "the interrupted trial has no result and counts against both possible answers".into(),
@@ -154,8 +156,8 @@ pub(crate) fn unlike(sign: &Unlike, claim: &ClaimResult) -> String {
             )
         }
         Unlike::Interferes { after_candidate, after_baseline } => format!(
-            "a trial affects the next one: the candidate won {:.0} % of the trials if it had run last in the trial \
-             before, and {:.0} % if the reference had run last",
+            "a trial affects the next trial: the candidate won {:.0} % of the trials if it had run last in the \
+             previous trial, and {:.0} % if the reference had run last",
             percent(after_candidate),
             percent(after_baseline)
         ),
@@ -191,7 +193,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
             match (*after_ns, *all) {
                 (0, _) => format!("{of_all}, from the beginning"),
                 (_, 1) => format!("{of_all} after {}", time(*after_ns)),
-                (_, _) => format!("{of_all}, the last one after {}", time(*after_ns)),
+                (_, _) => format!("{of_all}, the last of them after {}", time(*after_ns)),
             }
         }
         Remark::Agreement { agree, all, others, .. } => {
@@ -208,7 +210,8 @@ pub(crate) fn remark(remark: &Remark) -> String {
             format!("done was reported {}{of_changes}", done(*before_ns, *low_ns, *high_ns))
         }
         Remark::Held { server, held_ns } => format!(
-            "{server} had the change {} before all others, because its NOTIFY was delayed (Knot delays NOTIFY by a \
+            "{server} had the change {} before all other servers, because its NOTIFY was delayed (Knot delays NOTIFY \
+             by a \
              second)",
             span_ns(*held_ns)
         ),
@@ -236,7 +239,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
             if *flights < 2 {
                 return format!("in the last trial the page's {body}{compressed} came in one flight of {first}");
             }
-            // A segment is not always full. For example, each TLS ticket has a segment of its own.
+            // A segment is not always full. For example, each TLS ticket has its own segment.
             let differs = match expected_segments {
                 expected if expected.abs_diff(*first_segments) <= 2 => String::new(),
                 expected => format!(" (expected: {expected})"),
@@ -338,7 +341,7 @@ pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
             "neighbours share its CPUs, caches and memory, and steal time shows only a part of that",
         ),
         Threat::Quota { cpus } => (
-            format!("A control group limits the CPU time to that of {cpus} CPUs"),
+            format!("A control group limits the CPU time to the time of {cpus} CPUs"),
             "a process that has used it up is stopped until the next period",
         ),
         Threat::Load { load_1m, cpus } => {
@@ -374,7 +377,7 @@ pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
             (fact, "its measured times include failed runs")
         }
         Threat::RecordedByOthers { machine_type, source, .. } => (
-            format!("Others recorded these figures on `{machine_type}` ({source})"),
+            format!("Other people recorded these figures on `{machine_type}` ({source})"),
             "Ascertain did not measure them, and can't check the conditions",
         ),
         Threat::Stopped { arm, limit_ns, trials, all } => {

@@ -28,8 +28,8 @@ pub struct Grid {
 pub struct Column {
     pub heading: String,
     pub kind: ColumnKind,
-    /// The order in which columns are stacked if the table is too wide. The cells of a stacked column are put below
-    /// those of the column before it. Columns with 1 are stacked first, columns with 2 only if that is not enough, and
+    /// The order in which columns are stacked if the table is too wide. The cells of a stacked column are put below the
+    /// cells of the previous column. Columns with 1 are stacked first, columns with 2 only if that is not enough, and
     /// columns with 0 never.
     pub stacks: usize,
     /// `true` if the column may be left out, which happens if the table is too wide and has many rows.
@@ -333,7 +333,7 @@ pub(crate) fn compared_with(outcome: &Outcome, layout: &TableLayout, has_units: 
     let numbers = [&heading, "95 % interval", "Min to max", "Mean ± σ"].into_iter();
     let numbers = numbers.chain(others.iter().map(|(_, heading)| *heading)).chain(["Trials", VS_REFERENCE, interval]);
     let parameters = scan::parameters(&outcome.points);
-    // Rows of a single command differ only in their levels, which have columns of their own.
+    // Rows of a single command differ only in their levels, which have their own columns.
     let has_labels =
         parameters.is_empty() || outcome.points.iter().any(|p| p.arm.variant != outcome.points[0].arm.variant);
     let label = (if are_commands { "Command" } else { "Function" }, ColumnKind::Prose);

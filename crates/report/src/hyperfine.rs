@@ -183,7 +183,7 @@ pub fn csv(commands: &[CommandTimes]) -> String {
 }
 
 /// Returns the content of the file for `--export-markdown`. The columns are the mean with its standard deviation, the
-/// minimum, the maximum, and the mean divided by that of the fastest command.
+/// minimum, the maximum, and the mean divided by the mean of the fastest command.
 pub fn markdown(commands: &[CommandTimes], layout: TableLayout) -> String {
     let summary = Summary::new(commands, layout);
     let mut text = row(summary.heading.iter().cloned());
@@ -271,8 +271,8 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// Returns the mean divided by that of the fastest command, with the standard deviation of this quotient. The deviation
-/// is a first-order approximation for independent means.
+/// Returns the mean divided by the mean of the fastest command, with the standard deviation of this quotient. The
+/// deviation is a first-order approximation for independent means.
 fn relative(stats: &Stats, fastest: &Stats) -> String {
     let ratio = stats.mean / fastest.mean;
     match (stats.stddev, fastest.stddev) {

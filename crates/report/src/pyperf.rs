@@ -96,7 +96,7 @@ fn other_unit(OtherUnit { benchmark, unit, ratio }: &OtherUnit, candidate: &str,
     let more = if ratio.ratio.value().is_some_and(|ratio| ratio < 1.0) { "less" } else { "more" };
     let what = if unit == "byte" { "memory".to_string() } else { format!("({})", escape_controls(unit)) };
     format!(
-        "{}: {} needs {more} {what} than {}, {} times as much. It is no part of the mean.",
+        "{}: {} needs {more} {what} than {}, {} times as much. It is not part of the mean.",
         escape_controls(benchmark),
         quoted(candidate),
         quoted(baseline),

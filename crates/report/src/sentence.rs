@@ -70,7 +70,8 @@ const INTERVAL: &str = "With a margin, the answer is read from the interval of t
                         are alike. An answer without --margin does not need this assumption: the random order alone \
                         makes it exact.";
 const RATE: &str = "A verdict on a rate is about the measured trials, on this machine and at this time. It assumes \
-                    nothing about other trials: these have the same rate only if they are like the measured ones.";
+                    nothing about other trials: other trials have the same rate only if they are like the measured \
+                    trials.";
 const ALIKE: &str = "A ratio is the median of the ratios in the individual trials. Its interval is valid at every \
                      moment of the run, but assumes that trials are alike. If they do not seem to be alike, a warning \
                      is printed.";
@@ -81,7 +82,7 @@ fn budget(claim: &ClaimResult, claims: usize) -> String {
     let each = if claims > 1 { "Each answer" } else { "The only answer of this run" };
     format!(
         "--error bounds the chance that any answer of a run is wrong. {each} is wrong with a chance of at most {}. \
-         Continuing a run does not raise this chance, but repeating a run until its result is the desired one does.",
+         Continuing a run does not raise this chance, but repeating a run until you get the desired result does.",
         error_in_words(claim.error)
     )
 }

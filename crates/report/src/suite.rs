@@ -77,12 +77,12 @@ fn claimed(suite: &Suite, outcome: &Outcome) -> Vec<String> {
         let what = match (this_suite.map(&is_in), like_these.map(&is_in)) {
             (Some(true), _) => format!("agrees with this suite and these builds ({})", interval(this_suite?)),
             (_, Some(true)) => format!(
-                "is outside the interval of this suite, but inside that of workloads like these ({}): other \
-                 workloads explain it",
+                "is outside the interval of this suite, but inside the interval of workloads like these ({}): other \
+                 workloads explain the difference",
                 interval(like_these?)
             ),
             (_, Some(false)) => format!(
-                "is outside both intervals, so even other workloads like these ({}) do not explain it",
+                "is outside both intervals, so even other workloads like these ({}) do not explain the difference",
                 interval(like_these?)
             ),
             _ => return None,
@@ -229,7 +229,7 @@ fn extremes(comparison: &SuiteComparison) -> Option<String> {
         let ratio = figure(Estimate { low: Some(ratio), high: Some(ratio) }, None);
         format!("{ratio} (without {})", escape_controls(workload))
     };
-    Some(format!("Without one workload, the mean is {} to {}.", word(least), word(most)))
+    Some(format!("If any one workload is left out, the mean is {} to {}.", word(least), word(most)))
 }
 
 fn left_out(comparison: &SuiteComparison) -> Option<String> {
@@ -270,7 +270,7 @@ fn unlike_starts(UnlikeStarts { candidate, baseline }: &UnlikeStarts, of: &Suite
     };
     let sides = [side(candidate, &of.candidate), side(baseline, &of.baseline)];
     let sides: Vec<String> = sides.into_iter().flatten().collect();
-    format!("On one side only, this runs: {}. So environments are compared, and not only runtimes.", sides.join("; "))
+    format!("These run on one side only: {}. So environments are compared, and not only runtimes.", sides.join("; "))
 }
 
 fn builds(group: &BuildGroup) -> Vec<String> {

@@ -54,12 +54,12 @@ pub(crate) fn is_dumb() -> bool {
 
 /// The smallest width of the output, in columns. It also applies to terminals that are narrower.
 const LEAST_WIDTH: usize = 40;
-/// An output with fewer columns than this is narrow: lists have less indentation, and ids of claims have lines of their
-/// own.
+/// An output with fewer columns than this is narrow: lists have less indentation, and ids of claims have their own
+/// lines.
 const NARROW: usize = 60;
 
 impl Style {
-    /// Returns the style for standard output. The width is `COLUMNS`, or that of the terminal, or 100 columns. If
+    /// Returns the style for standard output. The width is `COLUMNS`, or the width of the terminal, or 100 columns. If
     /// `color` is `None`, colours are on if standard output is a terminal with colours and `NO_COLOR` is not set.
     pub fn of_stdout(color: Option<bool>) -> Style {
         let no_color = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

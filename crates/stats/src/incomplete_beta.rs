@@ -41,7 +41,7 @@ pub(crate) struct BetaTail {
 }
 
 impl BetaTail {
-    /// Returns the lower tail as an upper tail: that of the distribution with successes and failures exchanged.
+    /// Returns the lower tail as the upper tail of the distribution in which successes and failures are exchanged.
     pub fn mirrored(self) -> BetaTail {
         BetaTail { a: self.b, b: self.a, rate: self.rate.mirrored(), excess: -self.excess }
     }

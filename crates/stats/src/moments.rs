@@ -4,8 +4,8 @@ use crate::double_double::DoubleDouble;
 
 /// The count, mean, variance, smallest and greatest value of a stream.
 ///
-/// The distances of the values from the first one, and the squares of these distances, are summed to about 106 bits. A
-/// small spread on a large offset, such as nanoseconds since an epoch, therefore loses no digits. Up to 10^8 values,
+/// The distances of the values from the first value, and the squares of these distances, are summed to about 106 bits.
+/// A small spread on a large offset, such as nanoseconds since an epoch, therefore loses no digits. Up to 10^8 values,
 /// the mean is off by at most a unit in its last place, and the variance by a relative 1e-14. This holds whatever the
 /// first value is. (Welford's recurrence in doubles is less precise: with so many values on a large offset, its mean no
 /// longer changes.) Merging keeps this precision, so threads and workers may each have their own `Moments`. Each value

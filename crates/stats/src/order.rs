@@ -251,12 +251,12 @@ impl OrderJudge {
         self.decision.is_some_and(|decision| decision.by_signs)
     }
 
-    /// Returns `ln e` for *faster*, never above the exact value.
+    /// Returns the natural logarithm of the e-value for *faster*, rounded so that it never exceeds the exact value.
     pub fn log_e_holds(&self) -> f64 {
         self.log_e(Verdict::Holds)
     }
 
-    /// Returns `ln e` for *slower*, never above the exact value.
+    /// Returns the natural logarithm of the e-value for *slower*, rounded so that it never exceeds the exact value.
     pub fn log_e_refuted(&self) -> f64 {
         self.log_e(Verdict::Refuted)
     }

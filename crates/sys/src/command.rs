@@ -128,7 +128,7 @@ pub enum Exit {
 /// The resources that one execution of a command used, according to the kernel.
 ///
 /// The user time, the system time and the peak memory cover the command and some of its descendants: those that had
-/// been waited for when the command ended. The times are sums; the peak is that of the largest process.
+/// been waited for when the command ended. The times are sums; the peak is the peak of the largest process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// The way the command ended.
@@ -165,7 +165,7 @@ pub enum Counter {
     Cycles,
     /// Accesses to the last-level cache in user mode.
     CacheReferences,
-    /// Accesses to the last-level cache in user mode that missed, so that memory was accessed.
+    /// Accesses to the last-level cache in user mode that missed. They were followed by an access to memory.
     CacheMisses,
     /// Mispredicted branches in user mode.
     BranchMisses,

@@ -280,7 +280,7 @@ fn last_error() -> String {
 }
 
 /// Formats the types of a function by their names in Rust, such as `u32 to u8`. `types` contains the kind and the size
-/// in bytes of the input type, then those of the output type.
+/// in bytes of the input type, and then the kind and the size of the output type.
 fn shown(types: [u8; 4]) -> String {
     let [from, from_bytes, to, to_bytes] = types;
     let shown = |kind, bytes| format!("{}{}", char::from(kind), 8 * u32::from(bytes));

@@ -21,7 +21,7 @@ pub fn current() -> Option<u32> {
 /// Returns how many CPU numbers this machine can ever have, including offline CPUs and empty sockets.
 ///
 /// The kernel's list of online CPUs is not used. Some containers replace that list (`/sys/devices/system/cpu/online`)
-/// with their own list, which omits CPUs on which threads of the container run.
+/// with their own list. It omits CPUs on which threads of the container run.
 ///
 /// # Errors
 /// If `/sys` is not mounted, or the file has an unexpected format.

@@ -46,7 +46,7 @@ pub enum Error {
         /// The path of the missing interpreter, as it is written in the file.
         interpreter: String,
     },
-    /// The program could not be started, for a reason that has no variant of its own.
+    /// The program could not be started, for a reason that has no separate variant.
     #[error("`{}` could not be started: {source}", .path.display())]
     Start {
         /// The path at which the program was found.
@@ -128,7 +128,7 @@ pub enum Error {
     /// The processor, or the hypervisor, does not provide the requested counter.
     #[error("this machine does not provide this hardware counter (most virtual machines provide none)")]
     NoCounter,
-    /// A system call failed for a rare reason, which has no variant of its own.
+    /// A system call failed for a rare reason, which has no separate variant.
     #[error("{what}: {source}")]
     System {
         /// The start of the message, which names the action that failed: "could not …".

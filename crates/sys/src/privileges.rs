@@ -30,7 +30,7 @@ pub fn effective_user() -> u32 {
 #[must_use]
 pub fn overflow_user() -> Option<u32> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
-    // This mapping contains all IDs except the last one, which no user can have.
+    // This mapping contains all IDs except the last ID, which no user can have.
     let is_whole = read("/proc/self/uid_map").split_whitespace().eq(["0", "0", "4294967295"]);
     (!is_whole).then(|| read("/proc/sys/kernel/overflowuid").trim().parse().unwrap_or(NOBODY))
 }

@@ -1,5 +1,5 @@
 //! Uses a folder as a cache for the objects of an HTTP server: `cargo run -p ascertain-transfer --example cached -- URL
-//! FOLDER`. Without arguments, the example starts a server of its own, and removes its folder at the end.
+//! FOLDER`. Without arguments, the example starts its own server, and removes its folder at the end.
 #![allow(clippy::print_stdout)]
 
 use std::net::TcpListener;

@@ -1,5 +1,5 @@
-//! Checksums of parts and of whole objects. The checksum of an object is computed from those of its parts. It is
-//! CRC-64/NVME, or CRC-32C for stores that know no other checksum.
+//! Checksums of parts and of whole objects. The checksum of an object is computed from the checksums of its parts. It
+//! is CRC-64/NVME, or CRC-32C for stores that know no other checksum.
 
 use crc_fast::CrcAlgorithm::{Crc32Iscsi, Crc64Nvme};
 use crc_fast::Digest;

@@ -352,7 +352,7 @@ impl<'a> ObjectDownload<'a> {
 
     /// Fetches a whole object with one request to a file that still has its temporary name, and adds the statistics to
     /// `requests`. If there is a `permission`, the object is requested twice if the first request is late. If the
-    /// checksum of the bytes differs from that of the object, also returns a description of the difference.
+    /// checksum of the bytes differs from the checksum of the object, also returns a description of the difference.
     async fn fetch_once(
         &mut self,
         target: &TargetPath,

@@ -72,7 +72,7 @@ pub enum Error {
         /// Path of the journal that the other process has locked.
         journal: PathBuf,
     },
-    /// The bytes that arrived differ from those that were sent. The text contains both checksums or sizes.
+    /// The bytes that arrived differ from the bytes that were sent. The text contains both checksums or sizes.
     #[error("{0}")]
     Corrupted(String),
     /// The name of an object can't be the path of a file below the target folder.

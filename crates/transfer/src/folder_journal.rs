@@ -1,5 +1,5 @@
 //! The journal of a command with several files: the files that are complete. If the command is interrupted, the same
-//! command transfers only the others. A large file also has a [`Journal`](crate::journal::Journal) of its own, with its
+//! command transfers only the other files. A large file also has its own [`Journal`](crate::journal::Journal), with its
 //! parts.
 //!
 //! The journal does not prove that a file was transferred. It only names the versions of both sides, and a file counts
@@ -66,7 +66,7 @@ pub(crate) struct CompleteFile {
     bytes: u64,
     pub crc64: Option<u64>,
     verified: bool,
-    /// The version of the source: that of a local file, or the ETag of an object.
+    /// The version of the source: the tag of a local file, or the ETag of an object.
     source: String,
     /// The ETag of the object that an upload has stored. `None` for a download.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -369,7 +369,7 @@ pub(crate) fn temporary_names(text: &[u8]) -> Vec<OsString> {
     parse(text).0.complete.into_values().filter_map(|file| Some(file.temporary?.name)).collect()
 }
 
-/// Parses lines until the first invalid one. Returns the contents of the valid lines, their length in bytes, and a
+/// Parses lines until the first invalid line. Returns the contents of the valid lines, their length in bytes, and a
 /// description of the invalid line, if any.
 fn parse(text: &[u8]) -> (FolderContents, usize, Option<String>) {
     let mut contents = FolderContents::default();

@@ -34,15 +34,15 @@ const MORE: f64 = 0.25;
 const NEAR_MORE: f64 = 0.25;
 /// A rate counts as near the known capacity of the network path if it is above this share of the capacity.
 const NEAR: f64 = 0.8;
-/// The queue in the network path counts as empty if the latency that it adds is below this share of the permitted one.
-/// Even without a queue, latencies vary by this much.
+/// The queue in the network path counts as empty if the latency that it adds is below this share of the permitted
+/// latency. Even without a queue, latencies vary by this much.
 const NONE: f64 = 0.25;
 /// Number of consecutive measurements after which the known capacity of the network path is discarded as too low. Each
 /// of these measurements must find an empty queue at a rate near this capacity.
 const CALM: u32 = 10;
-/// Number of consecutive measurements with a queue that is too long. After this number, the baseline (the latency
-/// without a queue) is measured again. Either the network path has become longer, or another sender keeps a queue in
-/// it. Measurements can't distinguish these two causes.
+/// Number of consecutive measurements with a queue that is too long, after which the baseline (the latency without a
+/// queue) is measured again. Either the network path has become longer, or another sender keeps a queue in it.
+/// Measurements can't distinguish these two causes.
 const LONGER: u32 = 50;
 /// Number of measurements at the lowest rate, before the baseline changes. They are the last of the [`LONGER`]
 /// consecutive measurements. Our own queue drains during them, so their lowest latency becomes the new baseline.
@@ -58,7 +58,7 @@ const DRAINING: f64 = 0.2;
 const SLICE: f64 = 0.1;
 
 /// Returns the size in bytes of a part of a gentle download. `most_added` is the latency that transfers may add. A part
-/// arrives at full speed, so a large one would cause a long queue. At 1 MB/s, a part of this size adds half of
+/// arrives at full speed, so a large part would cause a long queue. At 1 MB/s, a part of this size adds half of
 /// `most_added`, or more if the result was raised to the minimum, [`LEAST_PART_BYTES`].
 pub(crate) fn part_bytes(most_added: Duration) -> f64 {
     (1e6 * most_added.as_secs_f64() / 2.0).max(LEAST_PART_BYTES)
@@ -82,8 +82,8 @@ pub(crate) struct CongestionControl {
     taken_bytes_per_s: Option<f64>,
     /// Number of consecutive measurements that found an empty queue at a rate near the capacity of the network path.
     calm: u32,
-    /// The number of consecutive measurements with a queue that is too long. Also the lowest latency, in seconds, of
-    /// those measurements that were made at the lowest rate. Our own queue drains at this rate.
+    /// The number of consecutive measurements with a queue that is too long. Also the lowest latency, in seconds, among
+    /// the measurements at the lowest rate, at which our own queue drains.
     standing: (u32, f64),
     pub bytes_per_s: f64,
 }

@@ -23,7 +23,7 @@ use crate::run::Direction;
 const HISTORY: &str = ".history";
 /// The version of the format. A file with another version counts as an empty history.
 const VERSION: u32 = 1;
-/// Maximum number of commands in a history. The oldest ones are removed.
+/// Maximum number of commands in a history. The oldest commands are removed.
 const MAX_COMMANDS: usize = 32;
 /// Largest size in bytes of a history's file. A larger file was not written by this program.
 const MAX_BYTES: u64 = 64 << 10;

@@ -1,9 +1,9 @@
-//! The record of a transfer, from which an interrupted transfer can be resumed: a file of lines, to which lines are
+//! The record of a transfer, from which an interrupted transfer can be resumed. It is a file of lines, and lines are
 //! only appended.
 //!
-//! Each line is JSON. The first line describes the source, the destination and the upload. One line for each part is
-//! written before the part is transferred, and a second one afterwards. If the process is killed, the last lines may be
-//! missing. Only the parts whose lines are missing are then transferred again.
+//! Each line is JSON. The first line describes the source, the destination and the upload. For each part, one line is
+//! written before the part is transferred, and a second line afterwards. If the process is killed, the last lines may
+//! be missing. Only the parts whose lines are missing are then transferred again.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -150,7 +150,7 @@ impl PartList {
         crc64_of_blocks(self.done().map(|(bytes, receipt)| (bytes, receipt.crc64)))
     }
 
-    /// Returns the CRC-32C of all transferred parts, joined in their order; `None` if one of them has no CRC-32C.
+    /// Returns the CRC-32C of all transferred parts, joined in their order; `None` if a part has no CRC-32C.
     pub fn crc32c(&self) -> Option<u32> {
         let sums = self.done().map(|(bytes, receipt)| Some((bytes, receipt.crc32c?)));
         Some(crc32c_of_blocks(sums.collect::<Option<Vec<_>>>()?))
@@ -161,7 +161,7 @@ impl PartList {
     }
 
     /// Returns whether `part` may start. A part that the list already contains with the same range may be repeated. Any
-    /// other part must directly follow the last one, and must be within the `bytes` bytes of the file.
+    /// other part must directly follow the last part of the list, and must be within the `bytes` bytes of the file.
     fn accepts(&self, part: Part, bytes: u64) -> bool {
         match self.0.get(&part.index) {
             Some((there, _)) => *there == part,
@@ -376,7 +376,7 @@ fn lock(path: &Path) -> Result<File> {
     }
 }
 
-/// Parses lines until the first invalid one. Returns the contents of the valid lines, their length in bytes, and a
+/// Parses lines until the first invalid line. Returns the contents of the valid lines, their length in bytes, and a
 /// description of the invalid line, if any.
 pub(crate) fn parse(text: &[u8]) -> (JournalContents, usize, Option<String>) {
     let mut contents = JournalContents::default();

@@ -146,7 +146,7 @@ pub struct InterruptedTransfer {
     /// Size of the whole file in bytes; `None` for a stream.
     pub bytes: Option<u64>,
     /// The number of complete files and the number of all files, for a folder or several files; `None` for a single
-    /// file. A large file of a folder has a journal of its own while it is incomplete.
+    /// file. A large file of a folder has its own journal while it is incomplete.
     pub files: Option<[u64; 2]>,
     /// `true` if the transfer can be resumed, because its record is a journal and not only a note. A stream can never
     /// be resumed.

@@ -12,7 +12,7 @@ const MAX_ALTERNATIVES: usize = 256;
 ///
 /// - `*` matches any number of characters except slashes, and `?` matches one such character.
 /// - `**` matches any number of any characters. `**/` also matches no folder: `a/**/b` matches `a/b`.
-/// - `[ab]` and `[a-z]` match one of the characters, and `[!ab]` matches one of the others, but no slash.
+/// - `[ab]` and `[a-z]` match one of the characters, and `[!ab]` matches one other character, but no slash.
 /// - `{a,b}` matches `a` or `b`, which may be patterns.
 /// - `\` before a character removes its special meaning.
 ///

@@ -142,7 +142,9 @@ impl TransferManager {
             let object = to.named(&file.object);
             if let Some(other) = named.insert(file.object.clone(), file.path.clone()) {
                 let (one, other, both) = (file.path.display(), other.display(), object.address);
-                return Err(Error::Request(format!("{other} and {one} would both become {both}")));
+                return Err(Error::Request(format!(
+                    "{other} and {one} would both become {both}; transfer them separately"
+                )));
             }
             object.check_differs_from(&file.path)?;
             if file.is_named && !file.path.is_file() {

@@ -23,7 +23,7 @@ const PLACES: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Pool {
     planner: Mutex<Planner>,
-    /// The forecast that is based on earlier commands, until the planner makes one.
+    /// The forecast that is based on earlier commands. It is used until the planner makes a forecast.
     earlier: Option<Forecast>,
     /// Start of the command. The planner's times are seconds from this moment.
     began: Instant,
@@ -91,7 +91,7 @@ impl Pool {
         FileRequests { pool: Arc::clone(self), left: Mutex::new(Some(bytes)), place: Mutex::new(place) }
     }
 
-    /// Returns the requests of an additional file, and adds its bytes to those that the planner counts.
+    /// Returns the requests of an additional file, and adds its bytes to the bytes that the planner counts.
     pub fn added_file(self: &Arc<Self>, bytes: u64) -> FileRequests {
         self.planner().add(bytes);
         self.file(bytes)
@@ -160,7 +160,7 @@ impl FileRequests {
         }
     }
 
-    /// Lets another file take the place of this one among the files that wait for their first request.
+    /// Lets another file take the place of this file among the files that wait for their first request.
     pub fn leave_place(&self) {
         self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
@@ -197,7 +197,7 @@ impl Drop for FileRequests {
 
 impl Permission {
     /// Sends a request, and sends it a second time if it is late. Returns the first answer, and drops the other
-    /// request. Fails if both fail.
+    /// request. Fails if both requests fail.
     ///
     /// A single slow connection or disk of the store would otherwise delay the end of the whole command. The second
     /// request is sent only while `may_repeat` returns `true`, for example while the store is not too busy.
@@ -226,7 +226,7 @@ impl Permission {
         }
     }
 
-    /// Waits until the planner and `may_repeat` permit a second request, because the first one is late.
+    /// Waits until the planner and `may_repeat` permit a second request, because the first request is late.
     async fn late(&self, may_repeat: impl Fn() -> bool) -> Self {
         loop {
             let usual_s = self.pool.planner().usual_s(self.ticket.bytes);

@@ -23,7 +23,7 @@ use crate::error::copy;
 /// and a system call, even if it is small.
 const BATCH: Duration = Duration::from_millis(3);
 
-/// The complete files of a command that wait for their names.
+/// Publishes the complete files of a command: writes them to the disk in batches, then gives them their final names.
 #[derive(Debug, Default)]
 pub(crate) struct Publisher {
     waiting: Mutex<Vec<CompleteFile>>,

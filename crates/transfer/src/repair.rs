@@ -33,8 +33,9 @@ impl ExpectedSums {
         Self { crc64: meta.crc64, crc32c: meta.crc32c }
     }
 
-    /// Compares these checksums with those of some bytes. Returns a description of the first one that differs; `None`
-    /// if no known checksum differs. `theirs` and `ours` are the names of the two sides in the description.
+    /// Compares these checksums with the checksums of some bytes. Returns a description of the first checksum that
+    /// differs; `None` if no known checksum differs. `theirs` and `ours` are the names of the two sides in the
+    /// description.
     pub fn difference(self, crc64: u64, crc32c: Option<u32>, theirs: &str, ours: &str) -> Option<String> {
         if let Some(expected) = self.crc64.filter(|expected| *expected != crc64) {
             return Some(format!("{theirs} has the CRC-64 {expected:016x}, but {ours} has {crc64:016x}"));
@@ -74,7 +75,7 @@ impl Repair {
     }
 }
 
-/// Fetches parts again, and replaces those in the file that differ.
+/// Fetches parts again, and replaces the parts of the file that differ.
 struct Repairer<'a> {
     fetcher: Fetcher<'a>,
     target: Arc<TargetFile>,

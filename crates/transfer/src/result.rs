@@ -169,13 +169,13 @@ pub struct RequestSummary {
     pub connect_s: Option<Spread>,
     /// Time from an open connection to the arrival of the answer's head. It includes sending the request.
     pub header_s: Option<Spread>,
-    /// Time from the arrival of the answer's head to that of the answer's last byte. For `get`, it includes writing the
-    /// bytes to the file.
+    /// Time from the arrival of the answer's head to the arrival of the answer's last byte. For `get`, it includes
+    /// writing the bytes to the file.
     pub transfer_s: Option<Spread>,
     /// Number of failed attempts, by reason.
     #[serde(rename = "retried")]
     pub retries: RetryCounts,
-    /// Number of requests that were sent a second time because the first one was late.
+    /// Number of requests that were sent a second time because the first request was late.
     pub hedged: u64,
 }
 
@@ -217,14 +217,14 @@ impl RetryCounts {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RequestStats {
     /// The time in seconds to open the connection of the first attempt. The outer `None` means that this attempt
-    /// failed, and the inner `None` that it used an open connection.
+    /// failed. The inner `None` means that it used an open connection.
     pub first_try: Option<Option<f64>>,
     /// Three durations of the last attempt in seconds: opening the connection, waiting for the head of the answer, and
     /// receiving the rest. `None` for a phase that did not occur.
     pub phases_s: [Option<f64>; 3],
     /// Number of failed attempts, by reason.
     pub retries: RetryCounts,
-    /// `true` if the request was sent a second time because the first one was late.
+    /// `true` if the request was sent a second time because the first request was late.
     pub is_hedged: bool,
 }
 

@@ -74,8 +74,8 @@ struct State {
 /// A request that is being sent or repeated.
 #[derive(Clone, Copy)]
 struct Ongoing {
-    /// The time from which the request has been without progress: its start, moved forward by its waits for a
-    /// connection and by the times in which its bytes moved.
+    /// The time since when the request has been without progress. It is the start of the request, moved forward by the
+    /// waits for a connection and by the times in which bytes of the request moved.
     since: Instant,
     /// `true` if the request has failed before.
     has_failed: bool,
@@ -293,7 +293,7 @@ impl RetryPolicy {
         }
     }
 
-    /// Reports an outage, or the end of one, to the observer. Does nothing if another request has just done so.
+    /// Reports an outage, or its end, to the observer. Does nothing if another request has just reported it.
     fn report(&self, Ongoing { since, has_failed, is_repeated }: Ongoing) {
         let mut state = self.lock();
         if state.reported_at.is_some_and(|at| at.elapsed() < REPORT_INTERVAL) {

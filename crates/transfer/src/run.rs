@@ -70,8 +70,8 @@ pub struct TransferRequest {
 }
 
 impl TransferRequest {
-    /// Converts the error that [`run`] returned to the result of the single file that the request names. `None` if the
-    /// request is not for a single file, or if its addresses are not valid.
+    /// Makes a [`TransferResult`] from an error of [`run`], for a request that names a single file. Returns `None` if
+    /// the request does not name a single file, or if its addresses are not valid.
     #[must_use]
     pub fn failed_file(&self, error: Error) -> Option<TransferResult> {
         let [source] = &*self.sources else { return None };
@@ -86,8 +86,8 @@ impl TransferRequest {
     }
 }
 
-/// Transfers the files of a request, and returns a result for each. If one of several files fails, the others are still
-/// transferred.
+/// Transfers the files of a request, and returns a result for each. If one of several files fails, the other files are
+/// still transferred.
 /// # Errors
 /// Fails if the request is invalid, if the source or the destination can't be opened, or if none of the named files can
 /// be read. If the request names a single file, also fails if that file can't be transferred.
@@ -95,7 +95,8 @@ pub fn run(request: &TransferRequest, observer: Box<dyn Observer>, stop: Stop) -
     let Settings { min_concurrency, max_concurrency, .. } = request.settings;
     if min_concurrency > max_concurrency.max(1) {
         return Err(Error::Request(format!(
-            "the minimum number of connections, {min_concurrency}, is above the maximum, {max_concurrency}"
+            "the minimum number of connections, {min_concurrency}, is above the maximum, {max_concurrency}; lower the \
+             minimum, or raise the maximum"
         )));
     }
     raise_file_limit();
@@ -110,7 +111,7 @@ pub fn run(request: &TransferRequest, observer: Box<dyn Observer>, stop: Stop) -
     })
 }
 
-/// Raises the limit on open files to the highest one that this process may have. A command with 256 connections can
+/// Raises the limit on open files to the highest limit that this process may have. A command with 256 connections can
 /// have more files and sockets open than the usual limit of 1024.
 fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
@@ -279,7 +280,7 @@ impl TransferManager {
 
     /// Stores files, and the files in folders. If `to` is a prefix (empty, or with a slash at its end), objects are
     /// named after the files. Files in a folder keep their path relative to the folder. If a file can't be sent, the
-    /// others are still sent.
+    /// other files are still sent.
     ///
     /// # Errors
     /// Fails if two files would become the same object, or if a file would overwrite itself. Also fails if the memory
@@ -546,8 +547,7 @@ fn check_filter(Selection { filter, .. }: &Selection, source: &str) -> Result<()
     Err(Error::Request(format!("{source}: patterns apply only to folders, but this is a single file; leave them out")))
 }
 
-/// Returns an error if the target of a stream is a prefix. A stream becomes a single object, which needs a name of its
-/// own.
+/// Returns an error if the target of a stream is a prefix. A stream becomes a single object, which needs its own name.
 fn check_has_name(object: &Location) -> Result<()> {
     match object.is_prefix() {
         true => Err(Error::Request(format!("{}: a stream is one object; give its name", object.address))),

@@ -201,7 +201,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         Err(Failure::new(Kind::Fatal, format!("{name}: the checksum of this store cannot be chosen")))
     }
 
-    /// Starts an upload in parts of the object `name`. Returns the upload, to which [`Self::put_part`] adds the parts.
+    /// Starts to upload the object `name` in parts. Returns the upload, to which [`Self::put_part`] adds the parts.
     async fn start_upload(&self, name: &str, options: &PutOptions, attempt: &mut Attempt) -> Result<Upload>;
 
     /// Sends the part `index`, counted from 0. Returns the token of this part, which [`Self::commit`] needs.

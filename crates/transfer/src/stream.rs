@@ -259,7 +259,7 @@ impl ObjectDownload<'_> {
             let ((again, crc64_again), _) = manager.or_stopped(manager.gently(self.from, copying)).await??;
             if (again.bytes, crc64_again) != (meta.bytes, crc64) {
                 let (address, first, second) = (&self.from.address, meta.bytes, again.bytes);
-                let sizes = format!("the first one has {first} bytes, and the second one has {second}");
+                let sizes = format!("the first has {first} bytes, and the second has {second}");
                 return Err(Error::Corrupted(format!("{address}: the contents of two downloads differ: {sizes}")));
             }
             self.result.verified = true;

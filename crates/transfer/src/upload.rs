@@ -34,7 +34,7 @@ const NEAR_S: f64 = 4.0 * model::NEAR_S;
 
 /// Assumed speed at which a store assembles parts, as a multiple of the lowest accepted speed of a connection. It
 /// determines the timeout of the commit. If the timeout were too short, a second commit would be sent during the first
-/// one, and delay it.
+/// commit, and delay it.
 const ASSEMBLY_SPEED: u64 = 256;
 
 /// The expected size and checksum of an object.
@@ -195,7 +195,7 @@ impl TransferManager {
     ) -> Result<Option<ObjectMeta>> {
         let (there, latency_s) = match self.head_strict(to).await {
             Err(Error::Store(Failure { kind: Kind::Denied, .. })) => {
-                let unknown = "these credentials do not permit checking whether it was stored";
+                let unknown = "these credentials do not permit checking whether the object was stored";
                 return Err(Failure::new(lost.kind, format!("{}: {unknown}", lost.message)).into());
             }
             head => head?,

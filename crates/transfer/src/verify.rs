@@ -72,7 +72,7 @@ impl TransferManager {
 
     /// Reads an object from the store, and returns the CRC-64 of its bytes.
     pub(crate) async fn read_back(&self, from: &Location, meta: &ObjectMeta, latency_s: f64) -> Result<u64> {
-        // The caller may occupy all of the shared memory, so reading the object back gets memory of its own.
+        // The caller may occupy all of the shared memory, so reading the object back gets separate memory.
         let mut fetcher = Fetcher::new(from, meta, Sink::Nowhere, self.gate.with_own_memory());
         let permits = match &self.permits {
             Some(permits) => permits.pool().added_file(meta.bytes),

@@ -56,7 +56,7 @@ pub struct CostClaim {
 pub enum Bound {
     /// The candidate is at least this many times as fast as the baseline.
     Times(f64),
-    /// The candidate is at least so many times as fast that its price pays.
+    /// The candidate is fast enough that the same work costs no more than on the baseline.
     BreakEven,
 }
 
@@ -109,7 +109,7 @@ pub fn read_claims(text: &str, file: &str) -> Result<Vec<CostClaim>, Error> {
     parsed.claim.into_iter().map(checked).collect()
 }
 
-/// Judges a claim on the figures of the two types. With `full_load`, only figures under full load have a cost.
+/// Judges a claim by the figures of the two types. With `full_load`, only figures under full load have a cost.
 ///
 /// # Errors
 /// If a type or a workload of the claim was not measured.
@@ -156,7 +156,7 @@ pub(super) fn judge(claim: &CostClaim, offers: &[PricedType], full_load: bool) -
     Ok(verdict(claim, &chosen, &bounds, bound))
 }
 
-/// Returns whether a workload has no figure under a higher load.
+/// Returns whether no other figure of the workload was measured under a higher load.
 fn is_best(pair: &Matched, pairs: &[Matched]) -> bool {
     let of_workload = pairs.iter().filter(|other| other.both[0].workload == pair.both[0].workload);
     let most = of_workload.max_by_key(|other| (other.load == Load::Full, other.threads[0]));
@@ -181,7 +181,7 @@ fn verdict(claim: &CostClaim, chosen: &[&Matched], bounds: &[f64], bound: f64) -
     };
     let reason = match verdict {
         Verdict::Undecided if count < FEWEST_WORKLOADS => {
-            "fewer than three workloads say nothing about others like these".to_string()
+            "fewer than three workloads do not allow conclusions about other workloads like these".to_string()
         }
         Verdict::Undecided => "the interval for workloads like these contains the bound".to_string(),
         _ => String::new(),

@@ -9,10 +9,10 @@ use super::request::PricedType;
 /// The error probability of all intervals. Medians of recorded runs have intervals at this error too.
 pub(super) const ERROR: f64 = 0.05;
 
-/// Number of workloads from which the mean has an interval for other workloads.
+/// Smallest number of workloads for which the mean has an interval that covers other workloads.
 pub(super) const FEWEST_WORKLOADS: usize = 3;
 
-/// Degrees of freedom of a normal distribution, for Student's t.
+/// Degrees of freedom at which Student's t distribution equals the normal distribution.
 const NORMAL: f64 = 1e9;
 
 /// A workload of both types, with the logarithm of their ratio of speeds.
@@ -22,7 +22,7 @@ pub(super) struct Matched<'a> {
     pub both: [&'a Series; 2],
     pub threads: [u64; 2],
     pub load: Load,
-    /// Logarithm of the offer's speed over the reference's.
+    /// Natural logarithm of the offer's speed divided by the reference's speed.
     pub log: LogRatio,
 }
 
@@ -125,14 +125,15 @@ pub(super) fn priced_load(pairs: &[Matched], full_load: bool) -> Option<Load> {
     }
 }
 
-/// Returns the logarithm of the ratio of speeds at which a workload costs the same on the reference and the offer. Under
-/// a part of the load, other work pays for the other cores.
+/// Returns the logarithm of the ratio of speeds at which a workload costs the same on the reference and the offer. If
+/// the workload does not use all cores, it pays only for the cores that it uses.
 pub(super) fn break_even_log(pair: &Matched, [reference, offer]: [&PricedType; 2]) -> f64 {
     let share = offer.share(pair.both[1]) / reference.share(pair.both[0]);
     (offer.offer.price_per_hour / reference.offer.price_per_hour * share).ln()
 }
 
-/// Returns the ratio of speeds at which the mean costs the same: that of the workloads, or else that of the prices.
+/// Returns the ratio of speeds at which the mean costs the same: the mean over the workloads' bounds, or the ratio of
+/// the prices if there are no workloads.
 pub(super) fn break_even(bounds: &[f64], [reference, offer]: [&PricedType; 2]) -> f64 {
     match bounds {
         [] => offer.offer.price_per_hour / reference.offer.price_per_hour,
@@ -140,8 +141,8 @@ pub(super) fn break_even(bounds: &[f64], [reference, offer]: [&PricedType; 2]) -
     }
 }
 
-/// Returns the logarithms of the ratios of speeds, as if all workloads had the mean of the bounds. They then spread as
-/// the costs do.
+/// Returns the logarithms of the ratios of speeds, shifted as if every workload had the mean of the bounds. The results
+/// spread as the costs do.
 pub(super) fn logs_around(pairs: &[&Matched], bounds: &[f64]) -> Vec<f64> {
     let bound = mean(bounds);
     pairs.iter().zip(bounds).map(|(pair, own)| pair.log.value - (own - bound)).collect()
@@ -283,7 +284,8 @@ fn mean_of(pairs: &[&Matched]) -> Option<LogRatio> {
     }
 }
 
-/// Returns the interval of the mean for workloads like these, and for machines like these if their effect is known.
+/// Returns the interval of the mean for workloads like these. If the effect of the machines is known, the interval also
+/// covers other machines like these.
 pub(super) fn over_both(logs: &[f64], machines: Option<MeanPart>) -> Option<LogRatio> {
     let workloads = MeanPart::new(1.0, logs)?;
     let parts: Vec<MeanPart> = [Some(workloads), machines].into_iter().flatten().collect();
@@ -300,8 +302,8 @@ fn of_machines(logs: &[f64], machines: MeanPart) -> Option<LogRatio> {
 /// of both types were measured in each workload.
 ///
 /// If every machine has all workloads, the effect comes from the means of the machines. Otherwise it is unknown how the
-/// workloads depend on one another through their machines. The standard error is then the mean of those of the
-/// workloads, which is an upper bound.
+/// workloads depend on one another through their machines. The standard error is then the mean of the workloads'
+/// standard errors, which is an upper bound.
 pub(super) fn machines_effect(pairs: &[&Matched]) -> Option<MeanPart> {
     let complete = [0, 1].map(|side| complete_means(pairs, side));
     if let [Some(reference), Some(offer)] = complete {
@@ -340,7 +342,7 @@ fn complete_means(pairs: &[&Matched], side: usize) -> Option<Vec<f64>> {
     Some(all.iter().map(mean_of).collect())
 }
 
-/// Returns the names of the workloads of `one` that `other` has no comparable figure of.
+/// Returns the names of the workloads of `one` for which `other` has no comparable figure.
 pub(super) fn unmatched(one: &MeasuredType, pairs: &[Matched], side: usize) -> Vec<String> {
     let is_matched = |series: &Series| pairs.iter().any(|pair| pair.both[side].workload == series.workload);
     let mut names: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! Reads a row of a file of figures that others recorded.
+//! Reads one row of a file with figures that other people recorded.
 
 use ascertain_engine::experiment::{Better, Metric};
 use ascertain_engine::samples::Table;
@@ -60,8 +60,8 @@ impl FigureRow {
 }
 
 impl FigureMetric {
-    /// Returns the quantity and the factor for a unit such as `ms`, `MB/s` or `request/s`; `None` if the unit is
-    /// neither a time nor a rate.
+    /// Returns the quantity that a unit such as `ms`, `MB/s` or `request/s` measures, and the factor that converts
+    /// figures to the unit of [`FigureMetric`]. `None` if the unit is neither a time nor a rate.
     fn of(unit: &str) -> Option<(FigureMetric, f64)> {
         match Unit::of_spelling(unit) {
             Some((Unit::Nanosecond, scale)) => return Some((FigureMetric::Time, scale)),
@@ -73,8 +73,8 @@ impl FigureMetric {
         Some((FigureMetric::Rate(name.into()), 1.0))
     }
 
-    /// Returns the metric under which evidence has such figures. A rate keeps the unit of the file in its name, because
-    /// evidence has no units for it.
+    /// Returns the metric under which evidence stores such figures. A rate keeps the file's unit in the metric's name,
+    /// because evidence has no unit for arbitrary rates.
     pub(super) fn described(&self) -> Metric {
         match self {
             FigureMetric::Time => Metric::time("time", "time, as recorded by others"),
@@ -82,7 +82,7 @@ impl FigureMetric {
                 Metric::new("throughput", "rate, as recorded by others", Unit::BytePerSecond, Better::Higher)
             }
             FigureMetric::Rate(name) => {
-                let about = format!("rate in {name}/s, as recorded by others");
+                let about = format!("rate in {name}/s, as other people recorded it");
                 Metric::new(&format!("{name}/s"), &about, Unit::One, Better::Higher)
             }
         }
@@ -93,7 +93,7 @@ impl FigureMetric {
 pub(super) struct Columns {
     machine_type: usize,
     pub(super) value: usize,
-    /// The column with the unit; `Err` has the unit that the heading of the value contains.
+    /// `Ok`: the column of the unit. `Err`: the unit, from the heading of the value column.
     unit: Result<usize, &'static str>,
     workload: Option<usize>,
     threads: Option<usize>,
@@ -164,7 +164,10 @@ impl Columns {
         let better = optional(self.better);
         let expected = if metric == FigureMetric::Time { "lower" } else { "higher" };
         if !better.is_empty() && better != expected {
-            return wrong(format!("`better` is `{better}`, but of figures in {unit} the {expected} ones are better"));
+            return wrong(format!(
+                "`better` is `{better}`, but for figures in {unit}, {expected} values are better; correct one of \
+                 them"
+            ));
         }
         let number = |column: Option<usize>, what: &str| {
             count(optional(column), what).or_else(|problem| refused(format!("{file}:{line}: {problem}")))

@@ -1,4 +1,4 @@
-//! Reads a file of figures that others recorded.
+//! Reads a file with figures that other people recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -18,13 +18,13 @@ use super::prices::has_prices;
 use crate::error::{Error, refused};
 use crate::runs;
 
-/// A file of figures that others recorded, without the copies.
+/// The figures in a file that other people recorded, without the copies.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FigureFile {
     /// Name of the file, for messages.
     pub file: String,
     rows: Vec<FigureRow>,
-    /// Number of figures that were dropped because they were copies of others.
+    /// Number of figures that were dropped because they were copies of other figures.
     pub copies: u64,
 }
 
@@ -48,14 +48,14 @@ impl FigureFile {
     /// columns are optional: `workload`, `threads` or `processes`, `cpus`, `cores`, `better`, `machine` (or `commit`),
     /// `date`, `source` and `licence`. Other columns are ignored. `file` is the file's name for errors.
     ///
-    /// A time with `processes` is the time in which that many executions ended. Equal figures of one workload and type
-    /// with six digits or more are copies, and count once.
+    /// In a row with `processes`, the time is the time in which that many executions ended. Equal figures of one
+    /// workload and type that have six digits or more are copies, and count only once.
     ///
     /// # Errors
     /// The message names the line. There are these errors:
     /// - A value is missing, zero, negative or not a number.
-    /// - Its unit is neither a time nor a rate, contradicts `better`, or differs from that of another figure of the
-    ///   workload.
+    /// - The unit of a value is neither a time nor a rate, contradicts `better`, or differs from the unit of another
+    ///   figure of the workload.
     /// - Two lines differ in the number of CPUs of a type.
     pub fn read(input: impl Read, file: &str) -> Result<FigureFile, Error> {
         let table = read_table(input, file, MOST_ROWS)?;
@@ -69,14 +69,15 @@ impl FigureFile {
             let (first, unit) = units.entry(workload.clone()).or_insert((*line, metric.clone()));
             if unit != metric {
                 return refused(format!(
-                    "{file}:{line}: `{workload}` has another unit here than in line {first}; give both figures in one unit"
+                    "{file}:{line}: `{workload}` has another unit than in line {first}; give both figures in one unit"
                 ));
             }
             let (first, size) = sizes.entry(machine_type.clone()).or_insert((*line, [figure.cpus, figure.cores]));
             if *size != [figure.cpus, figure.cores] {
                 return refused(format!(
-                    "{file}:{line}: `{machine_type}` has another number of CPUs or cores here than in line {first}; \
-                     correct one of them, or give the sizes different types"
+                    "{file}:{line}: `{machine_type}` has another number of CPUs or cores than in line {first}; \
+                     correct one of the \
+                 lines, or give the sizes different types"
                 ));
             }
             let text = &row.fields[columns.value];
@@ -121,8 +122,8 @@ impl FigureFile {
         Ok(FigureFile { rows, ..self })
     }
 
-    /// Writes the figures of each type as a run below `runs`. The evidence records that others measured the figures.
-    /// `known` is the folder that lists this user's runs; `None` if the runs are not to be listed.
+    /// Writes the figures of each type as a run below `runs`. The evidence records that other people measured the
+    /// figures. `known` is the folder that lists this user's runs; `None` if the runs are not to be listed.
     ///
     /// # Errors
     /// If a folder cannot be written.
@@ -180,8 +181,8 @@ impl FigureFile {
         let factors = factors.into_iter().map(|factor| Factor::integer(factor, &about(factor), 1, 1..=1_000_000));
         let source = self.source(&rows);
         let readme =
-            format!("Figures of {machine_type} that others recorded ({source}). Ascertain did not measure them.");
-        let title = format!("figures of {machine_type} that others recorded");
+            format!("Figures of {machine_type} that other people recorded ({source}). Ascertain did not measure them.");
+        let title = format!("figures of {machine_type} that other people recorded");
         let spec = Spec { title, variants, factors: factors.collect(), metrics, ..Spec::new(EXPERIMENT, &readme) };
         let first = rows.first();
         Figures {
@@ -266,7 +267,8 @@ pub(super) fn unit_of_metric(name: &str, unit: Unit, processes: u64) -> Option<W
     }
 }
 
-/// Returns the number of threads of an arm, and the number of processes if its level has that name.
+/// Returns the number of threads of an arm, and the number of processes. The number of processes is 1 unless the arm
+/// has the factor `processes`.
 pub(super) fn threads_of(point: &Point) -> (Option<u64>, u64) {
     let level = |name: &str| match point.get(name) {
         Some(Level::Integer(count)) => Some(*count),

@@ -1,11 +1,11 @@
-//! The speeds of machines, in a form that does not depend on where they come from.
+//! The speeds of machines, in a form that does not depend on the origin of the figures.
 
-/// The machines to price: what was measured on each type. The first type is the reference.
+/// The machines to price, with the figures that were measured on each type. The first type is the reference.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machines {
     /// The types, in the order in which they are compared.
     pub types: Vec<MeasuredType>,
-    /// Number of figures that were dropped because they were copies of others.
+    /// Number of figures that were dropped because they were copies of other figures.
     pub copies: u64,
     /// Number of CPUs that the work kept busy on average; `None` if it is not known.
     pub busy_cpus: Option<f64>,
@@ -20,7 +20,7 @@ pub struct MeasuredType {
     pub cpus: Option<u64>,
     /// Number of whole cores of the machines; `None` if it is not known.
     pub cores: Option<u64>,
-    /// Origin of figures that others recorded; `None` if Ascertain measured them.
+    /// Origin of figures that other people recorded; `None` if Ascertain measured them.
     pub recorded_by_others: Option<String>,
     /// Description of the processor and other facts, with which machines of two types can be told apart. Empty if
     /// nothing is known.
@@ -45,7 +45,7 @@ pub struct Series {
 /// The unit of work of a figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkUnit {
-    /// The figure is the time of an execution, in nanoseconds. That many executions ended in this time.
+    /// The figure is a time in nanoseconds, in which this number of executions ended.
     Runs(u64),
     /// The figure is a rate in bytes per second. The unit of work is 1 GB.
     Gigabytes,
@@ -54,7 +54,7 @@ pub enum WorkUnit {
 }
 
 impl WorkUnit {
-    /// Returns the name of the unit of work: `run`, `GB`, or that of the recorded rate.
+    /// Returns the name of the unit of work: `run`, `GB`, or the unit of the recorded rate.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -95,7 +95,8 @@ pub struct MachineValue {
 }
 
 impl MeasuredType {
-    /// Returns the number of machines that were measured: that of the workload that was measured on most machines.
+    /// Returns the number of machines that were measured. If the workloads were measured on different numbers of
+    /// machines, returns the largest of these numbers.
     #[must_use]
     pub fn machines(&self) -> u64 {
         self.series.iter().map(|series| series.machines.len() as u64).max().unwrap_or(0)

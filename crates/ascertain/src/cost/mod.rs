@@ -1,4 +1,4 @@
-//! Computes what work costs on several types of machine, from recorded runs or from figures that others recorded.
+//! Computes what work costs on several types of machine, from recorded runs or from figures that other people recorded.
 //!
 //! ```
 //! use ascertain::cost::{Cost, FigureFile, PriceList};

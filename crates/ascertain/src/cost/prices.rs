@@ -54,7 +54,7 @@ pub(super) const CORES: &[&str] = &["cores", "physical_cores"];
 /// The headings for the source.
 pub(super) const SOURCE: &[&str] = &["source"];
 
-/// The periods for which a price may be, each with its hours.
+/// The periods to which a price may apply, each with its number of hours.
 const PERIODS: &[(&str, f64)] = &[
     ("second", 1.0 / 3600.0),
     ("minute", 1.0 / 60.0),
@@ -92,15 +92,15 @@ impl PriceList {
             if let Some(first) = known.insert(key(price), price.line) {
                 let Price { machine_type, line, .. } = price;
                 return refused(format!(
-                    "{file}:{line}: `{machine_type}` already has a price in line {first}; keep one, or tell them apart by \
-                     region, kind or source"
+                    "{file}:{line}: `{machine_type}` already has a price in line {first}; keep one of the prices, or \
+                     distinguish them by region, kind or source"
                 ));
             }
         }
         Ok(PriceList { file: file.into(), prices })
     }
 
-    /// Returns the prices of a type in a region, in the order of the file. Without a region, returns those of all
+    /// Returns the prices of a type in a region, in the order of the file. Without a region, returns the prices of all
     /// regions.
     ///
     /// # Errors
@@ -118,7 +118,10 @@ impl PriceList {
         if here.is_empty() {
             let regions: Vec<String> = of_type.iter().map(|price| format!("`{}`", price.region)).collect();
             let regions = regions.join(", ");
-            return refused(format!("{file} has no price of `{machine_type}` in `{region}`, only in {regions}"));
+            return refused(format!(
+                "{file} has no price of `{machine_type}` in `{region}`, only in {regions}; choose one of these \
+                 regions, or add a price"
+            ));
         }
         Ok(here)
     }
@@ -128,7 +131,8 @@ impl PriceList {
 struct Columns {
     machine_type: usize,
     price: usize,
-    /// The currency and the period; `Err` has those that the heading of `price` contains.
+    /// `Ok`: the columns of the currency and of the period. `Err`: the currency, and the period in hours, from the
+    /// heading of the price column.
     unit: Result<(usize, usize), (String, f64)>,
     region: Option<usize>,
     kind: Option<usize>,
@@ -138,7 +142,7 @@ struct Columns {
     source: Option<usize>,
 }
 
-/// Splits a heading such as `usd_hour` into the currency and the hours of the period.
+/// Splits a heading such as `usd_hour` into the currency, in capitals, and the number of hours in the period.
 fn priced(heading: &str) -> Option<(String, f64)> {
     let (currency, period) = heading.split_once('_').filter(|(currency, _)| currency.len() == 3)?;
     let period = period.strip_prefix("per_").unwrap_or(period);

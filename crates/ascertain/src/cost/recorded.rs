@@ -21,16 +21,17 @@ use crate::runs::Loaded;
 pub struct TypedRun {
     /// Folder of the run.
     pub folder: PathBuf,
-    /// Type of the machine. `None` for a run that was written from figures of others, because it contains the type.
+    /// Type of the machine. `None` for a run that was written from other people's figures, because such a run contains
+    /// the type.
     pub machine_type: Option<String>,
 }
 
 /// Maximum number of differences between two runs that an error lists.
 const LISTED: usize = 6;
 
-/// Reads the speeds of machines from recorded runs. Each run is a machine of its own, except for figures that others
-/// recorded, whose evidence names the machines. `metric` is the metric to price: a time or a rate. By default it is the
-/// first metric of each experiment.
+/// Reads the speeds of machines from recorded runs. Each run counts as one machine. Only evidence of figures that other
+/// people recorded names the machines. `metric` is the metric to price: a time or a rate. By default it is the first
+/// metric of each experiment.
 ///
 /// # Errors
 /// - A run cannot be read, or is given twice.
@@ -84,7 +85,8 @@ pub fn read_runs(runs: &[TypedRun], metric: Option<&str>) -> Result<Machines, Er
     Ok(machines)
 }
 
-/// Returns the type of the machines, the number of cores and the source, if others recorded the figures of the run.
+/// Returns the type of the machines, the number of cores and the source, if other people recorded the figures of the
+/// run.
 fn others(run: &Loaded) -> Option<(&str, Option<u64>, &str)> {
     run.outcome.threats.iter().find_map(|threat| match threat {
         Threat::RecordedByOthers { machine_type, cores, source } => {
@@ -135,15 +137,17 @@ fn check_same_type(one: &Loaded, other: &Loaded, machine_type: &str) -> Result<(
     }
 }
 
-/// Checks that two runs measured the same arms of the same experiments. Figures of others may lack workloads.
+/// Checks that two runs measured the same arms of the same experiments. Figures that other people recorded may lack
+/// workloads.
 fn check_same_work(one: &Loaded, other: &Loaded) -> Result<(), Error> {
     match (others(one).is_some(), others(other).is_some()) {
         (true, true) => return Ok(()),
         (false, false) => {}
         _ => {
             return refused(format!(
-                "one of runs {} and {} was measured by Ascertain and the other has figures of others; compare runs of \
-                 one kind",
+                "one of runs {} and {} was measured by Ascertain, and the other run has figures that other people \
+                 recorded; compare two \
+             measured runs, or two runs of recorded figures",
                 one.id, other.id
             ));
         }
@@ -193,14 +197,14 @@ fn work(run: &Loaded) -> BTreeMap<String, Value> {
         let metrics = spec.metrics.iter().map(|metric| format!("{} in {}", metric.name, metric.unit.symbol()));
         facts.insert(format!("metrics of {}", spec.id), json!(metrics.collect::<Vec<_>>()));
     }
-    // Commands are no part of Ascertain, so its version does not matter for them.
+    // Commands are not part of Ascertain, so its version does not matter for them.
     if plan.commands.is_empty() {
         facts.insert("version of Ascertain".into(), json!(ascertain_version));
     }
     facts
 }
 
-/// Returns the two values of a fact for an error. Of objects, only the keys that differ.
+/// Returns the two values of a fact for an error message. If the values are objects, returns only the keys that differ.
 fn difference(one: &Value, other: &Value) -> String {
     match (one.as_object(), other.as_object()) {
         (Some(first), Some(second)) => {
@@ -213,7 +217,8 @@ fn difference(one: &Value, other: &Value) -> String {
     }
 }
 
-/// Returns a point in parentheses, without the factors that say how many threads there are. Empty for no levels.
+/// Returns a point in parentheses, without the factors for the numbers of threads and processes. Empty if no levels
+/// remain.
 fn at(point: &Point) -> String {
     let mut point = point.clone();
     point.0.remove("threads");
@@ -221,7 +226,7 @@ fn at(point: &Point) -> String {
     if point.0.is_empty() { String::new() } else { format!(" ({point})") }
 }
 
-/// Returns the figures that others recorded, with the machines that the evidence names.
+/// Returns the figures that other people recorded, with the machines that the evidence names.
 fn series_of_others(folder: &Path) -> Result<Vec<Series>, Error> {
     let mut figures = Vec::new();
     for row in evidence::read_rows(folder)? {
@@ -315,7 +320,7 @@ fn merge(known: &mut Vec<Series>, new: Vec<Series>, run: &str) -> Result<(), Err
             let (name, workload) = (if machine.is_empty() { "without a name" } else { machine }, &series.workload);
             return refused(format!(
                 "run {run} and an earlier run have a figure of `{workload}` on the same machine ({name}); give one of \
-                 the runs, or record the figures again with the names of the machines"
+                 the runs, or record again with machine names"
             ));
         }
         old.machines.extend(series.machines);

@@ -17,12 +17,13 @@ pub struct Cost {
     pub prices: PriceList,
     /// The speeds of the machines.
     pub machines: Machines,
-    /// The types to compare; the first is the reference. If empty, all types that were measured are compared: figures
-    /// of others in the order of the price file, and only those that have a price.
+    /// The types to compare; the first is the reference. If empty, all types that were measured are compared. Types
+    /// whose figures other people recorded are compared in the order of the price file, and only if they have a price.
     pub types: Vec<String>,
     /// Region whose prices apply; `None` if the file has only one.
     pub region: Option<String>,
-    /// Numbers of threads of figures that do not contain it, by type. A number without a type is for all other types.
+    /// Number of threads for figures that do not contain this number, by type. An entry without a type applies to all
+    /// other types.
     pub threads: Vec<(Option<String>, u64)>,
     /// Number of units of work to price, such as executions or GB.
     pub units: f64,
@@ -53,11 +54,11 @@ impl Default for Cost {
 /// Age from which a price counts as old, in days.
 const OLD_DAYS: i64 = 365;
 
-/// A type of machine with one of its prices, and what was measured on it.
+/// A type of machine with one of its prices, and with the figures that were measured on it.
 pub(super) struct PricedType<'a> {
     pub offer: Offer,
     pub measured: &'a MeasuredType,
-    /// Number of threads of figures that do not contain it.
+    /// Number of threads for figures that do not contain this number.
     default_threads: u64,
 }
 
@@ -70,8 +71,8 @@ impl PricedType<'_> {
         if self.threads(series) >= self.offer.cpus { Load::Full } else { Load::Part }
     }
 
-    /// Returns the share of the machine's price that a workload pays: that of the cores in use. A thread that runs
-    /// alone has a whole core, even if the core has two CPUs.
+    /// Returns the share of the machine's price that a workload pays, which is the share of the cores that it uses. A
+    /// thread that runs alone uses a whole core, even if the core has two CPUs.
     pub(super) fn share(&self, series: &Series) -> f64 {
         match self.load(series) {
             Load::Full => 1.0,
@@ -223,7 +224,7 @@ fn priced<'a>(
     };
     if let Some(other) = measured.cpus.filter(|other| *other != cpus) {
         return refused(format!(
-            "{file}:{}: `{machine_type}` has {cpus} CPUs here, but the machine that was measured has {other}; check \
+            "{file}:{}: this line gives `{machine_type}` {cpus} CPUs, but the measured machine has {other}; check \
              which figures belong to which type, or correct the price file",
             price.line
         ));

@@ -185,7 +185,7 @@ fn prices_that_do_not_fit_together_are_refused() {
     let error = refused([a, &b.replace("b,", "bb,")], &|_| {});
     assert!(error.contains("has no price of `b`; add a row for it; did you mean `bb`?"), "{error}");
     let error = refused([a, b], &|asked| asked.machines.types[1].cpus = Some(64));
-    assert!(error.contains("prices.csv:3: `b` has 2 CPUs here, but the machine that was measured has 64"), "{error}");
+    assert!(error.contains("prices.csv:3: this line gives `b` 2 CPUs, but the measured machine has 64"), "{error}");
     let error = refused([&a.replace(",2,", ",,"), b], &|_| {});
     assert!(error.contains("prices.csv:2: the number of CPUs of `a` is not known; add a column cpus"), "{error}");
     let error = refused([a, b], &|asked| asked.types = vec!["a".into()]);
@@ -226,10 +226,10 @@ fn wrong_figures_name_the_line_and_the_way_out() {
         ("b,2,w,2,,MB/s,higher", "the value is missing"),
         ("b,2,w,2,fast,MB/s,higher", "`fast` is not a number"),
         ("b,2,v,2,1,points,higher", "`points` is neither a time, such as s or ms, nor a rate"),
-        ("b,2,v,2,1,s,higher", "of figures in s the lower ones are better"),
-        ("b,2,w,2,1,s,lower", "`w` has another unit here than in line 2; give both figures in one unit"),
+        ("b,2,v,2,1,s,higher", "for figures in s, lower values are better"),
+        ("b,2,w,2,1,s,lower", "`w` has another unit than in line 2; give both figures in one unit"),
         ("b,2,w,0,1,MB/s,higher", "`0` is not a number of threads"),
-        ("a,4,w,2,1,MB/s,higher", "`a` has another number of CPUs or cores here than in line 2"),
+        ("a,4,w,2,1,MB/s,higher", "`a` has another number of CPUs or cores than in line 2"),
         (",2,w,2,1,MB/s,higher", "the type of the machine is empty"),
     ] {
         let error = figures(&format!("{head}{row}\n")).unwrap_err().to_string();

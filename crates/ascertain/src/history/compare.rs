@@ -67,7 +67,7 @@ fn is_same_claim(one: &ClaimResult, other: &ClaimResult) -> bool {
     one.experiment == other.experiment && one.id == other.id && one.asked.tests == other.asked.tests
 }
 
-/// Returns the facts that may explain why two runs differ. Leaves out facts that say nothing about the cause: the seed,
+/// Returns the facts that may explain why two runs differ. Leaves out facts that cannot be the cause: the seed,
 /// properties of the machine that each run measures anew, and settings that follow from other settings.
 fn facts(run: &Loaded) -> Value {
     let mut facts = json!({

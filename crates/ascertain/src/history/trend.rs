@@ -76,8 +76,8 @@ pub fn trend(below: &Path, asked: &TrendRequest) -> Result<Trend, Error> {
     Ok(Trend { experiment: asked.experiment.clone(), metric: metric.name, unit, better, ratio: pair, lines, notes })
 }
 
-/// Returns a sentence that says how many runs were left out, and why the first one was. Returns `None` if no run was
-/// left out.
+/// Returns a sentence with the number of runs that were left out, and the reason for the first of them. Returns `None`
+/// if no run was left out.
 fn left_out_sentence(left_out: &[String]) -> Option<String> {
     match left_out {
         [] => None,

@@ -234,7 +234,7 @@ impl Args {
 }
 
 /// Returns the set of commands, with the reference first. If an option is given for every combination of commands and
-/// parameter values, each combination becomes a command of its own.
+/// parameter values, each combination becomes a separate command.
 fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
     let Args { starting, names, .. } = args;
     let (shell, commands) = starting.shell_and_commands(&args.commands)?;

@@ -22,15 +22,15 @@ Examples:
   ascertain cost RUN1 RUN2 --prices prices.csv --type RUN1=c6g --type RUN2=c7g
       Compare what the work of two runs costs on their machines
   ascertain cost --figures figures.csv --prices prices.csv --claims claims.toml
-      Price figures that others recorded, and judge claims on them
+      Price figures that other people recorded, and judge claims on them
   ascertain cost --figures figures.csv
       Record the figures as runs, which other commands can read";
 
 /// Compute whether a type of machine is worth its price
 ///
 /// Prices the same work on several types of machine. The speeds come from runs that you recorded on them, or from
-/// figures that others recorded. The output has the cost of a unit of work, the break-even ratio, the chance of being
-/// cheaper, and the workloads that reverse the answer. The first type is the reference.
+/// figures that other people recorded. The output has the cost of a unit of work, the break-even ratio, the chance of
+/// being cheaper, and the workloads that reverse the answer. The first type is the reference.
 ///
 /// The price file has the columns type, region, price, currency, per, cpus, date and source; kind (such as spot) and
 /// cores are optional. A CSV file in place of a run is a file of prices or figures. Without prices, --figures records
@@ -48,7 +48,7 @@ pub struct Args {
     /// Type of the machine of a run; of figures, a type to compare, in this order
     #[arg(long = "type", value_name = "[RUN=]TYPE")]
     types: Vec<String>,
-    /// CSV file of figures that others recorded
+    /// CSV file of figures that other people recorded
     #[arg(long, value_name = "FILE")]
     figures: Option<PathBuf>,
     /// TOML file of claims about the types, to be judged
@@ -97,7 +97,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
             let file = FigureFile::read(open(figures)?, &shown(figures))?;
             (Machines::from(file), args.types.clone())
         }
-        Some(_) => bail!("runs and figures of others can't be mixed; give either runs or --figures"),
+        Some(_) => bail!("runs and other people's figures can't be mixed; give either runs or --figures"),
         None if runs.is_empty() => bail!("nothing to price is given; name runs, or a file with --figures"),
         None => (recorded(args, &runs, &folder)?, Vec::new()),
     };

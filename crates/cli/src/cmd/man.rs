@@ -76,8 +76,8 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 fn page(command: &Command) -> anyhow::Result<String> {
     let man = Man::new(command.clone());
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-    // The title is written here because `Man` omits the quotes around an empty date, so that the fields after the date
-    // move to wrong positions.
+    // The title is written here because `Man` omits the quotes around an empty date, which moves the fields after the
+    // date to wrong positions.
     let title = format!(".TH {} 1 \"\" \"ascertain {}\" \"\"\n", name.to_uppercase(), env!("CARGO_PKG_VERSION"));
     let mut page = title.into_bytes();
     man.render_name_section(&mut page)?;

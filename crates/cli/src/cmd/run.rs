@@ -141,7 +141,7 @@ fn with_builds(args: &Args) -> anyhow::Result<Args> {
 }
 
 impl Args {
-    /// Returns all levels that the user gave: those of --at, and those of options of their own.
+    /// Returns all levels that the user gave, with --at or with separate options.
     fn at(&self) -> Vec<String> {
         let own = [("max_cost", &self.max_cost), ("prices", &self.prices), ("key", &self.object)];
         let own = own.into_iter().filter_map(|(factor, level)| Some(format!("{factor}={}", level.as_ref()?)));

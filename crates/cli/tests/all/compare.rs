@@ -186,7 +186,7 @@ fn more_pairs_are_not_suggested_if_every_pair_reached_its_limit() {
     let ran = ascertain(state.path(), &arguments);
     let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(!words.contains("too early"), "{}", ran.stdout);
-    assert!(words.contains("both were stopped at their time limits"), "{}", ran.stdout);
+    assert!(words.contains("both commands were stopped at their time limits"), "{}", ran.stdout);
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn let_go(state: &Path) {
     File::create(state.join("go")).unwrap();
 }
 
-/// Returns the progress lines, each of which overwrites the one before. Lines that stay visible are not included.
+/// Returns the progress lines, each of which overwrites the previous line. Lines that stay visible are not included.
 fn drawn(seen: &str) -> Vec<&str> {
     let lines = seen.split('\r').flat_map(|rest| rest.split('\n'));
     lines.filter_map(|line| line.strip_suffix("\x1b[K")).filter(|line| !line.is_empty()).collect()
@@ -189,7 +189,7 @@ fn a_pipe_gets_the_required_time_before_the_first_pair_has_ended() {
     let mut child = command(state.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
-    // The estimate is based on the observation that is still running, or on the one before.
+    // The estimate is based on the observation that is still running, or on the previous observation.
     let [begins, ends] = ["at least 14 pairs are needed: ", ", if all take as long as the first one"];
     assert!(first.starts_with(begins) && first.ends_with(ends), "{first}");
     assert_eq!(child.try_wait().unwrap(), None);

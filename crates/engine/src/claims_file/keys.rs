@@ -41,7 +41,7 @@ pub(super) enum Form {
     Duration,
     /// A bound on a ratio or difference, written as a number or a quantity.
     Bound,
-    /// A list of two bounds, first the lower one.
+    /// A list of two bounds; the lower bound comes first.
     Pair,
     /// A table with a level, or a list of levels, for each factor.
     Levels,
@@ -213,7 +213,7 @@ impl Form {
 
     fn expected(self) -> String {
         let text = match self {
-            Form::Id => "a name of the characters a-z, 0-9, `.`, `_` and `-`",
+            Form::Id => "a name made of the characters a-z, 0-9, `.`, `_` and `-`",
             Form::Text => "a string",
             Form::Line => "a command line: a string that is not empty",
             Form::OneOf(words) => return words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" or "),
@@ -267,7 +267,8 @@ fn nanoseconds(text: &str) -> Option<u64> {
     (duration_ns >= 1.0).then_some(duration_ns as u64)
 }
 
-/// One `key = value` of the file. `key_at` is the position of the key, as a byte offset, and `at` that of the value.
+/// One `key = value` of the file. `key_at` is the position of the key, and `at` is the position of the value, both as
+/// byte offsets.
 #[derive(Clone, Copy)]
 pub(super) struct Entry<'t> {
     pub(super) key: &'t str,

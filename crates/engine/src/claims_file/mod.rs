@@ -68,7 +68,7 @@
 //!
 //! A *bound* is a factor above zero: baseline/candidate if lower is better, else candidate/baseline. If `difference` is
 //! `true`, it is a quantity in the metric's unit such as `"5 ms"`, which may be negative. The metrics of commands are
-//! `wall`, `user`, `system`, `memory_peak` and `exit`, and those that the commands print.
+//! `wall`, `user`, `system`, `memory_peak` and `exit`, and the figures that the commands print.
 //!
 //! A *pattern* is a regular expression with one group, such as `([0-9.]+) MB/s`, or a path into JSON, such as
 //! `json:.stats.p99`. If the pattern alone is not enough, write a table, for example

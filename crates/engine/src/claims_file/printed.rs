@@ -1,5 +1,5 @@
 //! Metrics whose values a claim's commands print. A claim lists them, as in `metrics = { throughput = "([0-9.]+) MB/s"
-//! }`, or describes a single one in `metric`.
+//! }`, or describes a single printed metric in `metric`.
 
 use toml::de::DeValue;
 
@@ -9,8 +9,8 @@ use crate::command::{PrintedMetric, PrintedMetricError};
 use crate::experiment::Better;
 use crate::names::unknown;
 
-/// Reads the printed metrics of a claim about commands. If the key `metric` describes a printed metric, that one comes
-/// first.
+/// Reads the printed metrics of a claim about commands. If the key `metric` describes a printed metric, this metric
+/// comes first.
 pub(super) fn printed_metrics(fields: &Fields<'_>, notes: &mut Notes<'_>) -> Option<Vec<PrintedMetric>> {
     let described = fields.get("metric").and_then(|entry| Some((entry.at, entry.value.as_str()?)));
     let described = described.filter(|(_, text)| PrintedMetric::describes(text));

@@ -112,7 +112,9 @@ fn parameters(fields: &Fields<'_>, lines: &[&str], notes: &mut Notes<'_>) -> Opt
     let parameter = |entry: Entry<'_>| {
         let placeholder = format!("{{{}}}", entry.key);
         if !text.iter().any(|line| line.contains(&placeholder)) {
-            notes.add(entry.key_at, format!("unknown parameter `{}`; no command line has `{placeholder}`", entry.key));
+            notes.add(entry.key_at, format!(
+                "unknown parameter `{}`; no command line has `{placeholder}`; add it to a command line, or leave out \
+                 the parameter", entry.key));
             return None;
         }
         let levels: Vec<Level> = match entry.value {

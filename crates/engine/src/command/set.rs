@@ -39,8 +39,8 @@ pub struct CommandSet {
     /// repeated. The request replaces `{request}` in the command line. Without that placeholder, the command reads the
     /// request from standard input.
     pub requests: Option<Vec<String>>,
-    /// `true` if the values of environment variables are recorded. By default only their names are, because a value can
-    /// be a password or a token.
+    /// `true` if the values of environment variables are recorded. By default only their names are recorded, because a
+    /// value can be a password or a token.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub records_env: bool,
     /// `true` if the optional metrics of [`counters`] are observed too.
@@ -90,8 +90,8 @@ impl CommandSet {
         }
     }
 
-    /// Returns all metrics of the commands: those of [`metrics`], the [`counters`] if they are observed, and the
-    /// printed figures.
+    /// Returns all metrics of the commands: [`metrics`], the [`counters`] if they are observed, and the printed
+    /// figures.
     pub fn metrics(&self) -> Vec<Metric> {
         let counters = counters().into_iter().filter(|_| self.counters);
         metrics().into_iter().chain(counters).chain(self.printed.iter().map(PrintedMetric::metric)).collect()

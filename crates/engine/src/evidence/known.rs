@@ -28,7 +28,7 @@ const BYTES: usize = 1;
 /// Index of the word that holds the number of trials that have begun since `trials.jsonl` was last written.
 const BEGUN: usize = 2;
 
-/// A run that is being measured, as an entry of the list of known runs. Each entry is a file of its own.
+/// A run that is being measured, as an entry of the list of known runs. Each entry is a separate file.
 pub(super) struct KnownRun {
     words: WordFile,
     _locked: LockedFile,

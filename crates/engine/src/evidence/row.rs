@@ -79,7 +79,7 @@ fn number_or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::E
 
 /// A reader of the rows of a run, in the order in which they were observed.
 pub(super) trait RowReader {
-    /// Reads the next row; returns `None` after the last one.
+    /// Reads the next row; returns `None` after the last row.
     fn next_row(&mut self) -> Result<Option<Row<'_>>, Error>;
 
     /// Returns whether the latest row is known to be the last of its trial. Always `true` for a file that contains only

@@ -164,7 +164,7 @@ pub struct Trial {
     pub seed: u64,
 }
 
-/// Everything that a session gets when it is opened, besides its arms.
+/// Everything that a session gets when it is opened, in addition to its arms.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
     /// Seed for data that the session generates.
@@ -234,8 +234,8 @@ pub struct Sample {
 pub enum Status {
     /// The value was observed completely.
     Ok,
-    /// The observation was cut off, so the true value is above the recorded one. If the recorded value is infinite, it
-    /// is unknown at which value the observation was cut off.
+    /// The observation was cut off, so the true value is above the recorded value. If the recorded value is infinite,
+    /// it is unknown at which value the observation was cut off.
     Censored,
     /// The trial was cut off before this value could be observed, so the true value may be anything.
     Lost,

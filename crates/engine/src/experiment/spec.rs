@@ -21,16 +21,17 @@ pub struct Spec {
     /// The text that `ascertain explain` prints. It covers the question, the source, reasons why the claim might be
     /// false, the design, the threats and the units.
     pub readme: String,
-    /// Describes what the experiment emulates in place of a real system; `None` if it always measures a real one.
+    /// Describes what the experiment emulates in place of a real system; `None` if it always measures a real system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulates: Option<Emulates>,
-    /// The variants, which are the alternatives to measure. If a predicate names no variant, it is about the first one.
+    /// The variants, which are the alternatives to measure. If a predicate names no variant, it is about the first
+    /// variant.
     pub variants: Vec<Variant>,
     /// The factors: quantities and settings that are varied.
     pub factors: Vec<Factor>,
     /// The metrics, which are the quantities that are observed. Tables and comparisons begin with the first metric.
     pub metrics: Vec<Metric>,
-    /// Additional plots for reports, besides the plots that every experiment gets.
+    /// Plots for reports, in addition to the plots that every experiment gets.
     pub plots: Vec<Plot>,
 }
 
@@ -72,7 +73,7 @@ impl Spec {
 }
 
 /// A description of what an experiment emulates in place of a real system. Figures that are measured with an emulation
-/// say nothing about any real provider.
+/// do not apply to any real provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Emulates {
     /// The emulated system, in words: "a link and both servers, in this process".
@@ -98,7 +99,7 @@ impl Emulates {
         Emulates { unless: factors.iter().map(ToString::to_string).collect(), ..self }
     }
 
-    /// Excludes arms from the emulation: those that have one of these variants and all levels of `point`.
+    /// Excludes from the emulation every arm that has one of these variants and all levels of `point`.
     pub fn except(self, variants: &[&str], point: &Point) -> Emulates {
         let arm = |variant: &&str| Arm { variant: variant.to_string(), point: point.clone() };
         Emulates { except: variants.iter().map(arm).collect(), ..self }
@@ -176,9 +177,10 @@ pub enum Plot {
         /// Name of the factor whose levels are compared.
         factor: String,
         /// Name of the metric with the change of each workload within a process: the measured value divided by the
-        /// earlier ones. It has the same keys.
+        /// earlier values. This metric has the same keys.
         drift: String,
-        /// The key of the negative control: work that should take the same time in all arms. It is no part of the mean.
+        /// The key of the negative control: work that should take the same time in all arms. It is not part of the
+        /// mean.
         control: String,
     },
 }
@@ -190,8 +192,8 @@ impl Plot {
     }
 }
 
-/// The memory that the data needs per unit of a factor, for example per element. The factor is the one on the
-/// horizontal axis of the plot. A footprint applies only to points that have certain levels.
+/// The memory that the data needs per unit of a factor, for example per element. The factor is on the horizontal axis
+/// of the plot. A footprint applies only to points that have certain levels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Footprint {
     /// The levels that a point must have for this footprint to apply.

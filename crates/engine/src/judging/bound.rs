@@ -17,7 +17,7 @@ pub(crate) struct TrialValues<'a> {
     pub held: Slots,
     /// The slot of the arm that was measured last.
     pub last: Option<usize>,
-    /// `true` if a signal cut the trial off, so that some values were never observed.
+    /// `true` if a signal cut the trial off. Some values were then never observed.
     pub is_interrupted: bool,
     /// Duration that the trial would have had if it had not been cut off, in nanoseconds; `None` if that is not known.
     pub whole_ns: Option<f64>,

@@ -434,7 +434,7 @@ struct PairedEstimate {
     value: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
-    /// `true` if the estimate is outside its interval, so that the interval is not valid.
+    /// `true` if the estimate is outside its interval. The interval is then not valid.
     strays: bool,
 }
 

@@ -50,8 +50,9 @@ impl Diagnostics {
     }
 
     /// Returns the share of trials that the candidate won, for two groups of trials. In the first group, the previous
-    /// trial measured the baseline last; in the second, the candidate. The order of the arms is random, so the shares
-    /// only differ by chance, unless a trial influences the next one. Returns `None` if chance explains the difference.
+    /// trial measured the baseline last. In the second group, it measured the candidate last. The order of the arms is
+    /// random, so the shares only differ by chance, unless a trial influences the next one. Returns `None` if chance
+    /// explains the difference.
     pub fn interference(&self) -> Option<[f64; 2]> {
         let n = self.after.map(|[failures, successes]| (failures + successes) as f64);
         let shares = [0, 1].map(|last| self.after[last][1] as f64 / n[last]);

@@ -1,5 +1,5 @@
-//! Writes figures that others recorded as the evidence of a run, so that reports, histories and cost calculations can
-//! read them. Ascertain measures nothing here, and the evidence says so.
+//! Writes other people's recorded figures as the evidence of a run, so that reports, histories and cost calculations
+//! can read them. Ascertain measures nothing here, and the evidence records this.
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +16,10 @@ use crate::plan::{self, Config, Plan, Table, UseCase};
 use crate::summary::{self, RunFacts};
 use crate::values::Bounds;
 
-/// Id of the experiment in evidence that consists of figures of others.
+/// Id of the experiment in evidence that consists of other people's figures.
 pub const EXPERIMENT: &str = "figures";
 
-/// Figures that others recorded on machines of one type.
+/// Figures that other people recorded on machines of one type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
     /// Type of the machines, such as `c7g.16xlarge`. It becomes the label of the run.
@@ -53,8 +53,8 @@ pub struct Figure {
 
 impl Figures {
     /// Writes the figures as a finished run, in a new folder below `runs`, and returns this folder. Each figure is a
-    /// trial of its own, because nothing is known about the order in which others measured. `known` is the folder that
-    /// lists this user's runs; `None` if the run is not to be listed.
+    /// separate trial, because the order of the measurements is not known. `known` is the folder that lists this user's
+    /// runs; `None` if the run is not to be listed.
     ///
     /// # Errors
     /// If the folder cannot be written.
@@ -92,7 +92,7 @@ impl Figures {
         Ok(writer.finish(outcome)?)
     }
 
-    /// Returns the finding that others recorded these figures.
+    /// Returns the finding that other people recorded these figures.
     fn threat(&self) -> Threat {
         let Figures { machine_type, cores, source, .. } = self;
         Threat::RecordedByOthers { machine_type: machine_type.clone(), cores: *cores, source: source.clone() }

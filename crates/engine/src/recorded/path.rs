@@ -42,7 +42,7 @@ pub struct EvidencePoint {
     pub log_e_refuted: f64,
 }
 
-/// Maximum number of items in [`ClaimPath::evidence`], not counting the last one.
+/// Maximum number of items in [`ClaimPath::evidence`], not counting the last item.
 const MOST_POINTS: usize = 1_999;
 
 /// A recorder for the path of a claim that is being judged: its outcomes and e-values over the trials.
@@ -72,7 +72,7 @@ impl PathRecorder {
     }
 
     /// Stores the log e-values after a trial, if they are due or if the claim has just been decided. `log_e` computes
-    /// two values: the log e-value for the claim, and the one against it.
+    /// two values: the log e-value for the claim, and the log e-value against it.
     pub fn look(&mut self, is_decided: bool, log_e: impl FnOnce() -> Option<(f64, f64)>) {
         let counted = self.path.trials.len() as u64;
         let decides = is_decided && self.path.decided_after.is_none();

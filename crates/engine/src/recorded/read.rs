@@ -28,7 +28,7 @@ pub struct RecordedRun {
     pub state: State,
     /// The outcome that the run wrote. If the run wrote none, this is the outcome that follows from its rows.
     pub outcome: Outcome,
-    /// All values by arm and metric, equal to those that the run itself returned.
+    /// All values by arm and metric, equal to the values that the run itself returned.
     pub observations: Observations,
     /// The rows, grouped by experiment, arm, metric and key.
     pub series: Vec<Series>,
@@ -71,9 +71,9 @@ impl RecordedRun {
 /// each claim comes from judging its trials again, as the run did. The path ends with the last judged trial, so it has
 /// as many trials as the claim's result.
 ///
-/// The outcome is the one that the run has written. If the run has written none, or was continued after writing it, the
-/// outcome comes from judging the trials again. This is the outcome that the run would have had if it had ended with
-/// these rows, with one exception. Rows show neither which arms failed nor which claims were deferred because they
+/// If the run has written an outcome, this outcome is returned. If it has written none, or was continued afterwards,
+/// the outcome comes from judging the trials again. This is the outcome that the run would have had if it had ended
+/// with these rows, with one exception. Rows show neither which arms failed nor which claims were deferred because they
 /// would have taken too long. The affected claims are undecided.
 ///
 /// # Memory

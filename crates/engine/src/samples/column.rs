@@ -343,7 +343,7 @@ impl<R: Read> Fields<R> {
         Error::File(format!("{}:{line}: {problem}", self.file))
     }
 
-    /// Returns the error for a line whose number of fields, `found`, differs from that of the first line, `expected`.
+    /// Returns the error for a line with `found` fields, if the first line has `expected` fields.
     pub(super) fn ragged(&self, line: u64, found: usize, expected: usize) -> Error {
         let plural = if found == 1 { "" } else { "s" };
         let hint = match (expected, found) {

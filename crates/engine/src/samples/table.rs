@@ -67,14 +67,18 @@ pub fn read_table(input: impl Read, file: &str, most: usize) -> Result<Table, Er
         }
         let (line, found) = (field.line, std::mem::take(&mut row));
         if found.len() > MOST_COLUMNS {
-            return Err(Error::File(format!("{file}:{line}: more than {MOST_COLUMNS} fields in a line")));
+            return Err(Error::File(format!(
+                "{file}:{line}: more than {MOST_COLUMNS} fields in a line; put fewer columns into the file"
+            )));
         }
         if table.headings.is_empty() {
             table.headings = found;
         } else if found.len() != table.headings.len() {
             return Err(fields.ragged(line, found.len(), table.headings.len()));
         } else if table.rows.len() == most {
-            return Err(Error::TooLong(format!("{file} has more than {most} rows; remove those that are not needed")));
+            return Err(Error::TooLong(format!(
+                "{file} has more than {most} rows; remove the rows that are not needed"
+            )));
         } else {
             table.rows.push(TableRow { line, fields: found });
         }

@@ -1,4 +1,5 @@
-//! Builds of one version as a sample: how much the build weighs, and what to expect of another build.
+//! Builds of one version as a sample: how much the choice of the build affects the times, and how far another build may
+//! differ.
 
 use ascertain_stats::{MeanPart, Moments, combined_mean_interval, student_size};
 use serde::{Deserialize, Serialize};
@@ -48,7 +49,8 @@ pub struct BuildMean {
 pub(super) struct BuildLogs {
     pub name: String,
     pub mean: f64,
-    /// The variance of the mean, by the trials, and its degrees of freedom. `None` for the first arm itself.
+    /// The variance of the mean that comes from the trials, and its degrees of freedom. `None` for the first arm
+    /// itself.
     pub noise: Option<(f64, f64)>,
     /// The mean for each workload.
     pub workloads: Vec<(String, f64)>,
@@ -87,8 +89,8 @@ pub(super) fn group(
     }
 }
 
-/// Returns the interval of the ratio for builds like these. A side with at least [`LEAST_SAMPLE`] builds is a sample.
-/// A side with fewer is fixed: its builds are these. `None` if both sides are fixed.
+/// Returns the interval of the ratio for builds like these. A side with at least [`LEAST_SAMPLE`] builds is a sample. A
+/// side with fewer builds is fixed: the interval applies to exactly these builds. `None` if both sides are fixed.
 ///
 /// The builds of a sample share the trials of the first arm, and so its noise. The noise of one comparison is therefore
 /// added once.

@@ -99,8 +99,8 @@ pub struct Samples {
     pub baseline: Vec<f64>,
 }
 
-/// Compares two arms that were measured one after the other. The intervals are those of Welch, on the logarithms of the
-/// processes' means. Values of one process depend on one another, so they never count as several values.
+/// Compares two arms that were measured one after the other. The intervals are Welch's intervals, on the logarithms of
+/// the processes' means. Values of one process depend on one another, so they never count as several values.
 #[must_use]
 pub fn compare_samples(candidate: &str, baseline: &str, samples: &[Samples]) -> SuiteComparison {
     let is_valid = |values: &[f64]| !values.is_empty() && values.iter().all(|value| *value > 0.0 && value.is_finite());
@@ -146,7 +146,8 @@ pub fn compare_samples(candidate: &str, baseline: &str, samples: &[Samples]) -> 
     comparison
 }
 
-/// Adds the paired workloads to a comparison, with their mean. `error` is that of each workload's verdict.
+/// Adds the paired workloads to a comparison, with their mean. `error` is the error probability of each workload's
+/// verdict.
 pub(super) fn add_pairs(comparison: &mut SuiteComparison, pairs: &[Pairs], error: f64) {
     comparison.is_paired = true;
     comparison.workloads.extend(pairs.iter().map(|pairs| pairs.ratio(error)));
@@ -155,14 +156,14 @@ pub(super) fn add_pairs(comparison: &mut SuiteComparison, pairs: &[Pairs], error
     finish(comparison, &estimates, this_suite);
 }
 
-/// Returns the interval for this suite with these builds: that of the trials' means over all workloads. Only trials
-/// that have all workloads count.
+/// Returns the interval of the mean ratio, for this suite and these builds only. It is computed from one mean over all
+/// workloads per trial; trials that lack a workload are ignored.
 fn of_trials(pairs: &[Pairs]) -> Option<Ends> {
     let means = trial_means(pairs);
     interval(&[0, 1].map(|end| means.iter().map(|mean| mean[end]).collect()))
 }
 
-/// Returns the mean over all workloads for each trial that has all of them.
+/// Returns the mean over all workloads for each trial that has all workloads.
 pub(super) fn trial_means(pairs: &[Pairs]) -> Vec<[f64; 2]> {
     let Some((first, rest)) = pairs.split_first() else { return Vec::new() };
     let of_trial = |(index, trial): (usize, &u64)| {

@@ -22,13 +22,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::Decision;
 
-/// Error probability of each interval of a suite. It is no part of the run's error probability.
+/// Error probability of each interval of a suite. It is not part of the run's error probability.
 pub const ERROR: f64 = 0.05;
 
-/// The smallest number of workloads, or of builds, from which conclusions about others are drawn.
+/// The smallest number of workloads (or of builds) from which conclusions about other workloads (or builds) are drawn.
 pub const LEAST_SAMPLE: usize = 3;
 
-/// The results of a suite of workloads: each arm compared with the first one.
+/// The results of a suite of workloads: each arm compared with the first arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Suite {
     /// Id of the experiment.
@@ -63,7 +63,7 @@ pub struct SuiteComparison {
     pub workloads: Vec<WorkloadRatio>,
     /// The geometric mean of the workloads' ratios; `None` if there is no workload.
     pub mean: Option<SuiteMean>,
-    /// For each workload, the geometric mean of the others. Empty for a single workload.
+    /// For each workload, the geometric mean of the other workloads. Empty for a single workload.
     pub without: Vec<MeanWithout>,
     /// The negative control; `None` if it was not measured in both arms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,11 +71,11 @@ pub struct SuiteComparison {
     /// The workloads that are missing on either side. They are left out on both sides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOutWorkload>,
-    /// Files and modules that run at each start of one arm only. The comparison is then one of environments.
+    /// Files and modules that run at each start of one arm only. The comparison is then a comparison of environments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<UnlikeStarts>,
-    /// The changes of workloads within a process that are larger than 2 % beyond doubt. The measured passes are then
-    /// not steady.
+    /// The workloads whose times certainly change by more than 2 % within a process. Their measured passes are not
+    /// steady.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drifts: Vec<WorkloadDrift>,
 }
@@ -183,7 +183,7 @@ pub struct LeftOutWorkload {
 pub enum WorkloadLack {
     /// An arm did not measure the workload, or failed in at least one trial.
     Failed,
-    /// Both arms reached the time limit in the same trial, so that the ratio can be anything.
+    /// Both arms reached the time limit in the same trial. The ratio can therefore be anything.
     BothStopped,
     /// The two arms measured different quantities or units.
     OtherUnit,
@@ -196,7 +196,7 @@ pub struct WorkloadDrift {
     pub workload: String,
     /// Name of the arm.
     pub arm: String,
-    /// The measured pass divided by the earlier ones: below 1 if passes still become faster.
+    /// The measured pass divided by the earlier passes: below 1 if passes still become faster.
     pub ratio: f64,
 }
 

@@ -15,8 +15,8 @@ use crate::finding::{Threat, UnlikeFact};
 use crate::observations::{ArmValues, Observations};
 use crate::outcome::{ClaimResult, Decision};
 
-/// The facts that describe how a runtime was built, besides its version. Runtimes that differ in one of them are unlike
-/// builds.
+/// The facts that describe how a runtime was built, apart from its version. Runtimes that differ in one of them are
+/// unlike builds.
 const BUILD_FACTS: [&str; 8] =
     ["compiler", "optimisation", "pgo", "lto", "jit", "free_threading", "tail_calls", "allocator"];
 /// The fact that identifies a build by its content.

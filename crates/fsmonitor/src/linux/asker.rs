@@ -1,8 +1,8 @@
 //! The git command that asks.
 //!
 //! Git 2.32 to 2.42 has a fault in commands that do not refresh the index first, such as `git diff-index`. For each
-//! file that the monitor reports as unchanged, they use memory that they have never written. They may then report the
-//! file as deleted. Such a command gets the answer `/`.
+//! file that the monitor reports as unchanged, these commands use memory that they have never written, and may then
+//! report the file as deleted. Such a command gets the answer `/`.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -41,7 +41,7 @@ const SAFE: &[&str] = &[
     "write-tree",
 ];
 
-/// Options of git itself whose value is the next word.
+/// Options of git itself (not of a subcommand) whose value is the next word.
 const WITH_VALUE: &[&str] = &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix"];
 
 /// The programs of git that have asked so far, each with its device and inode, and whether it has the fault.
@@ -49,7 +49,7 @@ const WITH_VALUE: &[&str] = &["-C", "-c", "--git-dir", "--work-tree", "--namespa
 pub struct Askers(Vec<((u64, u64), bool)>);
 
 impl Askers {
-    /// Returns the command line of a process, for people, and whether it may misread a short answer.
+    /// Returns the command line of a process as text for people, and whether the process may misread a short answer.
     pub fn look_up(&mut self, pid: u32) -> (String, bool) {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<&[u8]> = line.strip_suffix(b"\0").unwrap_or(&line).split(|byte| *byte == 0).collect();
@@ -59,8 +59,8 @@ impl Askers {
         (shown, !is_safe && self.has_fault(pid))
     }
 
-    /// Returns whether the program of a process is a git with the fault. Asks each program once, and never starts
-    /// another program than git.
+    /// Returns whether the program of a process is a git with the fault. Asks each program for its version only once,
+    /// and never starts a program other than git.
     fn has_fault(&mut self, pid: u32) -> bool {
         let path = format!("/proc/{pid}/exe");
         if !fs::read_link(&path).is_ok_and(|program| is_git(&program)) {

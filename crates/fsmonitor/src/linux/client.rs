@@ -1,4 +1,4 @@
-//! The other side of the daemon's socket: for the hook and for the functions of the library.
+//! The client's side of the daemon's socket: for the hook and for the functions of the library.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -31,7 +31,7 @@ impl Client {
     /// Connects to the daemon. `git_dir` is opened, so that its path may be longer than the path of a socket.
     ///
     /// # Errors
-    /// `ConnectionRefused` or `NotFound` if no daemon runs; `PermissionDenied` if the socket is that of another user.
+    /// `ConnectionRefused` or `NotFound` if no daemon runs; `PermissionDenied` if the socket belongs to another user.
     pub fn connect(git_dir: &Path) -> io::Result<Client> {
         let folder = super::monitor::open_root(git_dir)?;
         Client::connect_to(&format!("/proc/self/fd/{}/{}", folder.as_raw_fd(), file_name("sock")))
@@ -123,7 +123,7 @@ pub fn connect_or_start(hook: &Path, worktree: &Worktree, deadline: Instant) -> 
     }
 }
 
-/// Stops the daemon of a worktree, by force if it does not react. Returns whether one ran.
+/// Stops the daemon of a worktree, by force if it does not react. Returns whether a daemon ran.
 pub fn stop(worktree: &Worktree) -> bool {
     let Ok(mut client) = Client::connect(&worktree.git_dir) else { return false };
     let stopped = client.request(&Request::Stop, Instant::now() + Duration::from_secs(1));
@@ -179,7 +179,7 @@ pub fn since(path: &Path, token: &[u8]) -> Result<(Vec<u8>, Changes), Error> {
     Ok((next, changes))
 }
 
-/// Returns the reason of the last answer that a daemon's state shows.
+/// Returns the reason for the newest answer in a daemon's state.
 fn reason(status: &[u8]) -> Reason {
     let text = String::from_utf8_lossy(status);
     let last = text.lines().rev().find_map(|line| line.strip_prefix("answer="));

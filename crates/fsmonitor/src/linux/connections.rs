@@ -9,7 +9,7 @@ use rustix::process::geteuid;
 
 use super::protocol::{self, LENGTH_BYTES, Query, REQUEST_MAX, Request};
 
-/// Number of clients at the same time. More are refused, and their hooks answer `/`.
+/// Maximum number of clients at the same time. Further clients are refused, and their hooks answer `/`.
 const CLIENTS_MAX: usize = 128;
 /// Time that a client has for its request and for reading the answer.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -29,7 +29,7 @@ use super::token::{self, Parsed, Token};
 use super::{log, mounts, walk};
 use crate::Reason;
 
-/// Time after its start for which the daemon lets questions wait until it has read all folders.
+/// Time after the start of the daemon during which questions wait until it has read all folders.
 const FIRST_WALK: Duration = Duration::from_millis(100);
 /// Time in which events collect in the queue of the kernel before the daemon reads them. A question reads them at once.
 const COLLECT: Duration = Duration::from_millis(10);
@@ -37,7 +37,7 @@ const COLLECT: Duration = Duration::from_millis(10);
 const SCAN_PAUSE: Duration = Duration::from_secs(2);
 /// Time that a new daemon waits for the lock, because a killed one may not have ended yet.
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
-/// Time after which a list of tracked files that could not be made is tried again.
+/// Time after a failed attempt to list the tracked files until the next attempt.
 const SCAN_RETRY: Duration = Duration::from_secs(10);
 /// Number of answers that `status` shows.
 const LAST_MAX: usize = 20;
@@ -67,7 +67,7 @@ pub fn run(root: &Path, git_dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes the lock of the worktree, and empties the file. Returns `None` if another daemon has the lock.
+/// Takes the lock of the worktree, and empties the lock file. Returns `None` if another daemon has the lock.
 fn lock(worktree: &Worktree) -> io::Result<Option<File>> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let path = worktree.file("lock");
@@ -120,7 +120,7 @@ struct Daemon {
     namespace: Vec<u8>,
     scan: Option<Scan>,
     next_scan: Instant,
-    /// A list that could not be made is tried again after this time.
+    /// Earliest time at which listing the tracked files is retried, if the last attempt failed.
     retry_scan: Instant,
     scanned_index: Option<(u64, i64, u64)>,
     start: Instant,
@@ -310,7 +310,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Answers a question: a token, a NUL byte, and the paths with NUL bytes.
+    /// Returns the answer to a question: a token and a NUL byte, then the paths, each followed by a NUL byte.
     fn answer(&mut self, query: &Query) -> Result<Vec<u8>, Fatal> {
         self.last_question = Instant::now();
         let (command, is_misled) = self.askers.look_up(query.asker);
@@ -337,7 +337,8 @@ impl Daemon {
         Ok(answer)
     }
 
-    /// Returns the changes, or the reason why there is no list, and whether the next token is valid in spite of that.
+    /// Returns the changes. If they cannot be listed, returns the reason, and whether the next token is valid
+    /// nevertheless.
     fn changes(&mut self, query: &Query, is_misled: bool) -> Result<Result<super::tree::List, (Reason, bool)>, Fatal> {
         if query.folder != self.monitor.root_identity {
             return Ok(Err((Reason::OtherWorktree, false)));
@@ -403,7 +404,8 @@ impl Daemon {
         }
     }
 
-    /// Device and inode cannot tell whether the index changed, because git writes a new file each time.
+    /// Returns the inode, the time of the last change in seconds, and the size in bytes, which show whether git has
+    /// written the index since. The inode alone is not enough, because the kernel may reuse it for the new file.
     fn index(&self) -> Option<(u64, i64, u64)> {
         let there = rustix::fs::statat(&self.git_dir, c"index", rustix::fs::AtFlags::empty()).ok()?;
         Some((there.st_ino as u64, there.st_mtime as i64, there.st_size as u64))
@@ -513,8 +515,9 @@ pub fn start(hook: &Path, worktree: &Worktree) -> io::Result<()> {
     if status.success() { Ok(()) } else { Err(io::Error::other(format!("the hook ended with {status}"))) }
 }
 
-/// Starts the daemon without anything that this process inherited from its caller: the caller may wait until every copy
-/// of its pipes and locks is closed. This process is the caller's child and ends at once; the daemon is not.
+/// Starts the daemon without the files that this process inherited from its caller, because the caller may wait until
+/// every copy of its pipes and locks is closed. This process, the caller's child, ends at once. The daemon is not a
+/// child of the caller.
 pub fn detach(arguments: &[OsString]) -> io::Result<()> {
     let _ = rustix::process::setsid();
     ascertain_sys::descriptors::close_on_exec()?;
@@ -531,9 +534,9 @@ pub fn failure(worktree: &Worktree) -> Option<(String, Duration)> {
     Some((String::from_utf8_lossy(why).trim().to_owned(), age))
 }
 
-/// Lists files for the daemon. If there are at most `limit` tracked files: `a`, their paths, an empty path, and
-/// untracked files as long as there are fewer than half of `limit`. Otherwise: `l` and the tracked files with several
-/// names.
+/// Lists files for the daemon. If there are at most `limit` tracked files, the list is `a`, their paths, an empty path,
+/// and untracked files, as long as these are fewer than half of `limit`. Otherwise the list is `l` and the tracked
+/// files with several names.
 pub fn scan(root: &Path, git_dir: &Path, limit: usize) -> io::Result<()> {
     let folder = monitor::open_root(root)?;
     let names = |path: &[u8]| walk::names_of(folder.as_fd(), Path::new(OsStr::from_bytes(path)));

@@ -19,15 +19,15 @@ pub const DAEMON: &str = "daemon";
 /// First argument of the process that lists tracked files.
 pub const SCAN: &str = "scan";
 
-/// Time that git waits for this program at most.
+/// Longest time for which git waits for this program.
 const DEADLINE: Duration = Duration::from_millis(250);
 /// Time after a failure before another daemon is started.
 const RETRY: Duration = Duration::from_secs(60);
 
 /// Runs the hook or the daemon: the `main` of `ascertain-fsmonitor-hook`. Does not return.
 ///
-/// Git calls the hook with `2` and a token. Exit code 1: another version of the protocol, so that git looks at all
-/// files. Exit code 2: called by hand.
+/// Git calls the hook with `2` and a token. The exit code is 1 for another version of the protocol; git then looks at
+/// all files. It is 2 if the hook was called by hand.
 pub fn hook_main() -> ! {
     let start = Instant::now();
     let arguments: Vec<OsString> = env::args_os().skip(1).collect();

@@ -1,8 +1,8 @@
 //! Tracked files with several names (hard links). A write through a name outside of the worktree causes no event on the
-//! folder. So such a file has its own watch.
+//! folder of the other names. So such a file has its own watch.
 //!
-//! A new name causes an event on the file only, too. If there are few tracked files, each has a watch. Otherwise the
-//! daemon looks at the numbers of names from time to time.
+//! A new name outside of the worktree also causes an event on the file only. If there are few tracked files, each has a
+//! watch. Otherwise the daemon looks at the numbers of names from time to time.
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,23 +13,23 @@ use super::tree::{ALWAYS, ENTRY, NodeId, TRACKED, Tree};
 use super::walk::{self, FILE_EVENTS};
 use crate::Reason;
 
-/// Number of files without a watch that an answer may name each time.
+/// Maximum number of files without a watch that every answer names.
 const ALWAYS_MAX: usize = 10_000;
 
-/// The files with watches of their own, and those that need one.
+/// The files that have their own watches, and the files that need a watch.
 #[derive(Default)]
 pub struct Files {
     /// The names of each watched file below the root, by its watch.
     watched: HashMap<i32, Vec<NodeId>>,
     /// Files with several names.
     linked: BTreeSet<NodeId>,
-    /// Those of them without a watch.
+    /// Files with several names that have no watch.
     unwatched: BTreeSet<NodeId>,
     /// Number of files that may be watched.
     pub limit: usize,
-    /// Every tracked file has a watch.
+    /// `true` if every tracked file has a watch.
     pub are_all_watched: bool,
-    /// A list of the tracked files has been made.
+    /// `true` after the tracked files have been listed.
     pub is_known: bool,
 }
 

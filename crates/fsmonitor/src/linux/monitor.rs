@@ -22,13 +22,14 @@ use crate::Reason;
 /// Limits that tests make smaller.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Number of changed paths in the journal.
+    /// Maximum number of changed paths in the journal.
     pub journal: usize,
-    /// Number of events after which the queue counts as overflowed; the kernel has a limit of its own.
+    /// Number of events in the queue from which it counts as overflowed. The kernel also has its own limit.
     pub events: usize,
-    /// Number of folders that changed as a whole in one answer. Git compares each with all paths of its index.
+    /// Maximum number of folders that changed as a whole in one answer. Git compares each of them with all paths of its
+    /// index.
     pub folders: usize,
-    /// Number of files with watches of their own.
+    /// Maximum number of files that have their own watches.
     pub files: usize,
     /// Time without a question after which the daemon ends.
     pub idle: Duration,
@@ -45,7 +46,7 @@ impl Default for Limits {
 #[derive(Debug)]
 pub struct Fatal(pub String);
 
-/// Events of one reading of the queue after which an answer would come too late.
+/// Maximum number of events that are read for one answer. With more events, the answer would come too late.
 const EVENTS_MAX: usize = 200_000;
 /// Time that a question may spend on reading new folders.
 const WALK_BUDGET: Duration = Duration::from_millis(100);
@@ -53,7 +54,8 @@ const WALK_BUDGET: Duration = Duration::from_millis(100);
 /// A folder that is to be read.
 struct Task {
     folder: NodeId,
-    /// Record each entry as changed. It is not necessary while all folders are read, because all tokens become invalid.
+    /// `true` to record each entry as changed. This is not necessary while all folders are read, because all tokens
+    /// become invalid.
     is_recorded: bool,
 }
 
@@ -70,17 +72,17 @@ pub struct Monitor {
     folders: HashMap<i32, NodeId>,
     nested: Vec<NodeId>,
     queue: Vec<Task>,
-    /// The start of the reading of all folders, until it is complete.
+    /// The time when reading all folders began; `None` when all folders have been read.
     walking_since: Option<Instant>,
-    /// The reason why the journal does not reach further back.
+    /// The reason why tokens older than the journal are invalid.
     floor_reason: Reason,
     mounts: Vec<Mount>,
     buffer: Vec<MaybeUninit<u8>>,
-    /// The root has lost its `.git`, or its file system is gone.
+    /// `true` if the root has lost its `.git`, or if its file system is gone.
     pub is_gone: bool,
     /// The watch of the daemon's socket.
     pub socket_watch: i32,
-    /// The socket was removed or replaced.
+    /// `true` if the socket was removed or replaced.
     pub has_socket_changed: bool,
 }
 
@@ -239,8 +241,8 @@ impl Monitor {
         }
     }
 
-    /// Handles a folder that can't be read or watched. If it is gone, events report that. If its permissions forbid it,
-    /// it is in every answer.
+    /// Handles a folder that can't be read or watched. If the folder is gone, events report that. If its permissions
+    /// forbid reading, every answer names the folder.
     fn unreadable(&mut self, node: NodeId, error: &io::Error) -> Result<(), Fatal> {
         let is_gone = matches!(error.raw_os_error(), Some(code) if [Errno::NOENT, Errno::NOTDIR, Errno::LOOP]
             .iter().any(|errno| errno.raw_os_error() == code));
@@ -392,7 +394,7 @@ impl Monitor {
             if folder == ROOT {
                 self.is_gone |= goes && rustix::fs::statat(&self.root, c".git", AtFlags::SYMLINK_NOFOLLOW).is_err();
             } else if comes || goes {
-                // The folder begins or ceases to be a repository of its own.
+                // The folder begins or ceases to be a separate repository.
                 self.tree.change(folder, ENTRY | INNER | BELOW);
                 self.queue.push(Task { folder, is_recorded: true });
             }
@@ -407,7 +409,7 @@ impl Monitor {
                 self.check_names(child);
             }
         } else if goes {
-            // The files of a deleted folder had events of their own, unless the folder was not watched yet.
+            // The files of a deleted folder had their own events, unless the folder was not watched yet.
             let is_moved = events.contains(ReadFlags::MOVED_FROM);
             let kinds = if is_moved || self.tree.watch(child) == 0 { ENTRY | BELOW } else { ENTRY };
             self.tree.change(child, kinds);
@@ -432,7 +434,7 @@ impl Monitor {
         Ok(count < EVENTS_MAX && self.queue.is_empty())
     }
 
-    /// Returns the changes since a token of this daemon, as paths with NUL bytes, and their count.
+    /// Returns the paths that changed since a token of this daemon, each followed by a NUL byte, and their number.
     pub fn changes(&mut self, token: Token) -> Result<super::tree::List, Reason> {
         if self.mounts.iter().any(|mount| mounts::is_remote(&mount.kind)) {
             return Err(Reason::NetworkMount);
@@ -466,8 +468,8 @@ impl Monitor {
         }
     }
 
-    /// Takes over the list of files that a scan found: each path with a NUL byte. An empty path separates the tracked
-    /// files from the others.
+    /// Takes over the list of files that a scan found: the paths, each followed by a NUL byte. An empty path separates
+    /// the tracked files from the untracked files.
     pub fn set_tracked(&mut self, list: &[u8], are_all: bool) {
         self.files.begin_list(&mut self.tree, self.inotify.as_fd(), are_all);
         let mut are_tracked = true;

@@ -15,7 +15,8 @@ pub struct Mount {
     device: String,
 }
 
-/// Returns the mounts in their order; later ones hide earlier ones. Returns nothing without /proc.
+/// Returns the mounts in the order in which they were mounted: a later mount hides an earlier one. The list is empty if
+/// there is no /proc.
 pub fn mounts() -> Vec<Mount> {
     parse(&fs::read("/proc/self/mountinfo").unwrap_or_default())
 }
@@ -31,7 +32,7 @@ fn mount(line: &[u8]) -> Option<Mount> {
     Some(Mount { folder: unescaped(words.get(4)?), kind: text(words.get(dash + 1)?), device: text(words.get(2)?) })
 }
 
-/// Replaces `\040` and the like.
+/// Replaces escapes such as `\040` by the bytes that they stand for.
 fn unescaped(word: &[u8]) -> Vec<u8> {
     let (mut plain, mut rest) = (Vec::new(), word);
     while let Some((&byte, after)) = rest.split_first() {
@@ -55,7 +56,7 @@ pub fn kind_of(mounts: &[Mount], folder: &Path) -> Option<String> {
     mounts.iter().rev().filter(contains).max_by_key(|mount| mount.folder.len()).map(|mount| mount.kind.clone())
 }
 
-/// Returns the mounts below a folder, without the one that contains the folder.
+/// Returns the mounts below a folder, without the mount that contains the folder.
 pub fn below(mounts: &[Mount], folder: &Path) -> Vec<Mount> {
     let folder = folder.as_os_str().as_bytes();
     mounts.iter().filter(|mount| mount.folder != folder && is_below(&mount.folder, folder)).cloned().collect()

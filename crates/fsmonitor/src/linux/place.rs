@@ -23,7 +23,7 @@ pub fn file_name(extension: &str) -> String {
     format!("ascertain-fsmonitor.{}.{extension}", geteuid().as_raw())
 }
 
-/// Name of the file in which `enable` records the root, if the root does not name the git folder.
+/// Name of the file in which `enable` records the root, if `.git` in the root does not lead to the git folder.
 pub const ROOT_FILE: &str = "ascertain-fsmonitor.root";
 
 impl Worktree {
@@ -56,8 +56,8 @@ pub fn git_dir_of(root: &Path) -> Option<PathBuf> {
     Some(root.join(Path::new(std::ffi::OsStr::from_bytes(&named[..=end]))))
 }
 
-/// Returns the git folder that belongs to the worktree with this root, if `git_dir`, the folder that git names, is that
-/// one. Git takes any folder for a worktree if it is called with another git folder: then nothing can be answered.
+/// Returns the git folder of the worktree with this root, if git names the same folder (`git_dir`). If git is called
+/// with the git folder of another worktree, it takes any folder for a worktree, so no question can be answered.
 pub fn confirmed_git_dir(root: &Path, git_dir: Option<&Path>) -> Option<PathBuf> {
     let own = git_dir_of(root);
     let Some(named) = git_dir else { return own };

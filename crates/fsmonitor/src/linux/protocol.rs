@@ -3,26 +3,26 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-/// Version of the messages. A daemon that gets a message of another version ends, so that one of that version can
+/// Version of the messages. A daemon that gets a message of another version ends, so that a daemon of that version can
 /// start.
 pub const VERSION: &str = "1";
 /// Longest request, in bytes. It contains a token and a path.
 pub const REQUEST_MAX: usize = 64 << 10;
-/// Size of the length before a message.
+/// Size in bytes of the length prefix of a message.
 pub const LENGTH_BYTES: usize = 8;
 
 /// A request to the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Which files changed since a token?
+    /// Asks which files changed since a token.
     Query(Query),
-    /// How is the daemon?
+    /// Asks for the state of the daemon.
     Status,
-    /// The daemon should end.
+    /// Asks the daemon to end.
     Stop,
 }
 
-/// A question for changes.
+/// A question about the changes since a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     /// The token; see [`crate::linux::token`].

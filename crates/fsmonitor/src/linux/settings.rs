@@ -1,4 +1,4 @@
-//! The settings of git: `enable` writes them, `disable` restores those that were there before.
+//! The settings of git: `enable` writes them, and `disable` restores the earlier settings.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -20,8 +20,8 @@ const SHOWN: &str = "status.showUntrackedFiles";
 /// Name of the file with the earlier settings.
 const SAVED_FILE: &str = "ascertain-fsmonitor.saved";
 
-/// Sets git up so that it asks the monitor in this worktree, starts the monitor, and runs `git status` so that the next
-/// one is fast. Calling it again renews the settings, for example after the hook has moved.
+/// Sets git up to ask the monitor in this worktree, starts the monitor, and runs `git status` once, which makes the
+/// next `git status` fast. Calling it again renews the settings, for example after the hook has moved.
 ///
 /// # Errors
 /// Nothing is changed if an error is returned. [`Error::AlreadySet`]: another monitor is configured.
@@ -64,7 +64,7 @@ pub fn enable(path: &Path, options: &EnableOptions) -> Result<Enabled, Error> {
     })
 }
 
-/// Restores the settings that were there before [`enable`], and stops the monitors of all worktrees that used them.
+/// Restores the settings from before [`enable`], and stops the monitors of all worktrees that used the new settings.
 /// Returns whether the monitor was enabled.
 ///
 /// # Errors
@@ -137,7 +137,7 @@ fn unquoted(value: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Finds the hook that the options name, or the one beside the running program.
+/// Finds the hook that the options name, or else the hook in the folder of the running program.
 fn hook(options: &EnableOptions) -> Result<PathBuf, Error> {
     let beside = || env::current_exe().and_then(|exe| exe.canonicalize()).map(|exe| exe.with_file_name(HOOK));
     let path = match &options.hook {
@@ -159,7 +159,7 @@ fn refuse_other(worktree: &Worktree) -> Result<(), Error> {
     Err(Error::AlreadySet { value: String::from_utf8_lossy(&value).into_owned(), origin })
 }
 
-/// Checks that git uses the settings, and not others with a higher precedence.
+/// Checks that git uses these settings, and that no setting with a higher precedence hides one of them.
 fn check(worktree: &Worktree, settings: &[(&'static str, OsString)]) -> Result<(), Error> {
     for (key, expected) in settings {
         let (value, origin) = effective(worktree, key)?.unwrap_or_default();
@@ -215,7 +215,7 @@ fn submodules(worktree: &Worktree) -> usize {
 
 /// The configuration file that is changed, and the file with its earlier settings.
 struct Store {
-    /// `--local`, or `--worktree` if each worktree has a file of its own.
+    /// `--local`, or `--worktree` if each worktree has its own configuration file.
     scope: &'static str,
     saved: PathBuf,
 }

@@ -7,10 +7,10 @@ const PREFIX: &str = "ascertain-fsmonitor:";
 /// End of a token after the answer `/`.
 pub const AFTER_EVERYTHING: &str = ":all";
 
-/// A token with which every question is answered with `/`. It is given out if the daemon could not be asked.
+/// A token for which every answer is `/`. The hook returns it if it could not ask the daemon.
 pub const NONE: &str = "ascertain-fsmonitor:none";
 
-/// A moment in the life of one daemon.
+/// A moment in the run time of one daemon process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Number of the worktree.
@@ -19,8 +19,8 @@ pub struct Token {
     pub daemon: u64,
     /// Number of the last change that earlier answers contain.
     pub sequence: u64,
-    /// The answer was `/`. A command that lists no untracked files then stores the token, but its cache of untracked
-    /// files remains as old as before. The next answer names all folders, which empties the cache.
+    /// `true` if the answer was `/`. A command that lists no untracked files then stores the token, but git's cache of
+    /// untracked files stays as old as before. The next answer names all folders, which empties the cache.
     pub is_after_everything: bool,
 }
 

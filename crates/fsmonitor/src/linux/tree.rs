@@ -1,7 +1,7 @@
 //! The journal: the paths below the root that the daemon knows, each with the number of its last change.
 //!
-//! Every path is a node with a parent and a name, and never moves: a folder that is renamed gets other nodes. Memory is
-//! what limits a journal, so a node has 24 bytes, and names lie one after the other in one buffer.
+//! Every path is a node with a parent and a name. A node never moves: after a folder is renamed, its paths have other
+//! nodes. Memory limits the size of a journal, so a node has only 24 bytes, and all names are in one buffer.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,11 +13,11 @@ pub const ROOT: NodeId = 0;
 /// Index of a node. It is valid until the next [`Tree::compact`].
 pub type NodeId = u32;
 
-/// A change of the entry with this name: an index entry may differ.
+/// A change of the file or folder itself: its entry in git's index may differ.
 pub const ENTRY: u8 = 1;
-/// A change inside of the folder with this name: the list of its untracked files may differ.
+/// A change directly inside of the folder: the list of its untracked files may differ.
 pub const INNER: u8 = 2;
-/// A change of everything below the folder with this name.
+/// A change of everything below the folder.
 pub const BELOW: u8 = 4;
 /// The node is in every answer, because its changes cause no events.
 pub const ALWAYS: u8 = 8;
@@ -63,8 +63,8 @@ pub struct List {
     pub count: u64,
 }
 
-/// The end of a path inside of a folder. Git then reads the folder again. There need not be such a file, but git
-/// ignores names such as `.`.
+/// The end of a path inside of a folder. When an answer contains this path, git reads the folder again. The file need
+/// not exist, but git would ignore a name such as `.`.
 const INSIDE: &[u8] = b"/_";
 const INSIDE_ROOT: &[u8] = b"_";
 
@@ -77,8 +77,8 @@ impl List {
     }
 }
 
-/// Returns whether git takes this path from a monitor. It ignores paths that its index may not contain, on some system:
-/// those with a backslash, or with a name that could stand for `.git`.
+/// Returns whether git accepts this path from a monitor. Git ignores paths that its index may not contain on some
+/// systems: paths with a backslash, or with a name that could stand for `.git`.
 fn is_accepted(path: &[u8]) -> bool {
     path.split(|byte| *byte == b'/').all(|name| {
         let starts = |start: &[u8]| name.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start));
@@ -90,7 +90,7 @@ fn is_accepted(path: &[u8]) -> bool {
 }
 
 impl Tree {
-    /// Creates a tree that forgets old changes when it has more than `limit` of them.
+    /// Creates a tree that forgets old changes when it has more than `limit` changes.
     pub fn new(limit: usize) -> Tree {
         let root = Node { parent: ROOT, name: 0, watch: 0, change: 0 };
         Tree {
@@ -235,7 +235,7 @@ impl Tree {
         false
     }
 
-    /// Returns the nodes with a watch below a folder.
+    /// Returns the nodes below a folder that have a watch.
     pub fn below(&self, folder: NodeId) -> Vec<NodeId> {
         self.watched().filter(|node| self.is_below(*node, folder)).collect()
     }
@@ -336,8 +336,8 @@ impl Tree {
         self.pending > self.limit || self.nodes.len() > self.compact_len + 8 * self.limit
     }
 
-    /// Forgets the older half of the changes, and removes the nodes that are no longer needed. Returns the new ID of
-    /// each node that is left, by its old ID; 0 for the others.
+    /// Forgets the older half of the changes, and removes the nodes that are no longer needed. Returns a list of new
+    /// IDs: for each old ID, the new one, or 0 if the node was removed.
     pub fn compact(&mut self) -> Vec<NodeId> {
         let mut numbers: Vec<u64> =
             self.nodes.iter().map(|node| node.change >> 8).filter(|number| *number > self.floor).collect();

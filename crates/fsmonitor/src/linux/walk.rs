@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::inotify::{self, WatchFlags};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 
-/// Events of a folder. Self events are only interesting for the root, which gets them in addition.
+/// Events for which folders are watched. Only the root also needs the events about the folder itself.
 pub const FOLDER_EVENTS: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MODIFY)
@@ -16,7 +16,7 @@ pub const FOLDER_EVENTS: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::CLOSE_WRITE)
     .union(WatchFlags::MOVED_FROM)
     .union(WatchFlags::MOVED_TO);
-/// Events of a file with a watch of its own: writes through any of its names, and a change of the number of names.
+/// Events of a file that has its own watch: writes through any of its names, and a change of the number of names.
 pub const FILE_EVENTS: WatchFlags = WatchFlags::MODIFY.union(WatchFlags::ATTRIB).union(WatchFlags::CLOSE_WRITE);
 
 /// Longest path that is passed to the kernel at once. Linux allows 4,095 bytes.

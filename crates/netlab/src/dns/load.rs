@@ -21,11 +21,11 @@ const HEAD_BYTES: usize = 12;
 /// Number of queries per connection that may wait for an answer. It is below 65,536, the number of different ids, so
 /// that a free id can still be found.
 const MOST_WAITING: usize = 60_000;
-/// Number of waiting queries of a connection, beyond [`MOST_WAITING`], at which the queries whose time limit has passed
-/// are removed. If more than [`MOST_WAITING`] queries remain after that, the load fails.
+/// If a connection has this many waiting queries more than [`MOST_WAITING`], the queries whose time limit has passed
+/// are removed. If more than [`MOST_WAITING`] queries are still left, the load fails.
 const SWEEP: usize = 4_096;
 
-/// A list of encoded DNS queries. [`load`] sends them in order, and starts again after the last one.
+/// A list of encoded DNS queries. [`load`] sends them in order, and starts again after the last query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryMix(Vec<Vec<u8>>);
 

@@ -35,7 +35,7 @@ impl Rhythm {
         number / (self.servers * self.flows).max(1) as u64
     }
 
-    /// Returns two indexes for the query with index `number`: that of the server, and that of the flow.
+    /// Returns the index of the server and the index of the flow for the query with index `number`.
     pub fn server_and_flow(&self, number: u64) -> (usize, usize) {
         let (servers, flows) = (self.servers.max(1) as u64, self.flows.max(1) as u64);
         ((number % servers) as usize, (number / servers % flows) as usize)
@@ -104,8 +104,8 @@ pub struct ServerState {
     /// `true` if, for each flow, the server's latest answer shows the change to the zone.
     pub is_new: bool,
     /// The server's latest answer without the change, as a text and a time. The time is when the query for that answer
-    /// was sent, on the caller's clock in nanoseconds. If the server repeats the same answer, the time remains that of
-    /// the first such query. `None` if every answer showed the change.
+    /// was sent, on the caller's clock in nanoseconds. If the server repeats the same answer, the time of the first
+    /// such query is kept. `None` if every answer showed the change.
     pub other: Option<(Arc<str>, u64)>,
 }
 

@@ -94,7 +94,7 @@ pub enum Recipient {
 pub struct ReplicaUpdate {
     /// Index of the server.
     pub server: usize,
-    /// Index of the replica among those of its server.
+    /// Index of the replica among the replicas of its server.
     pub replica: usize,
     /// Serial number of the new version.
     pub serial: u32,

@@ -120,8 +120,8 @@ impl Direction {
     /// is an upper bound of the time for which the frame waited in the device.
     fn take(&mut self, now_ns: u64, unread_ns: u64, frame: &Frame<'_>) {
         let flow = if self.tells_flows_apart { frame.flow() } else { NOBODYS };
-        // The segments to deliver together: the index of the first one, and the times at which the first one and the
-        // latest one are due.
+        // The segments to deliver together: the index of the first segment, and the times at which the first and the
+        // latest segment are due.
         let mut joined: Option<(usize, u64, u64)> = None;
         let count = frame.segments();
         for segment in 0..count {

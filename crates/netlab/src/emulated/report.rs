@@ -110,8 +110,8 @@ impl Lateness {
         Self { counts: counts.map(|(now, before)| now.saturating_sub(*before)).collect() }
     }
 
-    /// Returns the index of a value's bucket. Each whole number below 16 has a bucket of its own. From 16 on, the
-    /// values from one power of two to the next are divided among 16 buckets.
+    /// Returns the index of a value's bucket. Each whole number below 16 has its own bucket. From 16 on, the values
+    /// from one power of two to the next are divided among 16 buckets.
     fn bucket(late_ns: u64) -> usize {
         let shift = u64::from((late_ns | 1).ilog2().saturating_sub(STEPS.ilog2()));
         (shift * STEPS + (late_ns >> shift)) as usize

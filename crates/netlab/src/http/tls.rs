@@ -195,15 +195,15 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Returns whether rustls refused a server's certificate because it is marked as an authority's. rustls has no error
-/// variant for this, so the text of the error is searched.
+/// Returns whether rustls refused a server's certificate because it is a CA certificate. rustls has no error variant
+/// for this, so the text of the error is searched.
 fn is_authority(error: &rustls::Error) -> bool {
     let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
     format!("{other:?}").contains("CaUsedAsEndEntity")
 }
 
-/// Converts an error of the handshake into one with a readable message. rustls describes some errors only by the name
-/// of an enum variant. For the common errors among these, this function writes a sentence instead.
+/// Converts an error of the handshake into an error with a readable message. rustls describes some errors only by the
+/// name of an enum variant. For the common errors among these, this function writes a sentence instead.
 pub(super) fn disagreement(error: io::Error) -> Error {
     let Some(of_rustls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
         return Error::broken("during the TLS handshake", error);
@@ -215,7 +215,7 @@ pub(super) fn disagreement(error: io::Error) -> Error {
         rustls::Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
             "the server's certificate has expired"
         }
-        error if is_authority(error) => "the server sent an authority's certificate that is not among the trusted ones",
+        error if is_authority(error) => "the server sent a CA certificate that is not trusted",
         rustls::Error::AlertReceived(AlertDescription::ProtocolVersion) => {
             "the server does not speak the requested version of TLS"
         }

@@ -15,8 +15,8 @@
 //! 5. loss: a lost segment still takes up time on the wire;
 //! 6. the delay.
 //!
-//! The size of a segment is that of its IP packet, with headers but without Ethernet framing. A TUN device and a pair
-//! of Ethernet devices therefore have the same conditions.
+//! The size of a segment is the size of its IP packet, with headers but without Ethernet framing. A TUN device and a
+//! pair of Ethernet devices therefore have the same conditions.
 //!
 //! Times are whole nanoseconds since a zero that the carrier chooses. Rates are exact over any length of time: a due
 //! time is rounded by up to a nanosecond, but rounding errors do not add up. No input causes an overflow: a due time

@@ -38,7 +38,7 @@ pub enum Interface {
     /// The API of Amazon Route 53, version 2013-04-01. It uses XML, and requests are signed with an access key.
     Route53,
     /// The API of Google Cloud DNS, version 1. It uses JSON, and each request carries a token. A client gets the token
-    /// with the key of a service account, or with the login of a user.
+    /// in exchange for a request that is signed with a service account's key, or for a user's login.
     CloudDns,
 }
 

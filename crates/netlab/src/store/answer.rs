@@ -120,7 +120,7 @@ pub(super) struct Paced {
 
 /// Duration of a step of [`Paced`] at its rate.
 const STEP_S: f64 = 0.0005;
-/// Smallest size of such a step, and size of the first one, in bytes.
+/// Smallest size of a step of [`Paced`], and size of the first step, in bytes.
 const LEAST_STEP_BYTES: usize = 1_000;
 
 impl Paced {

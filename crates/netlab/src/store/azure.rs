@@ -194,7 +194,7 @@ fn put_block(bucket: &mut Bucket, request: StoreRequest) -> Result<Answer, Refus
 }
 
 /// Returns the block with the identifier `id` of a committed blob, or `None` if the blob has no such block. The block's
-/// checksums contain only the CRCs, because the others are not needed.
+/// checksums contain only the CRCs, because the other checksums are not needed.
 fn committed(object: &Object, id: &str) -> Option<Block> {
     let at = object.blocks.iter().position(|(block, _)| block == id)?;
     let start: u64 = object.blocks[..at].iter().map(|(_, bytes)| bytes).sum();

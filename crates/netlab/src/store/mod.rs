@@ -79,7 +79,8 @@ pub struct Store {
     pub bytes_per_s: Option<u64>,
     /// Delay of each new connection and of each answer. It imitates a distant store without an emulated link.
     pub latency: Duration,
-    /// The times for reading and writing objects, as those of a real store. `None` answers at once.
+    /// The times that the store takes to read and write objects, in imitation of a real store. With `None`, the store
+    /// answers at once.
     pub service: Option<ServiceTimes>,
     /// Seed of the random draws from [`Self::service`]. Give two stores different seeds, so that their times are
     /// unrelated.

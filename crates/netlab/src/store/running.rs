@@ -250,7 +250,8 @@ async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Re
     Ok(response)
 }
 
-/// Returns whether a request takes the time of [`Store::service`]: one that reads or writes an object, or a part of it.
+/// Returns whether a request takes the time of [`Store::service`]. It does if it reads or writes an object, or a part
+/// of an object.
 fn is_timed(kind: Kind) -> bool {
     matches!(kind, Kind::GetObject | Kind::PutObject | Kind::CreateUpload | Kind::PutBlock | Kind::Commit)
 }

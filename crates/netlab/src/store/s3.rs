@@ -1,4 +1,4 @@
-//! The operations of S3, and those of the similar XML API of GCS.
+//! The operations of S3, and the operations of the similar XML API of GCS.
 
 use std::fmt::Write;
 use std::time::SystemTime;

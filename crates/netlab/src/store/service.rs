@@ -12,16 +12,16 @@ use crate::threads::lock;
 use crate::timer::Timer;
 
 /// The times that a store needs for reading or writing an object. The first two fields are quantile tables: pairs of a
-/// probability and a value, in ascending order of probabilities. Each answer draws one value of each. Between two
-/// entries of a table, the logarithm of the value is interpolated.
+/// probability and a value, in ascending order of probabilities. Each answer draws one value from each table. Between
+/// two entries of a table, the logarithm of the value is interpolated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServiceTimes {
-    /// Time from the head of the request to the first byte of the answer, in nanoseconds. For a write, the time that
-    /// is added to the time for the bytes.
+    /// Time from the head of the request to the first byte of the answer, in nanoseconds. For a write, this time is
+    /// added to the time that the bytes take.
     pub first_byte_ns: Vec<(f64, f64)>,
     /// Rate of the object's bytes, per second.
     pub bytes_per_s: Vec<(f64, f64)>,
-    /// The throughput of several answers at the same time, as a share of perfect scaling: pairs of a number of answers
+    /// The throughput of several simultaneous answers, as a share of perfect scaling. Each pair is a number of answers
     /// and a share, in ascending order of numbers. Beyond the last number, the throughput stays the same. Without an
     /// entry, a store scales perfectly.
     pub scaling: Vec<(f64, f64)>,
@@ -51,7 +51,7 @@ pub(super) struct Service {
     used_until: Mutex<Instant>,
 }
 
-/// The longest time for which an unused rate of all answers can be used later, because timers are late.
+/// Longest time whose unused part of the common rate can still be used later. This makes up for timers that end late.
 const MAKE_UP: Duration = Duration::from_millis(1);
 
 /// The times of one answer, which counts as in progress as long as this value exists.

@@ -1,5 +1,5 @@
 //! Verifies AWS's signatures, version 4. For S3 the signature is in a header or in the URL, and each chunk of a body
-//! may have a signature of its own. For other services the signature covers the whole body.
+//! may have its own signature. For other services the signature covers the whole body.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,8 +12,7 @@ use super::request::{Head, decoded, encoded, encoded_path};
 /// Largest accepted difference between the clocks of client and store.
 const SKEW: Duration = Duration::from_secs(15 * 60);
 
-/// The values from which the key of a signature is derived: the credentials, and the scope, which is a service and a
-/// region.
+/// The values from which the key of a signature is derived: the credentials, and the scope (a service and a region).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys<'a> {
     pub account: &'a str,
@@ -183,7 +182,7 @@ impl ChunkSigner {
         self.expect(&text, signature)
     }
 
-    /// Verifies the headers after the last chunk. The last of these headers has the signature of the others.
+    /// Verifies the headers after the last chunk. The last of these headers has the signature of the other headers.
     pub fn trailers(&mut self, trailers: &[(String, String)]) -> Result<(), Refusal> {
         let Some(((_, signature), trailers)) = trailers.split_last() else { return self.expect("", "none") };
         let trailers: String = trailers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();

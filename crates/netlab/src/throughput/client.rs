@@ -104,8 +104,9 @@ impl Measurement {
         Curve { interval, left_out: left_out as usize, bytes }
     }
 
-    /// Returns the CPU time in the counted intervals, that is, without those that are left out at the beginning. The
-    /// first element is the CPU time of the client's threads, and the second that of the listener's.
+    /// Returns the CPU time in the counted intervals, in nanoseconds. The intervals that are left out at the beginning
+    /// do not count. The first element is the CPU time of the client's threads, and the second element is the CPU time
+    /// of the listener's threads.
     pub fn cpu_ns(&self) -> [u64; 2] {
         let sum = |is_near| {
             self.flows.iter().map(|flow| if flow.is_up == is_near { &flow.sender } else { &flow.receiver }.cpu_ns).sum()

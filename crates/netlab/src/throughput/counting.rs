@@ -28,8 +28,8 @@ pub struct FlowEnd {
     pub reordered: u64,
     /// Number of received copies of datagrams that had already arrived. These copies are not counted in `datagrams`.
     pub duplicates: u64,
-    /// Jitter as defined in RFC 3550: the smoothed variation of the transit time between consecutive datagrams. The
-    /// value is the one after the last datagram.
+    /// Jitter as defined in RFC 3550: the smoothed variation of the transit time between consecutive datagrams. This is
+    /// the value after the last datagram.
     pub jitter_ns: u64,
 }
 
@@ -80,9 +80,9 @@ pub(super) struct Timing {
     begin_ns: u64,
     /// End of the counted intervals.
     pub end_ns: u64,
-    /// Time after the counted intervals for which a sender continues to send, and for which a receiver of datagrams
-    /// waits for the last ones. The other host may be late by up to this time, because it is busy, or because the
-    /// offset of the clocks is an estimate.
+    /// Time after the counted intervals for which a sender continues to send, and for which a receiver waits for the
+    /// last datagrams. The other host may be late by up to this time, because it is busy, or because the offset of the
+    /// clocks is an estimate.
     pub slack_ns: u64,
 }
 

@@ -222,7 +222,7 @@ fn differences<const N: usize>(coefficients: &[f64; N], stride: f64) -> [[f64; N
 }
 
 /// Computes each value from the previous one by additions alone, as a compiler's strength reduction does. Each value
-/// waits for the one before it.
+/// waits for the previous value.
 pub fn additions<const N: usize>(coefficients: &[f64; N], out: &mut [f64]) {
     let rows = differences(coefficients, 1.0);
     // At zero each difference equals its constant coefficient.

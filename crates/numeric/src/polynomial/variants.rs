@@ -29,8 +29,8 @@ pub struct Variant {
     pub about: &'static str,
     /// CPU features that the variant needs, named as in `is_x86_feature_detected!`.
     pub requires: &'static [&'static str],
-    /// `true` if the values are those of the polynomial. It is `false` for variants that only store, which show the
-    /// upper limit of the speed.
+    /// `true` if the variant computes the values of the polynomial. It is `false` for variants that only store numbers,
+    /// which show the upper limit of the speed.
     pub is_polynomial: bool,
     /// Function of the variant, or `None` if the target architecture cannot have the variant.
     pub(super) kernel: Option<Kernel>,

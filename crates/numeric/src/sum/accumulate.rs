@@ -39,7 +39,7 @@ pub trait Accumulator<V: Vector>: Copy {
 }
 
 /// Adds up all numbers, lane by lane, with `N` accumulators that take turns, so that an addition need not wait for the
-/// one before it.
+/// previous addition.
 ///
 /// Registers are loaded from an aligned address on, so that no load crosses a cache line. The numbers before that
 /// address go to the last lanes of the last accumulator.

@@ -309,7 +309,7 @@ pub(super) const fn variants<T: Element>() -> &'static [DotVariant<T>] {
             new("dot2-avx2", AVX2, on!("x86_64", kernel!(Dot2, avx2::by_eight, 2), None), "twice the working precision, 4 lanes"),
             new("dot2-avx512", AVX512, on!("x86_64", kernel!(Dot2, avx512, 2), None), "twice the working precision, 8 lanes"),
             new("dot2-neon", NEON, on!("aarch64", kernel!(Dot2, neon::by_eight, 2), None), "twice the working precision, 2 lanes"),
-            DotVariant { is_product: false, ..new("limit-dot2-avx512", AVX512, on!("x86_64", kernel!(LimitOfDot2, avx512, 2), None), "no dot product: only the loads, with the ten operations of dot2 without dependencies") },
+            DotVariant { is_product: false, ..new("limit-dot2-avx512", AVX512, on!("x86_64", kernel!(LimitOfDot2, avx512, 2), None), "not a dot product: loads the registers and does the ten operations of dot2 with them, without dependencies (speed limit)") },
         ]
     }
 }

@@ -120,14 +120,14 @@ pub(super) const fn variants<T: Element>() -> &'static [Variant<T>] {
             new("exact-avx2", AVX2, x86!(ExactSum, avx2), "exact, 4 lanes"),
             new("exact-avx512", AVX512, x86!(ExactSum, avx512), "exact, 8 lanes"),
             new("exact-neon", NEON, arm!(ExactSum, neon), "exact, 2 lanes"),
-            Variant { is_sum: false, ..new("load-avx2", AVX2, x86!(LoadOnly, avx2), "not a sum: only loads, 32 bytes at a time") },
-            Variant { is_sum: false, ..new("load-avx512", AVX512, x86!(LoadOnly, avx512), "not a sum: only loads, 64 bytes at a time") },
-            Variant { is_sum: false, ..new("limit-4-avx2", AVX2, x86!(Limit<4>, avx2), "no sum: only the loads, with 4 independent operations per register") },
-            Variant { is_sum: false, ..new("limit-5-avx2", AVX2, x86!(Limit<5>, avx2), "no sum: only the loads, with 5 independent operations per register") },
-            Variant { is_sum: false, ..new("limit-7-avx2", AVX2, x86!(Limit<7>, avx2), "no sum: only the loads, with 7 independent operations per register") },
-            Variant { is_sum: false, ..new("limit-4-avx512", AVX512, x86!(Limit<4>, avx512), "no sum: only the loads, with 4 independent operations per register") },
-            Variant { is_sum: false, ..new("limit-5-avx512", AVX512, x86!(Limit<5>, avx512), "no sum: only the loads, with 5 independent operations per register") },
-            Variant { is_sum: false, ..new("limit-7-avx512", AVX512, x86!(Limit<7>, avx512), "no sum: only the loads, with 7 independent operations per register") },
+            Variant { is_sum: false, ..new("load-avx2", AVX2, x86!(LoadOnly, avx2), "not a sum: only loads the values, 32 bytes at a time (speed limit)") },
+            Variant { is_sum: false, ..new("load-avx512", AVX512, x86!(LoadOnly, avx512), "not a sum: only loads the values, 64 bytes at a time (speed limit)") },
+            Variant { is_sum: false, ..new("limit-4-avx2", AVX2, x86!(Limit<4>, avx2), "not a sum: loads each register and does 4 operations with it, of which only the last waits for another register (speed limit)") },
+            Variant { is_sum: false, ..new("limit-5-avx2", AVX2, x86!(Limit<5>, avx2), "not a sum: loads each register and does 5 operations with it, of which only the last waits for another register (speed limit)") },
+            Variant { is_sum: false, ..new("limit-7-avx2", AVX2, x86!(Limit<7>, avx2), "not a sum: loads each register and does 7 operations with it, of which only the last waits for another register (speed limit)") },
+            Variant { is_sum: false, ..new("limit-4-avx512", AVX512, x86!(Limit<4>, avx512), "not a sum: loads each register and does 4 operations with it, of which only the last waits for another register (speed limit)") },
+            Variant { is_sum: false, ..new("limit-5-avx512", AVX512, x86!(Limit<5>, avx512), "not a sum: loads each register and does 5 operations with it, of which only the last waits for another register (speed limit)") },
+            Variant { is_sum: false, ..new("limit-7-avx512", AVX512, x86!(Limit<7>, avx512), "not a sum: loads each register and does 7 operations with it, of which only the last waits for another register (speed limit)") },
         ]
     }
 }

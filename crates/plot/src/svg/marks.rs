@@ -113,8 +113,8 @@ impl Drawing {
         format!(" style=\"marker:url(#{id})\"")
     }
 
-    /// Draws the shape of a series at each point. `class` is the CSS class of the path, `of_shape` that of the shape.
-    /// `index` makes the id of the shape unique in the plot.
+    /// Draws the shape of a series at each point. `class` is the CSS class of the path, and `of_shape` is the CSS class
+    /// of the shape. `index` makes the id of the shape unique in the plot.
     fn write_marks(
         &self,
         index: usize,

@@ -11,8 +11,8 @@ use crate::text::plain;
 /// JSON `null`. All intervals are at 95 %, and none of them is exact.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CostReport {
-    /// Number of units of work that each cost is for. The unit of a time is one execution, that of a rate in bytes is
-    /// 1 GB.
+    /// Number of units of work to which each cost applies. The unit of work is one execution if times were measured,
+    /// and 1 GB if rates in bytes were measured.
     pub units: f64,
     /// Currency of all prices and costs.
     pub currency: String,
@@ -85,8 +85,8 @@ pub struct Comparison {
     pub offer: String,
     /// Name of the reference, which is the first offer.
     pub reference: String,
-    /// The offer's price over the reference's. The offer is cheaper for work that it does more than this many times as
-    /// fast.
+    /// The offer's price divided by the reference's price. The offer is cheaper for work that it does more than this
+    /// many times as fast as the reference.
     pub break_even: f64,
     /// Answer about the mean of all priced workloads. It treats the workloads as a sample of the user's work, so it is
     /// never exact.
@@ -95,7 +95,7 @@ pub struct Comparison {
     pub suite: Option<Suite>,
     /// The workloads, in the order in which they were recorded.
     pub workloads: Vec<WorkloadCost>,
-    /// The priced workloads that reverse the decision, most contrary first. If the offer is not the cheaper one for the
+    /// The priced workloads that reverse the decision, most contrary first. If the offer is not cheaper for the
     /// mean, these are the workloads for which it is cheaper.
     pub reversing: Vec<String>,
 }
@@ -108,11 +108,11 @@ pub enum Decision {
     Cheaper,
     /// A unit of work costs more than on the reference.
     Dearer,
-    /// A unit of work costs less than on the reference, but there is no interval: the figures alone say so.
+    /// According to these figures, a unit of work costs less than on the reference, but there is no interval.
     CheaperOnTheseFigures,
-    /// A unit of work costs more than on the reference, but there is no interval: the figures alone say so.
+    /// According to these figures, a unit of work costs more than on the reference, but there is no interval.
     DearerOnTheseFigures,
-    /// The interval of the cost contains that of the reference, or no workload has a cost.
+    /// The interval of the cost contains the cost on the reference, or no workload has a cost.
     Undecided,
 }
 
@@ -159,9 +159,9 @@ pub struct Suite {
     pub workloads: u64,
     /// The load of the machines in these workloads.
     pub load: Load,
-    /// Speed of the offer over that of the reference, with the interval for other workloads like these. If several
-    /// machines of each type were measured, it is also for other machines like these. With fewer than three workloads,
-    /// the interval is for these workloads only.
+    /// Speed of the offer divided by the speed of the reference, with the interval for other workloads like these. If
+    /// several machines of each type were measured, the interval also covers other machines like these. With fewer than
+    /// three workloads, the interval covers these workloads only.
     pub speed: Interval,
     /// The speed with the interval for exactly these workloads on other machines of these types; `None` if only one
     /// machine of a type was measured.
@@ -180,9 +180,9 @@ pub struct Suite {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Load {
-    /// All CPUs of both machines were busy. The cost is that of the whole machine.
+    /// All CPUs of both machines were busy. The cost is the cost of the whole machine.
     Full,
-    /// Some CPUs were idle. The cost is that of the cores in use, as if all other cores did as much.
+    /// Some CPUs were idle. The cost is the cost of the cores in use, as if all other cores did as much work.
     Part,
 }
 
@@ -209,10 +209,10 @@ pub struct WorkloadCost {
     pub reference_threads: u64,
     /// The load of the machines.
     pub load: Load,
-    /// `true` if the workload has a cost and is part of the mean. If any workload has full load, those that left CPUs
-    /// idle have no cost.
+    /// `true` if the workload has a cost and is part of the mean. If any workload has full load, workloads that left
+    /// CPUs idle have no cost.
     pub is_in_mean: bool,
-    /// Speed of the offer over that of the reference.
+    /// Speed of the offer divided by the speed of the reference.
     pub speed: Interval,
     /// Degrees of freedom of Student's t distribution for the interval; `None` if it comes from other intervals.
     pub degrees: Option<f64>,
@@ -255,18 +255,18 @@ pub struct ClaimOnCost {
     pub contrary: Vec<(String, f64)>,
 }
 
-/// Figures of others that were recorded as runs.
+/// Figures of other people that were recorded as runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RecordedFigures {
     /// The folder that has the runs.
     pub folder: String,
-    /// Number of figures that were left out, because they were copies of others.
+    /// Number of figures that were left out, because they were copies of other figures.
     pub copies: u64,
     /// The runs, one for each type of machine.
     pub runs: Vec<Recorded>,
 }
 
-/// A run of evidence that was written from figures of others.
+/// A run of evidence that was written from other people's figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recorded {
     /// Type of the machines.

@@ -8,19 +8,19 @@ use crate::text::{counted, listed, quoted};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum CostFinding {
-    /// Only one machine of a type was measured, so the result says nothing about other machines of these types.
+    /// Only one machine of a type was measured, so the result does not apply to other machines of this type.
     TheseMachinesOnly {
         /// The types of which only one machine was measured.
         machine_types: Vec<String>,
     },
-    /// Others recorded the figures of a type.
+    /// Other people recorded the figures of a type.
     RecordedByOthers {
         /// Types of the machines.
         machine_types: Vec<String>,
         /// Origin of the figures.
         source: String,
     },
-    /// A CPU of this type is only a part of a core, or it is unknown whether it is.
+    /// A CPU of a type is only a part of a core, or it is unknown whether a CPU is a whole core.
     Cores {
         /// Types whose CPUs are whole cores.
         whole: Vec<String>,
@@ -29,11 +29,12 @@ pub enum CostFinding {
         /// Types whose number of cores is not known.
         unknown: Vec<String>,
     },
-    /// Some workloads left CPUs idle. Their cost is that of the cores in use, or they have none.
+    /// Some workloads left CPUs idle. They pay only for the cores in use, or have no cost.
     PartLoad {
         /// Number of such workloads.
         workloads: u64,
-        /// `true` if they have no cost because only full load was requested, or because others have full load.
+        /// `true` if these workloads have no cost, because only full load was requested or because other workloads have
+        /// full load.
         is_left_out: bool,
     },
     /// No workload kept all CPUs busy, so the cost of a machine under full load is unknown.
@@ -46,7 +47,7 @@ pub enum CostFinding {
         /// Number of CPUs that the work kept busy on average, if it was recorded.
         busy_cpus: Option<f64>,
     },
-    /// Each run counts as a machine of its own, because evidence does not identify machines.
+    /// Each run counts as a separate machine, because evidence does not identify machines.
     RunsAsMachines,
     /// Runs of different types come from machines that look alike.
     LookAlike {
@@ -108,27 +109,28 @@ impl CostFinding {
                 let names: Vec<String> = machine_types.iter().map(|name| quoted(name)).collect();
                 let were = if names.len() == 1 { "was" } else { "were" };
                 format!(
-                    "This is about these machines only: one machine of {} {were} measured, and others may differ.",
+                    "This is about these machines only: one machine of {} {were} measured, and other machines may \
+                     differ.",
                     names.join(" and one of ")
                 )
             }
             Self::RecordedByOthers { machine_types, source } => format!(
-                "Others recorded the figures of {} ({source}); Ascertain did not measure them.",
+                "Other people recorded the figures of {} ({source}); Ascertain did not measure them.",
                 types(machine_types)
             ),
             Self::Cores { whole, parts, unknown } => cores(&types(whole), &types(parts), &types(unknown)),
             Self::PartLoad { workloads, is_left_out: true } => format!(
-                "{} left CPUs idle and {} no cost: the speed of one thread is not that of a whole machine.",
+                "{} left CPUs idle and {} no cost: the speed of one thread is not the speed of a whole machine.",
                 counted(*workloads, "workload"),
                 if *workloads == 1 { "has" } else { "have" }
             ),
             Self::PartLoad { workloads, is_left_out: false } => format!(
-                "{} left CPUs idle. The cost is that of the cores in use, as if all other cores did as much.",
+                "{} left CPUs idle. The cost is the cost of the cores in use, as if all other cores did as much work.",
                 counted(*workloads, "workload")
             ),
             Self::NoFullLoad { is_required: true } => {
-                "No figure under full load is known, so there is no cost: the speed with all CPUs busy can't be computed \
-                 from that of fewer."
+                "No figure under full load is known, so there is no cost: the speed with all CPUs busy can't be \
+                 computed from the speed with fewer CPUs."
                     .into()
             }
             Self::NoFullLoad { is_required: false } => {
@@ -140,9 +142,11 @@ impl CostFinding {
                 let busy = busy.map_or_else(String::new, |cpus| format!(", although it kept {cpus:.1} CPUs busy"));
                 format!("The number of threads is not recorded; the work counts as one thread{busy}.")
             }
-            Self::RunsAsMachines => "Each run counts as a machine of its own. If two runs come from the same machine, \
-                                     the intervals are too narrow."
-                .into(),
+            Self::RunsAsMachines => {
+                "Each run counts as a separate machine. If two runs come from the same machine, the intervals are too \
+                 narrow."
+                    .into()
+            }
             Self::LookAlike { machine_types: [one, other] } => format!(
                 "The runs of {} and {} come from machines that look alike: same processor, CPUs, memory and kernel. \
                  Check the types.",
@@ -160,7 +164,7 @@ impl CostFinding {
                 counted(*figures, "figure")
             ),
             Self::OldPrice { place, machine_type, date, days } => format!(
-                "{place}: the price of {} is of {date}, {} old; look up the present one.",
+                "{place}: the price of {} dates from {date}, {} ago; look up the present price.",
                 quoted(machine_type),
                 match days / 365 {
                     1 => "over a year".to_string(),
@@ -171,17 +175,21 @@ impl CostFinding {
                 format!("{place}: the price of {} has no date, so it may be old.", quoted(machine_type))
             }
             Self::FuturePrice { place, machine_type, date } => {
-                format!("{place}: the price of {} is of {date}, which is in the future.", quoted(machine_type))
+                format!(
+                    "{place}: the price of {} has the date {date}, which is in the future; check the date.",
+                    quoted(machine_type)
+                )
             }
             Self::FewWorkloads { workloads } => format!(
-                "With {}, nothing can be stated about other workloads; that takes at least three.",
+                "With {}, nothing can be stated about other workloads; that needs at least three workloads.",
                 counted(*workloads, "workload")
             ),
         }
     }
 }
 
-/// Returns a sentence about the CPUs of all types. Each argument lists the types of one kind; it may be empty.
+/// Returns a sentence about the CPUs of all types. The arguments list the types whose CPUs are whole cores, are parts
+/// of a core, or are unknown; each list may be empty.
 fn cores(whole: &str, parts: &str, unknown: &str) -> String {
     let clauses = [
         (whole, "a CPU is a whole core"),

@@ -11,7 +11,7 @@ use crate::formats::{Element, Report};
 use crate::grid::{Cell, ColumnKind, Grid};
 use crate::text::{counted, distinct, ended, escape_controls, listed, quoted};
 
-/// Says why no answer is exact.
+/// The reason why no answer is exact.
 const NOT_EXACT: &str =
     "Not exact: the intervals treat the workloads as a sample of your work, and assume normal differences.";
 
@@ -92,7 +92,7 @@ impl Report for RecordedFigures {
             ]
         }));
         let copies = Some(CostFinding::Copies { figures: self.copies }).filter(|_| self.copies > 0);
-        let recorded = "Recorded as figures of others. The label of each run is its type.".to_string();
+        let recorded = "Recorded as other people's figures. The label of each run is its type of machine.".to_string();
         let sentences = copies.map(|finding| finding.sentence()).into_iter().chain([recorded]);
         vec![Element::Table(grid), Element::Paragraph(sentences.collect())]
     }
@@ -128,7 +128,7 @@ impl CostReport {
         grid.without_empty_columns()
     }
 
-    /// Returns the table of workloads, the one for which the offer is slowest first.
+    /// Returns the table of workloads, beginning with the workload for which the offer is slowest.
     fn workloads_grid(&self, comparison: &Comparison) -> Grid {
         let headings = [
             "Workload",

@@ -37,10 +37,10 @@ pub(super) fn answer(comparison: &Comparison) -> String {
         }
         Decision::Dearer => format!("{offer} is dearer in spite of its price, {price}: {cost}{reversing}."),
         Decision::CheaperOnTheseFigures => {
-            format!("{offer} is the cheaper one on these figures, at a price {price}: {cost}{reversing}.")
+            format!("{offer} is cheaper according to these figures, at a price {price}: {cost}{reversing}.")
         }
         Decision::DearerOnTheseFigures => {
-            format!("{offer} is the dearer one on these figures, at a price {price}: {cost}{reversing}.")
+            format!("{offer} is dearer according to these figures, at a price {price}: {cost}{reversing}.")
         }
         Decision::Undecided => {
             format!("It is undecided whether {offer} is worth its price, {price}: {cost}{reversing}.")
@@ -48,7 +48,8 @@ pub(super) fn answer(comparison: &Comparison) -> String {
     }
 }
 
-/// Returns the price in relation to the reference: "6.6 % above that of `c6g`". `each` says what the price is for.
+/// Returns the price in relation to the reference: "6.6 % above that of `c6g`". `each` is the unit of the price, such
+/// as "an hour".
 fn price(break_even: f64, each: &str, reference: &str) -> String {
     match difference(break_even) {
         None => format!("{each}equal to that of {reference}"),
@@ -113,8 +114,8 @@ fn difference(ratio: f64) -> Option<String> {
     }
 }
 
-/// Returns a full stop and a sentence without one, which names the workloads for which the answer is the opposite.
-/// Empty if there are none.
+/// Returns a full stop, followed by a sentence that names the workloads for which the answer is the opposite. That
+/// sentence has no full stop at its end. Empty if there are no such workloads.
 fn reversed(comparison: &Comparison, all: u64, reversing: &[String]) -> String {
     if reversing.is_empty() || all < 2 {
         return String::new();
@@ -153,14 +154,15 @@ pub(super) fn explained(comparison: &Comparison) -> Option<String> {
         count => format!(" in the geometric mean of {}", counted(count, "workload")),
     };
     let offer = quoted(&comparison.offer);
-    let mut text = format!("{offer} is {speed} times as fast{mean}, and cheaper from {break_even} times on.");
+    let mut text =
+        format!("{offer} is {speed} times as fast{mean}, and cheaper if it is at least {break_even} times as fast.");
     if let Some(other) = suite.speed_other_machines.filter(|_| suite.workloads > 2) {
         let figure = Figure::new(Some(other.value), other.low, other.high, &[1.0, comparison.break_even]);
         text += &format!(" For these workloads alone, on other machines of these types: {} times.", figure.range);
     }
     if let (Some(mean), Some(next)) = (suite.chance_cheaper, suite.chance_next_cheaper) {
         text += &format!(
-            " Chance that the mean is cheaper: {}; that the next workload like these is: {}.",
+            " Chance that the mean is cheaper: {}; chance that the next workload like these is cheaper: {}.",
             chance(mean),
             chance(next)
         );

@@ -92,8 +92,8 @@ fn cut_lines(text: &str, most_bytes: usize) -> String {
 /// each claim that failed, is undecided or was deferred. If the claim is from a file, the command names the file and
 /// the line. An undecided comparison without `--fail-if` is only a notice.
 ///
-/// GitHub shows only ten annotations of each kind. If there are more, the tenth one says how many. The runner reads
-/// annotations from standard output and from standard error.
+/// GitHub shows only ten annotations of each kind. If there are more, the tenth annotation contains their number. The
+/// runner reads annotations from standard output and from standard error.
 pub fn annotations(results: &Results) -> String {
     // Without `--fail-if`, a comparison has no answer that counts as a failure, so it gets no warning.
     let is_gated = |claim: &&ClaimResult| claim.asked.judging != Judging::Order || results.plan.config.gate.is_some();

@@ -22,7 +22,7 @@ pub struct RunComparison {
     pub runs: [ComparedRun; 2],
     /// The facts about machine, version, options and commands that differ between the runs.
     pub differences: Vec<Difference>,
-    /// For each metric of each arm that both runs measured, the summary of the first run and that of the second.
+    /// For each metric of each arm that both runs measured, the summaries of the first run and of the second run.
     #[serde(serialize_with = "serialize_points")]
     pub points: Vec<[PointSummary; 2]>,
     /// For each run, the metrics that the other run did not measure, as `experiment, variant (point), metric`.

@@ -25,7 +25,7 @@ pub struct Trend {
     pub experiment: String,
     /// The name of the metric.
     pub metric: String,
-    /// The unit of the medians: that of the metric, or `1` for a ratio.
+    /// The unit of the medians: the metric's unit, or `1` for a ratio.
     pub unit: Unit,
     /// The direction in which the metric improves; for a ratio, higher is always better.
     pub better: Better,

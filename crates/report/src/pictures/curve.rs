@@ -69,7 +69,7 @@ pub(super) fn by_arm<'a>(run: &'a RecordedRun, spec: &Spec, metric: &Metric) -> 
 
 /// Returns the medians of a recorded series over time. If the metric is a share, a trial keeps its last value until its
 /// next observation, and also after its end. Without this rule, trials with more observations, or longer trials, would
-/// dominate the median. For other metrics, the median at a time is that of the trials that were observed at that time.
+/// dominate the median. For other metrics, the median at a time covers the trials that were observed at that time.
 fn curve<'s>(series: &'s Series, metric: &Metric) -> Option<Curve<'s>> {
     let mut places: BTreeMap<u64, BTreeMap<u64, Vec<f64>>> = BTreeMap::new();
     let mut trials = series.trials.clone();

@@ -95,7 +95,7 @@ pub(super) fn apart<'a>(spec: &Spec, measured: &MetricRows<'a>) -> Vec<MetricRow
     measured.by_levels(&factors.into_iter().collect::<Vec<_>>())
 }
 
-/// Returns the id of a picture, with the levels that distinguish its rows from those of the metric's other pictures.
+/// Returns the id of a picture, with the levels that distinguish its rows from the rows of the metric's other pictures.
 fn with_levels(id: &str, measured: &MetricRows) -> String {
     if measured.at.is_empty() {
         id.to_string()

@@ -208,7 +208,7 @@ impl<'a> MetricRows<'a> {
         let rows = chosen.into_iter().map(|index| self.rows[index].clone()).collect();
         (
             self.with(rows),
-            format!(": {most} of {all}, from the smallest median to the largest; the table has the others"),
+            format!(": {most} of {all}, from the smallest median to the largest; the table has the other medians"),
         )
     }
 }

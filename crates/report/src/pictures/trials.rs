@@ -61,7 +61,7 @@ pub(super) fn not_drawn(count: usize) -> String {
     if count == 0 { String::new() } else { format!(" ({} cut off, not drawn)", counted(count, "value")) }
 }
 
-/// Returns two medians: that of the first half of the values and that of the second half.
+/// Returns two medians: the median of the first half of the values, and the median of the second half.
 fn of_halves(values: &[f64]) -> [f64; 2] {
     let (first, second) = values.split_at(values.len() / 2);
     [first, second].map(|half| median_sorted(&ascending(half.iter().copied())).unwrap_or(f64::NAN))

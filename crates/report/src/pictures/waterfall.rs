@@ -32,8 +32,8 @@ struct Stretch<'a> {
 }
 
 /// Draws a metric whose keys are the stages of a measurement and have start times. There is a row for each arm, with a
-/// bar for each stage in a colour of its own. A bar begins at the median start of its stage, and is as long as the
-/// median duration.
+/// bar for each stage in its own colour. A bar begins at the median start of its stage, and is as long as the median
+/// duration.
 pub(super) fn waterfalls(run: &RecordedRun, spec: &Spec, metric: &Metric, id: &str) -> Vec<Picture> {
     let by_arm = by_arm(run, spec, metric);
     let rows: Vec<Row> = by_arm.iter().filter_map(|(name, series)| row(name, series)).collect();

@@ -58,8 +58,8 @@ fn written(claim: &ClaimResult, said: String) -> String {
 struct Sentence {
     /// The finding in words. It ends with a full stop only if no error probability follows.
     finding: String,
-    /// The pairs that gave the answer, as a sentence of its own without a full stop: "It lost all of the first 14
-    /// pairs; then the answer was certain". Empty if the finding has these pairs, or if there are none.
+    /// The pairs that gave the answer, as a separate sentence without a full stop: "It lost all of the first 14 pairs;
+    /// then the answer was certain". Empty if the finding has these pairs, or if there are none.
     pairs: String,
     /// The error probability in words: "error at most 0.1 %". `None` for a finding that has no error probability.
     certainty: Option<String>,

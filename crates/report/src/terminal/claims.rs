@@ -132,7 +132,8 @@ fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
     }
     let unlike: Vec<&str> = claims.iter().filter(|claim| !claim.unlike.is_empty()).map(|claim| &*claim.id).collect();
     if !unlike.is_empty() {
-        let reason = "Values changed during the run or trials affected each other, so the intervals are less reliable";
+        let reason =
+            "Values changed during the run, or trials affected each other. The intervals are therefore less reliable";
         parts.push(style.paragraph(&format!("{}.", reason_line(reason, &unlike))));
     }
     parts.extend(undiagnosed_claims(claims).map(|sentence| style.paragraph(&sentence)));

@@ -236,8 +236,8 @@ impl Sheet {
         Sheet { columns: grid.columns.iter().enumerate().map(column).collect(), rows: grid.rows.len() }
     }
 
-    /// Returns a narrower table, in which the cells of some columns are below those of the column before. This function
-    /// moves the columns whose `stacks` is from 1 to `level`.
+    /// Returns a narrower table, in which the cells of some columns are below the cells of the previous column. This
+    /// function moves the columns whose `stacks` is from 1 to `level`.
     fn stacked(&self, level: usize) -> Sheet {
         let mut columns: Vec<SheetColumn> = Vec::new();
         for column in &self.columns {

@@ -34,7 +34,7 @@ fn counters_of_a_later_comparison_are_told_of() {
     run.claims.insert(0, first);
     let text = markdown::outcome(&run, &TableLayout::default());
     assert_eq!(text.matches("Not counted here: `cycles` (").count(), 1, "{text}");
-    assert!(text.contains("Each counter has a test of its own"), "{text}");
+    assert!(text.contains("Each counter has its own test"), "{text}");
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub enum Reason {
     IsolatedCpus,
     /// The system is not Linux, and so does not have the system call of the barrier.
     NotLinux,
-    /// No `barrierd` is running, or the one that runs is not trusted. Contains the error message of the attempt to
+    /// No `barrierd` is running, or the running daemon is not trusted. Contains the error message of the attempt to
     /// connect to it.
     Daemon(String),
     /// The kernel refused the system call of the barrier with this error number.
@@ -127,8 +127,8 @@ pub trait Visitor {
 }
 
 /// All methods, the best one first. Methods whose frequent side ([`light`](super::Barrier::light)) costs nothing come
-/// first, ordered by the speed of their rare side ([`heavy`](super::Barrier::heavy)). The last one, [`Method::Fences`],
-/// is always available.
+/// first, ordered by the speed of their rare side ([`heavy`](super::Barrier::heavy)). The last method,
+/// [`Method::Fences`], is always available.
 pub const BEST_FIRST: [Method; 4] = [Method::Expedited, Method::Interrupts, Method::Global, Method::Fences];
 
 /// Runs the visitor with the first of the methods that this machine supports, or else with [`Fences`].
@@ -191,7 +191,7 @@ impl ExpeditedOrFences {
         Self(Expedited::new().ok())
     }
 
-    /// Returns whether the barrier in use is [`Fences`], so that each light side executes a fence.
+    /// Returns whether the barrier in use is [`Fences`]. Each light side then executes a fence.
     #[must_use]
     pub fn is_fences(&self) -> bool {
         self.0.is_none()

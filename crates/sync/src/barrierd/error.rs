@@ -112,7 +112,7 @@ impl Error {
         }
     }
 
-    /// Returns whether the cause is the machine, or the user's rights on it, so that trying again is useless.
+    /// Returns whether the cause is the machine, or the user's rights on it. Trying again is then useless.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         use Error::{Denied, Forbidden, Kernel, OtherMachine, UnprivilegedBpf};
@@ -177,8 +177,8 @@ impl fmt::Display for Error {
                 write!(f, "{what}: {source}; barrierd needs Linux 5.11 with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS")
             }
             Self::UnprivilegedBpf => f.write_str(
-                "every user of this machine may load programs into the kernel, which could write to barrierd's \
-                 memory: set kernel.unprivileged_bpf_disabled to 1 (sysctl -w), which lasts until the next boot",
+                "every user of this machine may load BPF programs, and such a program could write to barrierd's \
+                 memory; run `sysctl -w kernel.unprivileged_bpf_disabled=1` as root (effective until the next boot)",
             ),
             Self::IsRunning { path } => write!(f, "a barrierd is already running at {}", path.display()),
             Self::File { path, source } => write!(f, "{}: {source}", path.display()),

@@ -94,7 +94,8 @@ pub mod page {
     }
 }
 
-/// Read access to the numbers in the map, which the kernel's programs write, and in the page, which the daemon writes.
+/// Read access to the numbers in the map and in the page. The kernel's programs write the map, and the daemon writes
+/// the page.
 pub trait Words {
     /// Returns the eight bytes at this offset of the map.
     fn map(&self, offset: usize) -> u64;

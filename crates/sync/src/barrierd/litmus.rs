@@ -32,7 +32,7 @@ impl Drop for EndGuard<'_> {
 ///
 /// This detects a `heavy` that is fast and wrong. If `heavy` is only a fence, tens to thousands of 3,000 rounds are
 /// missed, provided that both threads run at once. A store buffer is empty after about a microsecond. So a `heavy` that
-/// takes longer passes the test whatever it does, even if it only sleeps.
+/// takes longer passes the test in any case, even if it only sleeps.
 ///
 /// ```
 /// use std::sync::atomic::{Ordering, fence};

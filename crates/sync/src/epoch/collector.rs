@@ -10,8 +10,8 @@ use crate::drop_all::drop_all;
 use crate::primitives::{AtomicU64, Ordering, UnsafeCell};
 use crate::reclaim::{Leavable, Orphans, Reclaimer, Records, Retired, Turn};
 
-/// The difference between the number of an epoch and that of the next one. Epochs have even numbers, so that the last
-/// bit of a participant's word can indicate that the participant is pinned. The epoch after the last one is 0.
+/// The difference between the numbers of two consecutive epochs. Epochs have even numbers, so that the last bit of a
+/// participant's word can indicate that the participant is pinned. The epoch after the last epoch is 0.
 const STEP: u64 = 2;
 /// The word of a participant that is not pinned. No epoch combined with `PINNED` has this value.
 pub(super) const UNPINNED: u64 = 0;
@@ -36,7 +36,7 @@ struct Inner<B> {
 #[derive(Debug, Default)]
 pub(super) struct Participant(pub(super) AtomicU64);
 
-/// Retired objects, labelled with the epoch in which they were retired, or with a later one.
+/// Retired objects, labelled with the epoch in which they were retired, or with a later epoch.
 #[derive(Debug)]
 pub(super) struct Bag {
     pub(super) epoch: u64,
@@ -163,8 +163,8 @@ impl<B: Barrier> Collector<B> {
         advance.state.with_mut(step)
     }
 
-    /// Advances the epoch if no participant is pinned in an earlier one, and returns whether it did. Only the thread
-    /// that holds the [`Turn`] may call this, after a heavy side in the current epoch is complete.
+    /// Advances the epoch if no participant is pinned in an earlier epoch. Returns whether the epoch has advanced. Only
+    /// the thread that holds the [`Turn`] may call this, after a heavy side in the current epoch is complete.
     fn try_advance(&self) -> bool {
         let current = self.0.epoch.load(Ordering::Relaxed);
         // Acquire: the actions of a participant before it was unpinned come before the new epoch.

@@ -54,7 +54,7 @@ impl<B: Barrier> Handle<B> {
         Self { participant, collector, depth, is_left, garbage: RefCell::default() }
     }
 
-    /// Pins this handle: while the guard lives, no object is freed that this thread can find. Guards nest.
+    /// Pins this handle: while the guard lives, no object that this thread can find is freed. Guards may be nested.
     ///
     /// Pinning takes a load, a store, and the barrier's light side. Dropping the last guard takes a store.
     ///
@@ -107,8 +107,8 @@ impl<B: Barrier> Handle<B> {
         OwnedGuard { handle: self }
     }
 
-    /// Ends the pin of one guard. Returns `true` if the handle was left to its guards and this was the last guard, so
-    /// that the caller must free the handle.
+    /// Ends the pin of one guard. Returns `true` if the handle was left to its guards and this was the last guard. The
+    /// caller must then free the handle.
     #[inline(always)]
     fn unpin(&self) -> bool {
         let depth = self.depth.get();
@@ -238,8 +238,8 @@ impl<B: Barrier> Handle<B> {
     }
 
     /// Returns the number of waiting objects that [`collect`](Self::collect) frees as soon as it is safe. These are the
-    /// objects that were retired with this handle, and those that the collector got from dropped [`Published`] objects
-    /// and handles.
+    /// objects that were retired with this handle, and the objects that the collector got from dropped [`Published`]
+    /// objects and handles.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.own() + self.collector.orphans().objects()
@@ -285,7 +285,7 @@ impl<B: Barrier> fmt::Debug for Handle<B> {
     }
 }
 
-/// A guard: while it lives, no object is freed that this thread may have found. It dereferences to the pinned handle.
+/// A guard: while it lives, no object that this thread may have found is freed. It dereferences to the pinned handle.
 #[derive(Debug)]
 pub struct Guard<'h, B: Barrier = ExpeditedOrFences> {
     /// A pointer, because dropping the guard may free the handle. A reference would promise that the handle exists

@@ -97,8 +97,8 @@ mod tests {
     use super::*;
 
     /// This test fails under Miri if the ordering of `COLLECTOR` is too weak: a thread then reads another thread's
-    /// collector before that collector is complete. Many readers are needed. Some still find null and create a
-    /// collector of their own, whose fences order the threads and hide the error.
+    /// collector before that collector is complete. Many readers are needed. Some still find null and create their own
+    /// collector, whose fences order the threads and hide the error.
     #[test]
     fn all_threads_have_the_same_collector() {
         const READERS: usize = 16;

@@ -17,7 +17,7 @@ use crate::primitives::{Instant, Mutex};
 /// [`changed`](Awaitable::changed) returns a [`Future`], which works with any runtime.
 ///
 /// A publication wakes all waiting tasks and threads before it returns: wakers run on the publisher's thread. Wakers
-/// may publish and wait. If a waker panics, the others are woken before the panic continues.
+/// may publish and wait. If a waker panics, the other tasks and threads are woken before the panic continues.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};

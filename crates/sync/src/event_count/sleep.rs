@@ -10,8 +10,8 @@ use crate::primitives::{Instant, spin_loop};
 const SPINS: &[u32] = if cfg!(any(model = "loom", model = "tso")) { &[] } else { &[1, 2, 4, 8, 16, 32, 64] };
 /// Maximum time for which publications may overlook an announcement. (A thread announces that it is about to sleep.)
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Length of the first sleep while an announcement may be overlooked. Each sleep is twice as long as the one before, so
-/// that ten sleeps fill [`PATIENCE`]. In a model there is only one sleep, to save executions.
+/// Length of the first sleep while an announcement may be overlooked. Each sleep is twice as long as the previous
+/// sleep, so ten sleeps fill [`PATIENCE`]. In a model there is only one sleep, to save executions.
 const FIRST_NAP: Duration = Duration::from_millis(if cfg!(model = "tso") { 1000 } else { 1 });
 
 /// The part of an event count by which threads sleep until a publication.
@@ -97,7 +97,8 @@ fn sleep<S: Sleepers>(sleepers: &S, seen: Version, announced: Announcement, dead
     }
 }
 
-/// The durations of successive sleeps. Each is twice as long as the one before, and together they last until `end`.
+/// The durations of successive sleeps. Each sleep is twice as long as the previous sleep, and together the sleeps last
+/// until `end`.
 struct Naps {
     end: Instant,
     next: Duration,

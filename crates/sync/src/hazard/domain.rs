@@ -211,7 +211,7 @@ impl<B: Barrier> Retirer<B> {
     }
 
     /// Returns the number of waiting objects that [`collect`](Self::collect) frees as soon as it is safe. These are the
-    /// objects that were retired with this retirer, and those that the domain got from dropped
+    /// objects that were retired with this retirer, and the objects that the domain got from dropped
     /// [`Published`](super::Published) objects and retirers.
     #[must_use]
     pub fn waiting(&self) -> usize {

@@ -37,7 +37,8 @@ const LOOKS: usize = 100;
 #[derive(Debug)]
 pub struct FreeList<T> {
     area: Option<Area>,
-    /// The stacks of the CPUs, which contain boxes of `T`. A stack returns each box to only one thread.
+    /// The stacks of the CPUs, whose items are leaked boxes of `T`. A stack returns each pushed item at most once, so
+    /// only one thread gets it.
     of_cpus: Stacks,
     shards: Box<[Shard<Vec<Box<T>>>]>,
     /// The maximum number of boxes on a CPU's stack. It is also the maximum in a shard: a list that some of the threads
@@ -88,7 +89,7 @@ impl<T> FreeList<T> {
         }
     }
 
-    /// Returns a free box, most likely the one that was last used on this CPU. Returns `None` if there is no box on
+    /// Returns a free box, most likely the box that was last used on this CPU. Returns `None` if there is no box on
     /// this CPU's stack, in the shared list, or on another CPU's stack.
     ///
     /// A box that another thread is moving at that moment is not found. While one thread takes boxes from another CPU's

@@ -17,7 +17,7 @@ pub enum Method {
     Sharded,
 }
 
-/// The methods, the best one first. The last one is always available.
+/// The methods, the best one first. The last method is always available.
 pub const BEST_FIRST: [Method; 2] = [Method::Restartable, Method::Sharded];
 
 impl Method {

@@ -22,7 +22,7 @@ pub fn cpu_times() -> Option<CpuTimes> {
 }
 
 impl CpuTimes {
-    /// Returns the difference between these times and those of an earlier call.
+    /// Returns the difference between these times and the times of an earlier call.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {

@@ -1,7 +1,7 @@
 //! A technique from the time before restartable sequences: a thread sets the segment selector in GS to zero to detect
 //! that it was stopped. This is for experiments only; do not rely on it.
 //!
-//! On x86-64, GS has a base, which is added to addresses, and a selector, which may be null: 0 to 3.
+//! On x86-64, GS has a base, which is added to addresses, and a selector. The selector is null if it is 0 to 3.
 //!
 //! - Interrupts: when the kernel returns from an interrupt to the program, a null selector other than 0 becomes 0
 //!   ([`interrupts_seen`]).

@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Number of words that [`OwnedWords`] has for each CPU. Together with the generation they fill two cache lines.
 pub const WORDS: usize = 15;
 
-/// Binary logarithm of the distance in bytes between the data of one CPU and that of the next: two cache lines, because
-/// some processors fetch two together.
+/// Binary logarithm of the distance in bytes between the data of two consecutive CPUs: two cache lines, because some
+/// processors fetch two together.
 pub(super) const STRIDE_SHIFT: u32 = 7;
 
 /// A counter of one CPU. It wraps around.

@@ -49,7 +49,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     })
 }
 
-/// Sends one request. Each PUT creates an object of its own, so that the server has no parts to assemble.
+/// Sends one request. Each PUT creates a separate object, so the server has no parts to assemble.
 fn request(
     stream: &mut TcpStream,
     block: &mut [u8],

@@ -342,8 +342,7 @@ fn slow(arms: &[Arm]) -> Vec<bool> {
         times.map(|took| took.wall_s).fold(f64::INFINITY, f64::min)
     };
     let is_slow = |arm: &Arm| {
-        arm.took.len() >= SLOW_ROUNDS
-            && (0..SLOW_ROUNDS).all(|round| arm.took[round].wall_s > SLOW * fastest_s(round))
+        arm.took.len() >= SLOW_ROUNDS && (0..SLOW_ROUNDS).all(|round| arm.took[round].wall_s > SLOW * fastest_s(round))
     };
     arms.iter().map(is_slow).collect()
 }

@@ -13,10 +13,10 @@ use crate::{Arm, MeasuredRow, Measurement, SLOW, SLOW_ROUNDS};
 /// Probability that the true median is below an interval. The probability that it is above the interval is the same.
 const ERROR: f64 = 0.05;
 
-/// The goal for the ratio of our wall time to that of the fastest peer.
+/// The goal for the ratio of our wall time to the wall time of the fastest peer.
 const WALL_GOAL: f64 = 0.9;
-/// The goal for the ratio of our CPU time to that of the fastest peer. It applies if the server limits the speed and
-/// our wall time is not longer.
+/// The goal for the ratio of our CPU time to the CPU time of the fastest peer. It applies if the server limits the
+/// speed and our wall time is not longer.
 const CPU_GOAL: f64 = 0.6;
 /// A share of the free CPU time. If the client and the server together use this share or more, the server counts as the
 /// limit on the speed.
@@ -244,8 +244,8 @@ fn processor() -> String {
     name.map_or("unknown".into(), |(_, name)| name.trim().into())
 }
 
-/// Returns a folder on a disk with ext4, and the name of its file system. If there is no such folder, returns `/tmp`,
-/// and the name says so.
+/// Returns a folder on a disk with ext4, and the name of its file system. If there is no such folder, returns `/tmp`
+/// and a name that states this.
 pub fn disk_folder() -> Result<(PathBuf, String), Box<dyn Error>> {
     let mounts = fs::read_to_string("/proc/self/mounts")?;
     let kind_of = |folder: &Path| {

@@ -1,6 +1,6 @@
 //! Estimates the properties of a link from parts that were transferred. If the common rate of all connections is
-//! limited, the link has a *ceiling*. It shows in the durations of parts: they are longer when many parts are in flight
-//! than when few are.
+//! limited, the link has a *ceiling*. A ceiling makes parts take longer when many parts are in flight than when few
+//! parts are in flight.
 
 use super::{Link, is_near};
 
@@ -17,12 +17,12 @@ pub(super) struct Observation {
     /// parts, which measure the link) has small and large parts. For its large parts, this is only the number of
     /// connections that carry large parts.
     pub in_flight: f64,
-    /// `true` if the part was the first one of its connection, and therefore slow.
+    /// `true` if the part was the first part of its connection, and therefore slow.
     pub is_fresh: bool,
 }
 
 /// Smallest slowdown that shows a ceiling, a limit on the common rate of all connections. The slowdown is the duration
-/// of a part when many parts are in flight, divided by its duration when few are.
+/// of a part when many parts are in flight, divided by its duration when few parts are in flight.
 pub(super) const CROWDED: f64 = 1.25;
 /// The number of parts in flight counts as few if it is at most this multiple of the third-smallest number in the
 /// measurements.
@@ -53,7 +53,7 @@ pub(super) struct Fit {
 }
 
 /// Estimates a link from `seen`, the measured parts in the order in which they ended. Returns `None` if there are too
-/// few.
+/// few parts.
 ///
 /// `asked_s` is the duration of a request that transfers no part. Without it, latency and rate can't be separated if
 /// all parts have the same size. `fixed_s` is the time to start and commit the upload. `is_moving` is `true` after the
@@ -136,8 +136,8 @@ fn longer(crowd: &[Observation], alone: &[Observation], expected_s: impl Fn(u64)
     median(times.collect())
 }
 
-/// Estimates how long a request takes regardless of its size, in seconds. Compares small parts with large ones; returns
-/// `None` if one of the two groups is empty.
+/// Estimates how long a request takes regardless of its size, in seconds. Compares small parts with large parts;
+/// returns `None` if one of the two groups is empty.
 fn request_s(small: &[Observation], large: &[Observation]) -> Option<f64> {
     let middle = |seen: &[Observation]| {
         let bytes = median(seen.iter().map(|one| one.bytes as f64).collect())?;

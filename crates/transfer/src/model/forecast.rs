@@ -20,8 +20,8 @@ pub struct Forecast {
     pub earlier: usize,
 }
 
-/// Minimum number of the latest parts from which the pace is estimated, if so many are complete. The usual number is
-/// twice the number of parts in flight.
+/// Minimum number of the latest parts from which the pace is estimated, if that many parts are complete. The usual
+/// number is twice the number of parts in flight.
 const LEAST_PARTS: usize = 12;
 /// Maximum number of the latest parts from which the pace is estimated.
 const MOST_PARTS: usize = 128;
@@ -35,7 +35,8 @@ const FIRST_WINDOW_BYTES: f64 = 14_600.0;
 /// Standard deviation of the logarithm of the remaining time, from effects that are not yet visible in the latest
 /// parts.
 const UNKNOWN: f64 = 0.09;
-/// A model fits clearly better than another one if its deviation is less than this share of the other deviation.
+/// A model fits clearly better than another model if its deviation is less than this share of the other model's
+/// deviation.
 const CLEARLY: f64 = 0.7;
 /// Weight of the parts' deviation before any round is complete. Each complete round reduces the weight. The first parts
 /// that are complete are the fastest, so they show too little of the deviation.
@@ -61,8 +62,8 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Estimates the durations of the remaining parts from those in `seen`. `concurrency` is the number of parts in
-    /// flight from now on, and `rest_bytes` is the average size of the remaining parts.
+    /// Estimates the durations of the remaining parts from the measured parts in `seen`. `concurrency` is the number of
+    /// parts in flight from now on, and `rest_bytes` is the average size of the remaining parts.
     pub fn new(seen: &[Observation], concurrency: usize, latency_s: Option<f64>, rest_bytes: u64) -> Option<Self> {
         let most = (2 * concurrency).clamp(LEAST_PARTS, MOST_PARTS);
         let warm: Vec<Observation> = seen.iter().filter(|one| !one.is_fresh).copied().collect();

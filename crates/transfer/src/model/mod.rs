@@ -86,7 +86,7 @@ pub struct Constraints {
 /// is at most 1.5 times the previous one.
 const STEPS: [usize; 17] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384];
 /// A shape (part size and number of parts in flight) is good if it takes at most this multiple of the shortest time. Of
-/// the good shapes, the one with the least memory is preferred, because it loses the least if a part must be sent
+/// the good shapes, the shape with the least memory is preferred, because it loses the least if a part must be sent
 /// again.
 const AS_GOOD: f64 = 1.04;
 /// Smallest size of a part in bytes. Smaller parts would need more requests, which would cost more time than the

@@ -8,10 +8,10 @@ use super::{
     AS_GOOD, Constraints, FAST_BYTES_PER_S, Forecast, LEAST_BYTES, NEAR_S, Observation, Shape, TransferPlan, is_near,
 };
 
-/// The shape of the transfer (part size, parts in flight) is changed only if the new one reduces the remaining time to
-/// less than this share. For a low-latency store, [`AS_GOOD`] applies instead.
+/// The shape of the transfer (part size, parts in flight) is changed only if the new shape reduces the remaining time
+/// to less than this share. For a low-latency store, [`AS_GOOD`] applies instead.
 const WORTH_IT: f64 = 0.9;
-/// Number of measurements that are kept: the first ones, when few parts were in flight, and the latest ones.
+/// Number of measurements that are kept: the first measurements, when few parts were in flight, and the latest.
 const KEPT: usize = 512;
 /// Initial number of connections to a low-latency store that does not accept small parts, or that sends the first part
 /// at more than [`FAST_BYTES_PER_S`].
@@ -26,7 +26,7 @@ pub(crate) const RAMP_S: f64 = 0.02;
 const RAMP: usize = 4;
 /// A request is late if it has taken this multiple of the median duration of requests of similar size.
 const LATE: f64 = 1.5;
-/// Smallest number of complete requests that a late one is compared with.
+/// Smallest number of complete requests with which a late request is compared.
 const COMPARED: usize = 3;
 /// Largest share of all bytes that is requested a second time because the first request is late.
 const EXTRA: f64 = 0.05;
@@ -38,11 +38,11 @@ const FIRST_FILES: usize = 8;
 /// Size in bytes up to which a file is not split while at least as many files as connections are left. A larger part
 /// would cost more to repeat, and delay the end of the command.
 pub(crate) const WHOLE_BYTES: u64 = 8 << 20;
-/// Largest size in bytes of the first parts, if no probe measures the link first. These parts show whether larger ones
+/// Largest size in bytes of the first parts, if no probe measures the link first. These parts show whether larger parts
 /// are better.
 const FIRST_BYTES: u64 = 1 << 20;
 /// Size in bytes of the first [`NEAR_BLOCKS`] parts for a low-latency store. There are several, because one may be
-/// late. They are sent over a single connection: a second one would not help if one connection already keeps the
+/// late. They are sent over a single connection: a second connection would not help if one connection already keeps the
 /// machines on both sides busy.
 const NEAR_BYTES: u64 = 256 << 10;
 const NEAR_BLOCKS: usize = 3;
@@ -197,7 +197,7 @@ impl Planner {
     }
 
     /// Returns the next part of a single file to transfer at the time `now_s`. `None` if all parts were handed out, or
-    /// if enough are in flight.
+    /// if enough parts are in flight.
     pub fn next_part(&mut self, now_s: f64) -> Option<Ticket> {
         if self.left == 0 {
             return None;
@@ -254,9 +254,9 @@ impl Planner {
         self.under_way.len() < self.shape.concurrency
     }
 
-    /// Permits a second request for the part of `ticket` if the first one is late at the time `now_s`. Every other part
-    /// must have been handed out, and there must be an unused connection. The second requests together carry at most
-    /// [`EXTRA`] of all bytes, but always at least one part.
+    /// Permits a second request for the part of `ticket` if the first request is late at the time `now_s`. Every other
+    /// part must have been handed out, and there must be an unused connection. The second requests together carry at
+    /// most [`EXTRA`] of all bytes, but always at least one part.
     pub(crate) fn repeat_late(&mut self, ticket: &Ticket, now_s: f64) -> Option<Ticket> {
         let is_in_budget =
             self.extra_bytes == 0 || (self.extra_bytes + ticket.bytes) as f64 <= EXTRA * self.bytes as f64;
@@ -269,7 +269,8 @@ impl Planner {
         Some(self.hand_out(ticket.bytes, false, now_s))
     }
 
-    /// Returns the median duration in seconds of the requests for about `bytes` bytes. `None` if there were too few.
+    /// Returns the median duration in seconds of the requests for about `bytes` bytes. `None` if there were too few
+    /// such requests.
     #[must_use]
     pub(crate) fn usual_s(&self, bytes: u64) -> Option<f64> {
         let alike = |one: &&Observation| one.bytes / 2 <= bytes && bytes / 2 <= one.bytes;
@@ -328,7 +329,7 @@ impl Planner {
 
     /// Records that a part was transferred, and renews the forecast. `first_try` is `None` if the part's first attempt
     /// failed; the duration of the part is then ignored. Otherwise, the inner value is the time in seconds to open a
-    /// new connection for the part, or `None` if it used an open one.
+    /// new connection for the part, or `None` if the part used an open connection.
     pub fn complete(&mut self, ticket: &Ticket, now_s: f64, first_try: Option<Option<f64>>) {
         self.pass(now_s);
         self.remove_under_way(ticket);
@@ -433,8 +434,8 @@ impl Planner {
         !self.is_near() || self.back_bytes as f64 >= self.bytes as f64 * PROBED
     }
 
-    /// Returns whether some larger parts should follow the first small ones, before the first plan. They should if the
-    /// small ones took little time and the file is large.
+    /// Returns whether some larger parts should follow the first small parts, before the first plan. They should if the
+    /// small parts took little time and the file is large.
     fn is_larger_worth_it(&self) -> bool {
         let bytes = NEAR_BLOCKS as u64 * NEAR_BYTES + LARGER_BLOCKS as u64 * LARGER_BYTES;
         let is_first = self.is_near() && self.shape == Shape { part_bytes: NEAR_BYTES, concurrency: 1 };
@@ -545,7 +546,7 @@ impl Planner {
 ///
 /// For a store that is not low-latency, the first parts go over all connections. If the file is small, each connection
 /// then carries one part, so a single round is enough. If only a few connections were used until the first measurement,
-/// the others would be opened later. That would cost more round trips, and a second round of parts.
+/// the other connections would be opened later. That would cost more round trips, and a second round of parts.
 ///
 /// For a low-latency store, a few small parts go over one connection, and the plan is corrected a moment later. If the
 /// store does not accept small parts, a single slow connection would take too long. The first parts then go over a few

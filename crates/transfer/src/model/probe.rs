@@ -10,7 +10,7 @@ const LARGE_BYTES: u64 = 256_000_000;
 pub(super) const PROBED: f64 = 0.03;
 /// Smallest size in bytes of a part in a probe of a link. A smaller part would measure only the latency.
 const LEAST_BYTES: u64 = 4 << 10;
-/// Largest size in bytes of the small parts of a probe. Larger ones would measure nothing more, and would take long on
+/// Largest size in bytes of the small parts of a probe. Larger parts would measure nothing more, and would take long on
 /// slow links.
 const MOST_BYTES: u64 = 64 << 10;
 /// Size of the large parts of a probe, as a multiple of the size of its small parts. The large parts measure the rate
@@ -27,10 +27,10 @@ const SCRIPTED: f64 = 0.75;
 /// A fixed sequence of parts that measures a link:
 ///
 /// 1. Small parts go over few connections.
-/// 2. Small parts go over many connections. If they are slower than those of step 1, the link has a ceiling.
+/// 2. Small parts go over many connections. If they are slower than the parts of step 1, the link has a ceiling.
 /// 3. During step 2, large parts go over few connections, and measure the rate of one connection. Each of these
-///    connections carries two large parts, because its congestion window is still small during the first one.
-/// 4. If the file is large enough, parts that are larger than those of step 2 follow over many connections.
+///    connections carries two large parts, because its congestion window is still small during the first part.
+/// 4. If the file is large enough, parts that are larger than the parts of step 2 follow over many connections.
 #[derive(Debug, Default)]
 pub(super) struct Probe {
     script: VecDeque<Step>,
@@ -105,7 +105,7 @@ impl Probe {
         self.small_bytes == 0
     }
 
-    /// Returns the number of connections that carry large parts, while the other connections carry small ones.
+    /// Returns the number of connections that carry large parts, while the other connections carry small parts.
     pub fn few(&self) -> usize {
         self.few
     }

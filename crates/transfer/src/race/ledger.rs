@@ -85,8 +85,8 @@ pub struct Counts {
     pub cache_won: u64,
     /// Number of races that the origin won: it answered before the cache answered or failed.
     pub network_won: u64,
-    /// Number of races in which the cache did not fail, so that the request to the origin was unnecessary. The budget
-    /// of [`Policy::Percentile`] limits this number.
+    /// Number of races in which the cache did not fail. The request to the origin was then unnecessary. The budget of
+    /// [`Policy::Percentile`] limits this number.
     pub extra: u64,
     /// Number of requests that did not race although they were late, because the budget was used up.
     pub withheld: u64,

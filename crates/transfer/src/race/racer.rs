@@ -260,8 +260,8 @@ enum Either<A, B> {
     Second(B),
 }
 
-/// Waits until one of two futures is ready, and returns its output. If both are ready at the same time, returns that of
-/// `a`.
+/// Waits until one of two futures is ready, and returns its output. If both are ready at the same time, returns the
+/// output of `a`.
 async fn either<A: Future, B: Future>(mut a: Pin<&mut A>, mut b: Pin<&mut B>) -> Either<A::Output, B::Output> {
     poll_fn(|context| match a.as_mut().poll(context) {
         Poll::Ready(output) => Poll::Ready(Either::First(output)),
@@ -286,8 +286,8 @@ impl<'a, K: Clock> Request<'a, K> {
         Self { racer, delay, waits_since: None, has_raced: false, is_under_way: true }
     }
 
-    /// Records that the cache failed. Its duration is not recorded, because it says nothing about answers: a miss is
-    /// fast, and a timeout is slow.
+    /// Records that the cache failed. Its duration is not recorded, because it does not resemble the duration of an
+    /// answer: a miss is fast, and a timeout is slow.
     fn cache_fails(&mut self) {
         self.waits_since = None;
         let mut ledger = self.racer.ledger();

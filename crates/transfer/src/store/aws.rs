@@ -35,8 +35,8 @@ pub fn domain(region: &str) -> &'static str {
     if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" }
 }
 
-/// Returns the endpoint that the environment or the profile configures for a service; `None` for that of AWS. `service`
-/// is the identifier that AWS uses in profiles, for example `s3` or `route_53`.
+/// Returns the endpoint that the environment or the profile configures for a service; `None` for AWS's own endpoint.
+/// `service` is the identifier that AWS uses in profiles, for example `s3` or `route_53`.
 pub fn endpoint<'a>(environment: &'a Environment, profile: &'a Profile, service: &str) -> Option<&'a str> {
     let ignored = environment.first(&["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"]);
     let ignored = ignored.or_else(|| profile.get("ignore_configured_endpoint_urls"));
@@ -105,7 +105,9 @@ fn in_environment(environment: &Environment) -> Result<Option<AwsCredentialProvi
     match (environment.first(&["AWS_ACCESS_KEY_ID"]), environment.first(&["AWS_SECRET_ACCESS_KEY"])) {
         (Some(id), Some(secret)) => Ok(Some(fixed(id, secret, environment.first(&["AWS_SESSION_TOKEN"])))),
         (None, None) => Ok(None),
-        _ => Err(Failure::denied("only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set")),
+        _ => Err(Failure::denied(
+            "only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set; set both, or none of them",
+        )),
     }
 }
 
@@ -123,8 +125,8 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// Returns the credentials of a profile; `None` if it configures none. `users` are the profiles that use this one
-    /// as their `source_profile`.
+    /// Returns the credentials of a profile; `None` if it configures none. `users` are the profiles that use this
+    /// profile as their `source_profile`.
     fn of_profile(&self, profile: &Profile, users: &[&str]) -> Result<Option<AwsCredentialProvider>> {
         let place = format!("the profile {}", profile.name());
         let key = in_profile(profile);

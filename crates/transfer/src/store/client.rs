@@ -81,7 +81,7 @@ impl Client {
         Ok(Self { transport, keys, base, shown, headers, credentials, region: None, moved: OnceLock::new() })
     }
 
-    /// Sets the region of S3. If the store names another region, the client uses that one from then on.
+    /// Sets the region of S3. If the store names another region, the client uses that region from then on.
     pub fn in_region(self, region: String) -> Self {
         Self { region: Some(region), ..self }
     }
@@ -344,8 +344,9 @@ pub fn quoted(etag: String) -> String {
     if etag.ends_with('"') { etag } else { format!("\"{etag}\"") }
 }
 
-/// Converts the failure of a request whose stored bytes differ from the sent ones. Usually, the request is repeated and
-/// replaces the stored bytes. With `no_clobber`, it must not replace any object, so the failure becomes fatal.
+/// Converts the failure of a request whose stored bytes differ from the bytes that were sent. Usually, the request is
+/// repeated and replaces the stored bytes. With `no_clobber`, it must not replace any object, so the failure becomes
+/// fatal.
 pub fn refused_again(failure: Failure, options: &PutOptions) -> Failure {
     if options.no_clobber { Failure { kind: Kind::Fatal, ..failure } } else { failure }
 }

@@ -62,8 +62,8 @@ pub struct Endpoint {
 
 /// Opens connections, and keeps unused ones for later requests.
 pub struct Connections {
-    /// Opens TLS connections. `None` until the first one, because loading the system's certificates takes milliseconds,
-    /// and `http` does not need them.
+    /// Opens TLS connections. `None` until the first TLS connection, because loading the system's certificates takes
+    /// milliseconds, and `http` does not need them.
     tls: Mutex<Option<TlsConnector>>,
     environment: Environment,
     sockets: Option<Sockets>,
@@ -221,7 +221,7 @@ impl Connections {
         let permit = permit.map_err(|error| Failure::fatal(error.to_string()))?;
         attempt.clock.iter().for_each(|clock| clock.start());
         if endpoint.secure {
-            // Loading the certificates is no part of the time to connect.
+            // Loading the certificates is not part of the time to connect.
             self.tls()?;
         }
         attempt.began = Some(Instant::now());
@@ -243,8 +243,8 @@ impl Connections {
     }
 
     /// Closes unused connections until their number is at most the number of free permits. The caller is about to open
-    /// a connection, because it found no unused one to its server. The unused ones usually lead to other servers, such
-    /// as the one before a redirect.
+    /// a connection, because no unused connection leads to its server. The unused connections usually lead to other
+    /// servers, such as the server before a redirect.
     fn make_room(&self) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let mut excess = count(&idle).saturating_sub(self.permits.available_permits());
@@ -422,19 +422,21 @@ pub fn basic(user_info: &str) -> Option<HeaderValue> {
 }
 
 fn roots(environment: &Environment) -> Result<RootCertStore> {
-    let file = environment.first(&["SSL_CERT_FILE", "AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"]);
-    let folder = environment.first(&["SSL_CERT_DIR"]);
+    let named = |names: &[&'static str]| names.iter().find_map(|name| Some((*name, environment.first(&[name])?)));
+    let file = named(&["SSL_CERT_FILE", "AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"]);
+    let folder = named(&["SSL_CERT_DIR"]);
     let loaded = if file.is_some() || folder.is_some() {
-        rustls_native_certs::load_certs_from_paths(file.map(Path::new), folder.map(Path::new))
+        let path = |(_, value)| Path::new(value);
+        rustls_native_certs::load_certs_from_paths(file.map(path), folder.map(path))
     } else {
         rustls_native_certs::load_native_certs()
     };
     let mut roots = RootCertStore::empty();
     // Certificates that can't be parsed are ignored, because the system's folder often contains a few.
     roots.add_parsable_certificates(loaded.certs);
-    if let (true, Some(place)) = (roots.is_empty(), file.or(folder)) {
-        return Err(Failure::fatal(format!("there is no valid certificate in {place}, which the environment names"))
-            .of_whole_store());
+    if let (true, Some((variable, place))) = (roots.is_empty(), file.or(folder)) {
+        let why = format!("there is no valid certificate in {place}; correct or unset {variable}");
+        return Err(Failure::fatal(why).of_whole_store());
     }
     Ok(roots)
 }

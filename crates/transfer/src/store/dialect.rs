@@ -104,7 +104,7 @@ impl Dialect {
         }
     }
 
-    /// Returns the headers for the attributes of an object, without those for its metadata.
+    /// Returns the headers for the attributes of an object, without the headers for its metadata.
     pub fn attributes(self, attributes: &Attributes) -> Headers {
         let Attributes { content_type, cache_control, storage_class, sse, sse_kms_key_id, acl, tagging, .. } =
             attributes;

@@ -1,4 +1,5 @@
-//! Gets access tokens from Google: with the key of a service account (RFC 7523), or with the login of a user.
+//! Gets access tokens from Google in exchange for a request that is signed with a service account's key (RFC 7523), or
+//! for a user's login.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +29,7 @@ use super::transport::{RequestInfo, Transport};
 use crate::{Attempt, Failure};
 
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
-/// Requested validity of a token in seconds, which is the longest one that Google grants.
+/// Requested validity of a token in seconds. Google grants no longer validity.
 const HOLDS_S: u64 = 3_600;
 /// A token that is valid for less than this time is replaced, because the request that uses it takes time.
 const MARGIN: Duration = Duration::from_secs(60);
@@ -142,8 +143,9 @@ impl Tokens {
         let token_uri = self.file.token_uri.as_deref().unwrap_or(TOKEN_URI);
         let request = Request::post(token_uri).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
         let request = request.body(self.form(token_uri)?.into());
-        let request =
-            request.map_err(|_| Failure::denied(format!("the token_uri in {} is not a valid address", self.place)))?;
+        let request = request.map_err(|_| {
+            Failure::denied(format!("the token_uri in {} is not a valid address; correct it", self.place))
+        })?;
         let mut attempt = Attempt::default();
         let mut response = self.transport.send(request, RequestInfo::default(), &mut attempt).await?;
         let text = response.text(&mut attempt).await?;

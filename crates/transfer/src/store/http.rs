@@ -307,7 +307,7 @@ impl Store for WebFile {
 
 impl WebFile {
     fn read_only(&self) -> Failure {
-        self.failure(Kind::Fatal, "over HTTP, single files can be read, and nothing else")
+        self.failure(Kind::Fatal, "HTTP servers support only the reading of single files")
     }
 }
 

@@ -87,7 +87,8 @@ impl Local {
         Ok(beside(&path, &format!(".{}{LOCAL_UPLOAD}", upload.id)))
     }
 
-    /// Starts an upload. Creates the folder for its parts, which has a random name and which only its owner can open.
+    /// Starts an upload. Creates the folder for its parts. The folder has a random name, and only its owner can open
+    /// it.
     fn new_upload(&self, name: &str) -> Result<(Upload, PathBuf)> {
         let number = UPLOADS.fetch_add(1, Ordering::Relaxed);
         let id = format!("{:x}-{:x}-{number:x}", rand::random::<u64>(), std::process::id());

@@ -210,7 +210,8 @@ fn open_web(address: &Address, options: &Options, transport: Transport) -> Resul
     Ok((Arc::new(azure(container, hints, options, transport)?), decoded(name)))
 }
 
-/// Returns whether a name may be that of a bucket or container. Checks only a few rules; the store checks all of them.
+/// Returns whether a name may be the name of a bucket or container. Checks only a few rules; the store checks all of
+/// them.
 fn is_bucket(name: &str) -> bool {
     let fits = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.$".contains(&byte));
     fits && name.bytes().any(|byte| byte.is_ascii_alphanumeric())

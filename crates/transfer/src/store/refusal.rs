@@ -54,7 +54,7 @@ pub fn other_region<'a>(response: &'a Response, body: &'a str) -> Option<&'a str
     named.filter(|region| is_redirect && is_plain(region))
 }
 
-/// Error codes with the status 400 if the signature is for another region than that of the bucket.
+/// Error codes with the status 400 if the signature is for a region other than the bucket's region.
 const WRONG_REGION: [&str; 2] = ["AuthorizationHeaderMalformed", "IllegalLocationConstraintException"];
 
 /// Returns the region in the host of an endpoint: `BUCKET.s3.eu-west-1.amazonaws.com`, `s3-eu-west-1.amazonaws.com`.

@@ -76,8 +76,8 @@ impl Renewing {
         credential
     }
 
-    /// Returns valid credentials. Near their expiry, the first request renews them, and the others continue to use the
-    /// old ones meanwhile. If the renewal fails, the old ones are used until they expire.
+    /// Returns valid credentials. Near their expiry, the first request renews them, and other requests use the old
+    /// credentials meanwhile. If the renewal fails, the old credentials are used until they expire.
     async fn get(&self) -> Result<Arc<AwsCredential>> {
         let now = (self.clock)();
         let valid = self.kept().filter(|kept| kept.is_valid(now));

@@ -32,7 +32,7 @@ pub struct Bucket {
     client: Client,
     dialect: Dialect,
     location: StoreLocation,
-    /// `true` if the store encrypts uploads with a key of KMS.
+    /// `true` if the store encrypts uploads with a KMS key.
     uses_kms: AtomicBool,
 }
 
@@ -41,7 +41,7 @@ impl Bucket {
         Self { client, dialect, location, uses_kms: AtomicBool::new(false) }
     }
 
-    /// Records whether the store encrypts the upload to which `response` belongs with a key of KMS.
+    /// Records that the store encrypts uploads with a KMS key, if the headers of `response` show this.
     fn note_encryption(&self, response: &Response) {
         if response.header("x-amz-server-side-encryption").is_some_and(|kind| kind.starts_with("aws:kms")) {
             self.uses_kms.store(true, Ordering::Relaxed);

@@ -32,7 +32,7 @@ pub struct Service {
     payer: Option<HeaderValue>,
 }
 
-/// The answer of a service to a request. Its status may be that of an error.
+/// The answer of a service to a request. Its status may be an error status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// HTTP status of the answer.
@@ -108,7 +108,7 @@ impl Service {
     ///
     /// # Errors
     /// Returns the errors of [`Self::get`]. Returns [`Kind::Unanswered`](crate::Kind::Unanswered) if the answer was
-    /// lost, so that the request may have been carried out.
+    /// lost. The request may then have been carried out.
     pub fn post<'a>(&'a self, path: &'a str, kind: &'static str, body: &'a str) -> BoxFuture<'a, Result<Reply>> {
         Box::pin(async move { self.send(path, Some((kind, body))).await })
     }

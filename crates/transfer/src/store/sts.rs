@@ -18,7 +18,7 @@ use super::renewal::{Issued, Issuer};
 use super::transport::{RequestInfo, Transport};
 use crate::{Attempt, Failure};
 
-/// Error codes with which STS asks for another attempt, although the status is that of a permanent error.
+/// Error codes with which STS asks for another attempt, although the status means a permanent error.
 const BUSY: [&str; 3] = ["Throttling", "RequestLimitExceeded", "IDPCommunicationError"];
 
 /// A role, and the proof that its credentials may be issued.

@@ -235,7 +235,7 @@ impl Response {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Returns the metadata of the object `name` with `bytes` bytes. ETag and modification times are those in the
+    /// Returns the metadata of the object `name` with `bytes` bytes. The ETag and the modification times come from the
     /// headers of the answer.
     pub fn meta(&self, name: &str, bytes: u64) -> ObjectMeta {
         let modified = self.header(LAST_MODIFIED.as_str()).and_then(parse_time);

@@ -190,7 +190,10 @@ pub enum CommandError {
         reason: ascertain_sys::Error,
     },
     /// No command line contains this parameter.
-    #[error("no command line has `{{{0}}}`, so the values of this parameter would make no difference")]
+    #[error(
+        "no command line has `{{{0}}}`, so the values of this parameter would make no difference; add it to a command \
+         line, or leave out the parameter"
+    )]
     UnusedParameter(String),
     /// The same command is used with two set-ups. Both set-ups run before the first trial, so the second one undoes the
     /// first.

@@ -282,7 +282,8 @@ impl LastOutput {
     }
 }
 
-/// Returns the destination of this command's output: its own, or else that of the whole set.
+/// Returns the destination of this command's output: the command's own destination, or else the destination of the
+/// whole set.
 pub(super) fn output_of<'s>(set: &'s CommandSet, command: &'s NamedCommand) -> &'s Output {
     command.output.as_ref().unwrap_or(&set.output)
 }
@@ -337,8 +338,8 @@ fn request_by_variable(script: &str) -> String {
     result
 }
 
-/// The command lines that run before and after a measured command. Set-up and clean-up run once, the others for each
-/// observation.
+/// The command lines that run before and after a measured command. Set-up and clean-up run once. The other lines run
+/// for each observation.
 pub(super) struct HookLines {
     pub setup: Option<CommandLine>,
     pub prepare: Option<CommandLine>,

@@ -16,7 +16,7 @@ use crate::command::Output;
 use crate::experiment::TargetError;
 
 /// The set-ups that have run and are still in use. Several arms may share a set-up, even arms of different sessions. A
-/// set-up runs when the first of these arms is opened, and its clean-up runs when the last one is closed.
+/// set-up runs when the first of these arms is opened, and its clean-up runs when the last of them is closed.
 #[derive(Default)]
 pub(super) struct Setups {
     active: Mutex<HashMap<SetupKey, ActiveSetup>>,

@@ -26,20 +26,25 @@ const TIME: usize = 2;
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "Is a difference of fill rates due to chance?".into(),
     variants: vec![
-        ("mask", "a random bit mask that marks the fill rates of one kind, without moving any").into(),
+        ("mask", "a random bit mask that selects the fill rates of one sample, without moving any value").into(),
         ("shuffle", "the fill rates shuffled and split").into(),
     ],
-    factors: vec![Factor::integer("rows", "rows of bins of each kind", 10_000, 2..=1_000_000)],
+    factors: vec![Factor::integer(
+        "rows",
+        "number of rows in each of the two samples; each row consists of bins, and has one fill rate",
+        10_000,
+        2..=1_000_000,
+    )],
     metrics: vec![
         Metric::new(
             "exceeds",
-            "1 if the two kinds of rows differ at least as much after the reshuffle as before it",
+            "1 if the two samples of rows differ at least as much after the reshuffle as before it",
             Unit::One,
             Better::Lower,
         ),
         Metric::new(
             "difference",
-            "difference of the mean fill rates of the two kinds after the reshuffle",
+            "difference of the mean fill rates of the two samples after the reshuffle",
             Unit::One,
             Better::Lower,
         ),

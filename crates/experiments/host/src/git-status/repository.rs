@@ -181,7 +181,7 @@ fn pattern(arm: &Arm) -> Pattern {
     if text(arm, "changes") == EDIT { Pattern::Edit } else { Pattern::Mixed }
 }
 
-/// Makes a command of git use an index of its own.
+/// Makes a git command use a separate index.
 pub fn with_index(mut command: Command, index: &Path) -> Command {
     command.env.push(("GIT_INDEX_FILE".into(), index.into()));
     command

@@ -51,7 +51,7 @@ struct StatusSession {
     arms: Vec<ArmState>,
     setup: Setup,
     folder: ScratchFolder,
-    /// `false` if files changed for the check of one arm, so that the next status of the others has more work.
+    /// `false` if files changed for the check of one arm. The next status of the other arms then has more work.
     is_settled: bool,
 }
 
@@ -107,7 +107,7 @@ impl StatusSession {
         Ok(())
     }
 
-    /// Prepares the command of an arm, with an index of its own.
+    /// Prepares the command of an arm, with a separate index.
     fn prepare(&mut self, arm: ArmId) -> Result<ArmStatus, TargetError> {
         let place = |what: &str| self.folder.path().join(format!("{arm}.{what}"));
         let [index, output, trace] = ["index", "output", "trace"].map(place);

@@ -1,4 +1,4 @@
-//! watchman's server and its client, apart from those of the user.
+//! watchman's server and its client, separate from the user's server and client.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;

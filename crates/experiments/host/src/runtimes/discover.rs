@@ -22,7 +22,7 @@ const MANAGERS: [(&str, &str); 6] = [
 /// The folder with a file for each group of Debian's alternatives.
 const ALTERNATIVES: &str = "/var/lib/dpkg/alternatives";
 
-/// Returns whether the path is a file that may be executed.
+/// Returns whether there is an executable file at the path.
 pub fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
@@ -42,8 +42,8 @@ pub fn on_path(name: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the programs of a language, those on `PATH` first. Scripts are left out, except the first program that has
-/// one of the plain names, such as `python3`, because users start that one.
+/// Returns the programs of a language, beginning with the programs on `PATH`. Scripts are left out. The only exception
+/// is the first program that has one of the plain names, such as `python3`, because users start that program.
 fn candidates(language: &Language) -> Vec<PathBuf> {
     let plain = language.programs.iter().find_map(|name| on_path(name).into_iter().next());
     let mut found: Vec<PathBuf> = plain.into_iter().collect();

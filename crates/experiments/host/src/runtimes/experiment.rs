@@ -59,13 +59,14 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     factors: vec![
         Factor::new(
             RUNTIME,
-            "program or path, also as NAME=PATH; the first is the baseline; `found` stands for those of this machine",
+            "program or path, also as NAME=PATH; the first is the baseline; `found` stands for all runtimes of this \
+             machine",
             FOUND,
             Accepts::Anything,
         ),
         Factor::new(
             WORKLOADS,
-            "`own`, names of own workloads, `pyperformance`, `pyperformance:NAME` or your own files, with commas",
+            "`own`, names of its workloads, `pyperformance`, `pyperformance:NAME` or your own files, with commas",
             OWN,
             Accepts::List,
         ),
@@ -74,7 +75,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             "sample: a pass after `warm_ms` of passes, the first pass, or the time from process start to first result",
             [WARM, FIRST, START],
         ),
-        Factor::integer("warm_ms", "duration of the passes before the measured one, in ms", 30, 0..=600_000),
+        Factor::integer("warm_ms", "duration of the passes before the measured pass, in ms", 30, 0..=600_000),
         Factor::integer("limit_s", "time after which a process counts as timed out, in s", 20, 1..=86_400),
         Factor::one_of("follow", "measure the program that a wrapper starts, instead of the wrapper", ["yes", "no"]),
     ],
@@ -96,7 +97,7 @@ fn metrics() -> Vec<Metric> {
     let median = |metric: Metric| Metric { reduce: Reduce::Quantile(0.5), ..metric };
     vec![
         Metric::time("suite", "geometric mean of the times of all workloads that every runtime completes"),
-        median(Metric::time("time", "time of each workload: of the sample that `phase` names")).by_key(),
+        median(Metric::time("time", "time of each workload, for the sample that `phase` names")).by_key(),
         median(Metric::time("pass", "time of each pass, by the time since the process started")),
         median(Metric::time("start", "time from the start of the process to its first result")).by_key(),
         median(Metric::new(
@@ -127,7 +128,7 @@ impl Experiment for Runtimes {
         levels::settled(factor, level)
     }
 
-    /// Replaces the level `found` by the runtimes of this machine, and keeps for each runtime the variant of its
+    /// Replaces the level `found` by the runtimes of this machine. Keeps each runtime only with the variant of its
     /// language.
     fn chosen(&self, arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
         levels::chosen(arms, are_named)

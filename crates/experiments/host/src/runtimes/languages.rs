@@ -5,15 +5,15 @@
 pub struct Language {
     /// Name of the language, which is also the name of the variant.
     pub name: &'static str,
-    /// Beginnings of the names of its programs, to which digits and dots may be appended.
+    /// Beginnings of the names of the language's programs. Digits and dots may follow.
     pub programs: &'static [&'static str],
-    /// Extension of its files.
+    /// File name extension of the language's files.
     pub extension: &'static str,
     /// A file that prints facts about the runtime; empty if there is none.
     pub probe: &'static str,
     /// A file that runs a workload in passes; empty if there is none.
     pub drive: &'static str,
-    /// The own workloads: name, source.
+    /// The workloads of this experiment in this language: name and source.
     pub workloads: &'static [(&'static str, &'static str)],
     /// The negative controls: name of the module, beginning of the library's file name, source.
     pub controls: &'static [(&'static str, &'static str, &'static str)],
@@ -83,7 +83,7 @@ pub static LANGUAGES: [Language; 3] = [
     },
 ];
 
-/// The results of the own workloads, which are the same in every language.
+/// The results of the workloads of this experiment, which are the same in every language.
 pub const RESULTS: [(&str, &str); 10] = [
     ("calls", "6765"),
     ("dicts", "14040508"),
@@ -110,7 +110,7 @@ impl Language {
     }
 }
 
-/// Returns the language with this name; the last of the table for unknown names.
+/// Returns the language with this name, or the last language in the table if the name is unknown.
 pub fn named(name: &str) -> &'static Language {
     LANGUAGES.iter().find(|language| language.name == name).unwrap_or(&LANGUAGES[LANGUAGES.len() - 1])
 }

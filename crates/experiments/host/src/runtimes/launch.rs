@@ -23,7 +23,7 @@ pub struct Program {
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// The result of a process.
+/// The result of running a process.
 #[derive(Clone, Debug)]
 pub struct Ran {
     pub exit: Exit,
@@ -43,7 +43,7 @@ impl Ran {
     }
 }
 
-/// Name of the variable that fills the environment to the size of the trial.
+/// Name of the environment variable that pads the environment to the size that all processes of a trial share.
 pub const PADDING: &str = "ASCERTAIN_PADDING";
 
 /// Runs the program with arguments and additional variables, and waits for its end.
@@ -86,8 +86,8 @@ pub fn run(
     })
 }
 
-/// Returns the bytes of the strings that a process of the program gets: the path, twice, the arguments and the
-/// variables, including those of this process that are not replaced.
+/// Returns the number of bytes of the strings that a process of the program gets. These are the path (twice), the
+/// arguments, and the environment variables, including inherited variables.
 pub fn strings_bytes(program: &Program, arguments: &[OsString], environment: &[(OsString, OsString)]) -> usize {
     let added = program.environment.iter().chain(environment).cloned();
     let variables: BTreeMap<OsString, OsString> = env::vars_os().chain(added).collect();

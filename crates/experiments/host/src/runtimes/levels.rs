@@ -79,7 +79,7 @@ fn expanded(path: &str) -> PathBuf {
     }
 }
 
-/// Checks a level, and makes paths absolute.
+/// Checks a level. If the level is a path, returns the absolute path.
 pub fn settled(factor: &str, level: Level) -> Result<Level, String> {
     let asked = level.to_string();
     match factor {
@@ -98,12 +98,12 @@ pub fn settled(factor: &str, level: Level) -> Result<Level, String> {
     }
 }
 
-/// The number of runtimes that are measured if the user names none: the first one and the newest others. With more, the
-/// default time would not be enough for a verdict.
+/// The number of runtimes that are measured if the user names none: the first runtime and the newest of the others.
+/// With more runtimes, the default time would not be enough for a verdict.
 const MOST_FOUND: usize = 5;
 
-/// Returns the arms to measure: those of all runtimes of this machine in place of the level `found`, and for each
-/// runtime only the variant of its language.
+/// Returns the arms to measure. The level `found` is replaced by all runtimes of this machine, and each runtime is
+/// measured only with the variant of its language.
 pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
     let mut chosen: Vec<Arm> = Vec::new();
     // Each variant has all requested levels in the order of the request, whatever their language.

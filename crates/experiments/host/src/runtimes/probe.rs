@@ -203,7 +203,8 @@ fn known_language(
 }
 
 /// Returns the program that the given file starts; `None` if the file is that program, or a link to it. The path that
-/// the runtime has for itself is preferred to that of the kernel, because it may lie in a virtual environment.
+/// the runtime reports for itself may lie in a virtual environment, so it is preferred to the path that the kernel
+/// reports.
 fn behind(given: &Path, description: &Value) -> Option<PathBuf> {
     let real = |path: &Path| fs::canonicalize(path).ok();
     let running = PathBuf::from(text(description, "running"));
@@ -241,7 +242,8 @@ fn median_start(program: &Program, empty: &Path, folder: &Folder) -> Result<f64,
     Ok(times[STARTS / 2])
 }
 
-/// Returns the identity of a build: that of its program and, if it has one, of its own shared library.
+/// Returns the identity of a build: the identity of its program and, if it has its own shared library, the identity of
+/// that library.
 fn content(description: &Value, mapped: &[PathBuf]) -> Option<String> {
     let is_own =
         |path: &&PathBuf| ["libpython", "libpypy", "libnode"].iter().any(|own| file_name(path).starts_with(own));

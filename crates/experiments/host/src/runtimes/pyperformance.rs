@@ -25,14 +25,14 @@ const ONLY_DEPENDENCY: &str = "dependencies = [\"pyperf\"]";
 /// An installation of pyperformance.
 #[derive(Debug)]
 pub struct Installed {
-    /// The folder with a folder for each workload.
+    /// The folder that contains one folder per workload.
     benchmarks: PathBuf,
     /// The package pyperf, which the workloads import.
     pub pyperf: PathBuf,
 }
 
-/// Returns the installation, which is looked for once per process: in the Python that the command `pyperformance`
-/// names, and in every Python of this machine.
+/// Returns the installation; `None` if there is none. Searches only once per process: in the Python that the command
+/// `pyperformance` names, and in every Python of this machine.
 pub fn installation() -> Option<&'static Installed> {
     static FOUND: OnceLock<Option<Installed>> = OnceLock::new();
     FOUND.get_or_init(find).as_ref()
@@ -62,7 +62,8 @@ fn interpreter(script: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(path)).filter(|path| path.is_file())
 }
 
-/// Returns the names and scripts of the workloads that need only pyperf: all of them, or the one with this name.
+/// Returns the names and scripts of the workloads that need only pyperf: all such workloads, or only the workload with
+/// this name.
 ///
 /// # Errors
 /// The reason, for the user, if pyperformance is not installed, or has no such workload.
@@ -99,8 +100,8 @@ pub fn notice(arms: &[Arm]) -> Option<Remark> {
     (count > 0).then_some(Remark::MoreWorkloads { count: count as u64 })
 }
 
-/// Returns the arguments that run one pass of a script, or two and the time of the second, and write the times to a
-/// file.
+/// Returns the arguments that run one pass of a script, or two passes of which only the second is timed, and write the
+/// time to a file.
 pub fn arguments(script: &Path, is_warm: bool, loops: u64, output: &Path) -> Vec<std::ffi::OsString> {
     let warm = if is_warm { "1" } else { "0" };
     let words = ["--worker", "--worker-task", "0", "--warmups", warm, "--values", "1", "--loops"];

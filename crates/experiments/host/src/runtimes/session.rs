@@ -28,9 +28,10 @@ use output::{Passes, read_passes, read_pyperf_value};
 const MOST_PADDING: usize = 4096;
 /// A pass of pyperformance is repeated until it takes about this long, in seconds.
 const LOOPS_S: f64 = 0.05;
-/// The seed of hashes with which results are checked before the first trial.
+/// The seed of hashes for the check of results before the first trial.
 const VERIFYING_SEED: u32 = 1;
-/// Room for what differs between the strings of two processes of an arm: seeds, loops, and variables of the session.
+/// Number of bytes by which the strings of two processes of an arm may differ: seeds, loops, and variables of the
+/// session.
 const STRINGS_ROOM: usize = 256;
 /// The largest number of passes of a process that are recorded.
 const MOST_PASSES: usize = 100;
@@ -40,11 +41,11 @@ pub struct RuntimesSession {
     folder: Folder,
     setup: Setup,
     control: Option<Control>,
-    /// The bytes of strings that are enough for any process of the session.
+    /// Number of bytes that is enough for the strings of any process of the session.
     strings_bytes: usize,
     /// The loops of each workload of pyperformance, which are the same for all runtimes.
     loops: BTreeMap<String, u64>,
-    /// For each file of the user, its output in the current trial, and the arm that ran it first in this trial.
+    /// For each file of the user, its output in the current trial, and the arm that ran the file first in this trial.
     outputs: BTreeMap<String, (ArmId, String)>,
     /// The trial whose samples are in the arms.
     current: Option<(u64, u64)>,
@@ -62,7 +63,7 @@ struct ArmState {
     failures: BTreeMap<String, FailedWorkload>,
     /// The first line that each workload printed to standard error.
     errors_printed: BTreeMap<String, String>,
-    /// Files whose output differs from run to run, so that it cannot be compared.
+    /// Files whose output differs from run to run. It is therefore not compared.
     unstable: Vec<String>,
     samples: Vec<Sample>,
 }
@@ -208,7 +209,7 @@ impl RuntimesSession {
         launch::run(&runtime.program, &arguments, &environment, (self.folder.path(), *limit, &self.setup.stop))
     }
 
-    /// Returns the time of a process, or how it failed.
+    /// Returns the time of a process, or the kind of its failure.
     fn timed(
         &mut self,
         arm: ArmId,
@@ -257,8 +258,8 @@ impl RuntimesSession {
     }
 
     /// Returns a lower bound of the time of a process that reached its limit. A first pass that has not ended takes at
-    /// least half of the limit, because starting takes less than the other half. After that, at most the passes before
-    /// the measured one and the measured one are missing.
+    /// least half of the limit, because starting takes less than the other half. After that, at most the passes up to
+    /// the measured pass are missing.
     fn least_time(&self, arm: ArmId, ran: &Ran, limit_ns: f64) -> f64 {
         match (self.arms[arm].phase, output::first_end_ns(&ran.output, ran.start_ns)) {
             (Phase::Process | Phase::Start, _) => limit_ns,
@@ -267,8 +268,8 @@ impl RuntimesSession {
         }
     }
 
-    /// Compares the output of a file with that of the runtime that ran it first in this trial, under the same conditions.
-    /// If that runtime prints something else each time, the output is not compared.
+    /// Compares the output of a file with its output under the runtime that ran it first in this trial, under the same
+    /// conditions. If that runtime prints something else each time, the output is not compared.
     fn compare_output(
         &mut self,
         arm: ArmId,
@@ -409,7 +410,7 @@ impl ArmState {
     }
 }
 
-/// Describes how a process ended that did not complete its workload.
+/// Describes the end of a process that did not complete its workload.
 fn crashed(exit: Exit, ran: &Ran, failed: &impl Fn(WorkloadFailure, String) -> FailedWorkload) -> FailedWorkload {
     let line = ran.last_error_line();
     let lacks = ["ModuleNotFoundError", "ImportError", "No module named", "Cannot find module", "Cannot find package"];

@@ -1,4 +1,4 @@
-//! Workloads: those of this experiment, those of pyperformance, and files of the user.
+//! The workloads: the ones of this experiment, the ones of pyperformance, and files of the user.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,7 +30,7 @@ pub enum Source {
     Pyperformance(PathBuf),
 }
 
-/// The word for all workloads of pyperformance, and before the name of one.
+/// The word that selects all workloads of pyperformance. It is also the prefix of the name of a single one.
 pub const PYPERFORMANCE: &str = "pyperformance";
 
 /// Returns whether a word in the list of workloads is a file of the user.
@@ -38,7 +38,7 @@ pub fn is_file(word: &str) -> bool {
     word.contains('/') || word.contains('.')
 }
 
-/// Checks a word in the list of workloads, and makes a path absolute.
+/// Checks a word in the list of workloads. If the word is a path, returns the absolute path.
 pub fn settled(word: &str) -> Result<String, String> {
     let word = word.trim();
     if is_file(word) {
@@ -145,7 +145,7 @@ impl Folder {
         written.map(|()| path.clone()).map_err(|error| format!("could not write {}: {error}", path.display()))
     }
 
-    /// Writes the programs that drive workloads, and the sources of all own workloads.
+    /// Writes the programs that drive workloads, and the sources of all workloads of this experiment.
     pub fn write_all(&self) -> Result<(), String> {
         for language in LANGUAGES.iter().filter(|language| !language.drive.is_empty()) {
             let Language { name, extension, .. } = language;

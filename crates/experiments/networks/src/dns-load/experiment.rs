@@ -40,7 +40,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     emulates: Some(Emulates::new("a name server in this process").unless(&["server"])),
     variants: vec![
         (UDP, "a datagram for each query").into(),
-        (TCP, "persistent connections, on which no query waits for the answer to an earlier one").into(),
+        (TCP, "persistent connections, on which no query waits for the answer to an earlier query").into(),
     ],
     factors: vec![
         Factor::new("server", "name server to query: ADDRESS[:PORT] or HOST[:PORT]", OURS, Accepts::Anything),
@@ -52,7 +52,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         ),
         Factor::integer(
             "rate_per_s",
-            "queries per second; 0 selects 10000 for the server in this process, and 1000 for others",
+            "queries per second; 0 selects 10000 for the server in this process, and 1000 for other servers",
             0,
             0..=1_000_000,
         ),

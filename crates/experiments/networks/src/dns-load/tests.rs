@@ -225,7 +225,7 @@ fn what_can_not_be_is_said() {
         let error = measured(arm(variant, &levels)).unwrap_err().to_string();
         assert!(error.contains(says), "{levels:?}: {error}");
     }
-    // A busy machine may send no query within a short time, so each try lasts longer than the one before.
+    // A busy machine may send no query within a short time, so each try lasts longer than the previous try.
     let mut limit_ms = 100;
     wait_until("a message that is not an answer arrives", || {
         limit_ms *= 2;

@@ -88,7 +88,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         )
             .into(),
         (APART, "a simulated zone: each server gets the change at its own time").into(),
-        (WATCH, "a change by another program: waits until all servers of a `record` have what you `expect`").into(),
+        (WATCH, "a change by another program: waits until all servers of a `record` have the value `expect`").into(),
         (RFC2136, "your `zone`, changed by an update to its primary `server`, signed with $TSIG_KEY").into(),
         (ROUTE53, "your `zone` at Amazon Route 53, changed with the usual AWS credentials").into(),
         (CLOUD_DNS, "your `zone` at Google Cloud DNS, changed with the usual Google credentials").into(),
@@ -206,7 +206,7 @@ fn factors() -> Vec<Factor> {
         ),
         Factor::new(
             "addresses",
-            "servers to query instead of those that the zone names: HOST[:PORT],ADDRESS[:PORT]",
+            "servers to query instead of the servers that the zone names: HOST[:PORT],ADDRESS[:PORT]",
             OURS,
             Accepts::List,
         ),

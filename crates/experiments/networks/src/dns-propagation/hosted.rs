@@ -242,7 +242,7 @@ impl Hosted {
         }
     }
 
-    /// Returns whether the provider refused the request only temporarily, so that it may be repeated.
+    /// Returns whether the provider refused the request only temporarily. The request may then be repeated.
     fn is_for_now(&self, reply: &Reply) -> bool {
         const FOR_NOW: [&str; 6] = [
             "Throttling",

@@ -32,9 +32,9 @@ impl Moment {
         self.high_ns.unwrap_or(u64::MAX)
     }
 
-    /// Returns whether the bounds of two replicas overlap, so that both may have received the change at the same time.
-    /// If neither replica gave an old answer after the call, their bounds always overlap, because both may have
-    /// received the change before the call.
+    /// Returns whether the bounds of two replicas overlap. Both may then have received the change at the same time. If
+    /// neither replica gave an old answer after the call, their bounds always overlap, because both may have received
+    /// the change before the call.
     fn may_equal(self, other: Self) -> bool {
         let begins_before_end = |one: Self, other: Self| one.low_ns < other.until_ns().max(1);
         begins_before_end(self, other) && begins_before_end(other, self)
@@ -203,7 +203,7 @@ fn since(call_ns: u64, low_ns: u64, high_ns: Option<u64>) -> Moment {
 }
 
 /// Returns the times at which the first and the last replica (machine behind a server's address) received the change.
-/// Used if at least two replicas answer at random, so that their answers cannot be told apart.
+/// Used if at least two replicas answer at random. Their answers then cannot be told apart.
 fn first_and_last(mut strand: Vec<Reading>, call_ns: u64) -> [Moment; 2] {
     strand.sort_unstable_by_key(|reading| reading.sent_ns);
     let first_new = strand.iter().position(|reading| reading.is_new).unwrap_or(0);
@@ -290,8 +290,8 @@ const MOST_STEPS: u64 = 500;
 
 /// Returns the times at which the steps of a curve end, up to `end_ns` after the call. The length of a step is
 /// `gap_ns`, doubled until there are at most `MOST_STEPS` steps. The steps of a longer trial are therefore as long as
-/// those of a shorter trial, or twice as long, or four times, and so on. Each step of the longer trial ends together
-/// with a step of the shorter trial, so that trials can be compared.
+/// the steps of a shorter trial, or twice as long, or four times, and so on. Each step of the longer trial ends
+/// together with a step of the shorter trial, so that trials can be compared.
 pub fn steps(gap_ns: u64, end_ns: u64) -> impl Iterator<Item = u64> {
     let mut step_ns = gap_ns.max(1);
     while end_ns / step_ns > MOST_STEPS {

@@ -40,7 +40,7 @@ pub const TTL_S: u32 = 1;
 #[derive(Debug)]
 pub struct Failure {
     pub why: String,
-    /// `true` if it is certain that the zone is unchanged, so that no record has to be removed.
+    /// `true` if it is certain that the zone is unchanged. No record then has to be removed.
     pub is_sure: bool,
 }
 

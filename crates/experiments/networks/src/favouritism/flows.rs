@@ -34,7 +34,7 @@ fn given_urls(arm: &Arm) -> Result<Option<[Url; 2]>, String> {
     match (Url::from_arm(arm, "url")?, Url::from_arm(arm, "speedtest")?) {
         (Some(own), Some(test)) => Ok(Some([own, test])),
         (None, None) => Ok(None),
-        _ => Err("`url` and `speedtest` must be given together: a file to download, and one of a speed test".into()),
+        _ => Err("`url` and `speedtest` must be given together: a file to download, and a file of a speed test".into()),
     }
 }
 
@@ -225,8 +225,8 @@ impl DownloadArm {
         })
     }
 
-    /// Measures throughputs in bytes per second, during the measured time. Returns the throughput of the measured
-    /// download (the first one), and the total throughput of all others.
+    /// Measures throughputs in bytes per second, during the measured time. Returns the throughput of the first
+    /// download, which is measured, and the total throughput of all other downloads.
     fn watch(&self, flows: &[Flow], stop: &Stop) -> Result<[f64; 2], TargetError> {
         wait(self.left_out, stop)?;
         let (start_ns, before) = (now_ns(), received_bytes(flows)?);
@@ -309,7 +309,7 @@ fn received_bytes_of(socket: &TcpStream) -> Result<u64, TargetError> {
     bytes.ok_or_else(|| failed("this kernel does not count received bytes; Linux 4.1 or newer is needed"))
 }
 
-/// Returns two numbers of received bytes: those of the first download, and the total of all other downloads.
+/// Returns two numbers of received bytes: the bytes of the first download, and the total of all other downloads.
 fn received_bytes(flows: &[Flow]) -> Result<[u64; 2], TargetError> {
     let mut received_bytes = [0; 2];
     for (index, flow) in flows.iter().enumerate() {

@@ -64,8 +64,8 @@ pub struct Search {
     /// prediction is tested twice.
     expected: Vec<u64>,
     /// A better prediction of the cliff, the largest body that needs one round trip. It uses the head and the framing
-    /// of the latest answer, whose size is nearer to the cliff than that of the first answer. `None` if this prediction
-    /// is not new.
+    /// of the latest answer, whose size is nearer to the cliff than the size of the first answer. `None` if this
+    /// prediction is not new.
     corrected: Option<u64>,
     fast_bytes: Option<u64>,
     /// The body sizes above the largest fast size that were slow: they needed another round trip. A size that was slow
@@ -304,7 +304,7 @@ mod tests {
         }
     }
 
-    /// One answer in twenty is late for another reason, so that it seems to need another round trip.
+    /// One answer in twenty is late for another reason, and therefore seems to need another round trip.
     #[test]
     fn late_answers_cost_requests_and_no_bytes() {
         let mut wrong = 0;

@@ -148,7 +148,10 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::new("trim", "bytes of the last flight; 0 if there is only one flight", Unit::Byte, Lower),
         Metric {
             reduce: Reduce::Sum,
-            ..Metric::time("request", "time of the request by phase, including the connection if it is a new one")
+            ..Metric::time(
+                "request",
+                "time of the request by phase, including the time to connect if the connection is new",
+            )
         },
     ]
     .into_iter()

@@ -64,7 +64,7 @@ struct PageArm {
     window: Window,
     /// `true` if each connection must resume the TLS session of the previous one.
     resumes: bool,
-    /// The cipher suite of the previous connection; `None` before the first one, and without TLS.
+    /// The cipher suite of the previous connection; `None` before the first connection, and without TLS.
     cipher: Option<String>,
 }
 
@@ -169,7 +169,7 @@ impl PageArm {
     }
 
     /// Requests a page on a new connection. Fails if the connection does not use the variant's protocol, or if its
-    /// cipher suite differs from that of the previous connection.
+    /// cipher suite differs from the cipher suite of the previous connection.
     fn fetch(&mut self, bytes: u64) -> Result<Page, TargetError> {
         let takes_compressed = self.link.is_none();
         let request = HttpRequest { takes_compressed, ..HttpRequest::get(&self.server.page(bytes)?) };
@@ -243,7 +243,8 @@ impl PageArm {
     /// predicted size.
     fn cliff(&mut self, seed: u64, stop: &Stop) -> Result<Cliff, TargetError> {
         let mut search = Search::new(self.window, seed);
-        // Number of bytes of the first answer that are in segments of their own; it is assumed for all answers.
+        // Number of bytes of the first answer that are in separate segments. The same number is assumed for all
+        // answers.
         let mut apart_bytes = None;
         while let Some(bytes) = search.next() {
             if stop.is_requested() {

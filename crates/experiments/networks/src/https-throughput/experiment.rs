@@ -108,10 +108,10 @@ fn metrics() -> Vec<Metric> {
         Metric::time(&format!("latency_{name}"), &about)
     };
     [
-        Metric::time("cpu", "CPU time of both ends for each gigabyte"),
+        Metric::time("cpu", "CPU time of both ends per gigabyte"),
         Metric::new("throughput", "bytes of bodies per second, all streams together", Unit::BytePerSecond, Higher),
-        Metric::time("client_cpu", &format!("CPU time of the client for each gigabyte; {CAVEAT}")),
-        Metric::time("server_cpu", &format!("CPU time of the server for each gigabyte; {CAVEAT}")),
+        Metric::time("client_cpu", &format!("CPU time of the client per gigabyte; {CAVEAT}")),
+        Metric::time("server_cpu", &format!("CPU time of the server per gigabyte; {CAVEAT}")),
     ]
     .into_iter()
     .chain(QUANTILES.map(latency))

@@ -195,7 +195,7 @@ impl RequestTimes {
         at(&self.late_ns, 0.99).unwrap_or(0) as f64
     }
 
-    /// Adds the values of all metrics. The CPU time per request includes that of the server.
+    /// Adds the values of all metrics. The CPU time per request includes the CPU time of the server.
     pub fn push(&self, schedule: Schedule, server_cpu_ns: u64, out: &mut Samples) {
         // Latencies of at least `given_up_ns` are only lower bounds.
         let status = |value_ns: u64| match self.given_up_ns {

@@ -39,7 +39,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::time("time", "time per root if no root waits for another: the mean of a batch"),
         Metric::time("max", "time of a root in the slowest of 32 groups of 64 numbers"),
         Metric::time("std", "standard deviation of the time per root, between groups of roots"),
-        Metric::time("latency", "time per root if each root waits for the one before: the mean of a batch"),
+        Metric::time("latency", "time per root if each root waits for the previous root: the mean of a batch"),
         Metric::new(
             "error_percent",
             "100 times the mean of |root − ∛x| / ∛x over the numbers that the seed draws",

@@ -22,7 +22,7 @@ pub type Lines = Box<dyn FnMut(&[u64], &mut Vec<u8>)>;
 pub const OTHERS: [(&str, &str); 17] = [
     ("plain", "numeric::decimal's default: a table for numbers below 1,000, otherwise the CPU's best method"),
     ("column", "numeric::decimal, a column with delimiters"),
-    ("column-itoa", "the itoa crate, its text appended with a delimiter"),
+    ("column-itoa", "the itoa crate; its text and a delimiter are appended to the column"),
     ("itoa", "the itoa crate"),
     ("lexical", "the lexical-core crate"),
     ("std", "write! of Rust's standard library"),
@@ -30,12 +30,15 @@ pub const OTHERS: [(&str, &str); 17] = [
     ("to-chars", "std::to_chars of C++"),
     ("fmt", "{fmt}"),
     ("stringstream", "std::ostringstream of C++, a new one for each number"),
-    ("radix-10", "one digit at a time, from the last one; the text stays at the buffer's end (Lwan)"),
-    ("radix-10-reversed", "one digit at a time, from the last one, then reversed (stringencoders)"),
+    ("radix-10", "one digit at a time, starting with the last one; the text stays at the buffer's end (Lwan)"),
+    (
+        "radix-10-reversed",
+        "one digit at a time, starting with the last one; the text is then reversed (stringencoders)",
+    ),
     ("radix-100", "two digits at a time, after a galloping search for the number of digits (Facebook)"),
-    ("radix-100-fixed", "two digits at a time, from the last ones; the text stays at the buffer's end"),
-    ("store", "speed limit: texts made in advance, each stored over the previous one"),
-    ("column-store", "speed limit: texts made in advance, stored one after the other"),
+    ("radix-100-fixed", "two digits at a time, starting with the last two; the text stays at the buffer's end"),
+    ("store", "speed limit: stores texts that were made in advance, each over the previous text"),
+    ("column-store", "speed limit: stores texts that were made in advance, one after the other"),
     ("nothing", "speed limit: the loop alone"),
 ];
 

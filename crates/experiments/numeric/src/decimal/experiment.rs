@@ -50,7 +50,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             Metric::time("time", "time of one number: the mean of a batch"),
             Metric::new(
                 "spread",
-                "time of the slowest digit count, divided by that of the fastest",
+                "time of the slowest digit count, divided by the time of the fastest",
                 Unit::One,
                 Better::Lower,
             ),

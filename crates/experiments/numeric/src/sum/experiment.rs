@@ -49,7 +49,9 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             ),
             Factor::new(
                 "accumulators",
-                "number of independent chains of additions; no effect on sum, exact, dot products and other projects' methods",
+                "number of independent chains of additions; ignored by `sum`, `exact`, the dot products and the \
+                 methods of \
+                 other projects",
                 1,
                 Accepts::OneOf([1, 2, 4, 8].map(Level::from).to_vec()),
             ),

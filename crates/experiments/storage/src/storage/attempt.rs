@@ -9,7 +9,7 @@ use tokio::time::timeout;
 /// A request to measure.
 #[derive(Clone)]
 pub enum Request {
-    /// Reads an object of `bytes` bytes, or the range of it. An answer with more than `most` bytes is an error.
+    /// Reads an object of `bytes` bytes, or only `range` of it. An answer with more than `most` bytes is an error.
     Read { key: String, range: Option<Range<u64>>, bytes: u64, most: u64 },
     /// Writes an object with one request, or in parts one after the other. `crc64` is the checksum of the object.
     Write { key: String, parts: Vec<PartBody>, crc64: u64 },
@@ -34,14 +34,14 @@ pub struct Answer {
     pub version: Option<String>,
 }
 
-/// The kinds of results. All except `Complete` make the time a censored one: the true time is longer.
+/// The kinds of results. For all kinds except `Complete`, the time is censored: the true time is longer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Complete,
     /// The answer ended early.
     Short,
-    /// The store refused the request temporarily, with this HTTP status: 429, 503, or another one that a repeated
-    /// request may not get. The code is that of the store, such as `SlowDown`.
+    /// The store refused the request temporarily, with this HTTP status: 429, 503, or another status after which a
+    /// retry may succeed. `code` is the store's own error code, such as `SlowDown`.
     Refused {
         status: u16,
         code: Option<String>,
@@ -95,7 +95,7 @@ impl Phases {
         }
     }
 
-    /// Returns the phases within the request with their names. The wait for a connection is not one of them.
+    /// Returns the phases of the request, each with its name. The wait for a connection is not one of them.
     pub fn named(&self) -> [(&'static str, Option<Duration>); 7] {
         let Self { wait: _, lookup, connect, tls, send, header, first_byte, body } = *self;
         [
@@ -172,7 +172,8 @@ pub async fn send(
         outcome,
         began,
         time: end.saturating_duration_since(began),
-        // In parts, the phases are those of the last request, which say nothing about the object.
+        // If the object is sent in parts, the phases are only the phases of the last request, so they do not describe
+        // the object.
         phases: if is_begun { Phases::default() } else { Phases::new(&attempt) },
         bytes,
         is_encoded: attempt.encoding.is_some_and(|encoding| encoding != "identity"),
@@ -182,13 +183,14 @@ pub async fn send(
     }
 }
 
-/// Returns whether a write that failed like this has certainly written nothing.
+/// Returns whether a write that failed with this kind of failure has certainly written nothing.
 pub fn is_refused(kind: Kind) -> bool {
     matches!(kind, Kind::Denied | Kind::Missing | Kind::Full)
 }
 
 impl Outcome {
-    /// If `is_begun`, the store keeps an upload in parts, whatever it has answered since.
+    /// Converts the failure of a request to an outcome. `is_begun` means that an upload in parts had begun. The store
+    /// then already holds an unfinished upload, so even a refusal does not prove that nothing was written.
     fn of_failure(failure: Failure, attempt: &Attempt, is_begun: bool) -> Self {
         match (failure.kind, attempt.status) {
             (Kind::Transient(_) | Kind::Unanswered, Some(status)) if status >= 400 => {

@@ -21,7 +21,7 @@ pub struct Usage {
     pub bytes_written: u64,
 }
 
-/// The prices of a store.
+/// The prices of the stores whose addresses have a given beginning.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
@@ -159,7 +159,7 @@ impl Prices {
         let matching = self.stores.iter().filter(|price| address.starts_with(&price.address));
         matching
             .max_by_key(|price| price.address.len())
-            .ok_or_else(|| format!("the prices have no entry for {address}"))
+            .ok_or_else(|| format!("the prices have no entry for {address}; add one"))
     }
 }
 
@@ -180,10 +180,10 @@ pub fn parse_money(text: &str) -> Result<(f64, String), String> {
 static SPENT: Mutex<BTreeMap<String, Usage>> = Mutex::new(BTreeMap::new());
 
 impl Budget {
-    /// Adds the usage of requests that are about to be sent to the store `store`.
+    /// Adds the usage of requests that are about to be sent to the store with the name `store`.
     ///
     /// # Errors
-    /// Returns the reason, for the user, if they would exceed the budget. Then nothing is added.
+    /// Returns the reason, for the user, if the requests would exceed the budget. Then nothing is added.
     pub fn spend(&self, store: &str, usage: Usage) -> Result<(), String> {
         let mut spent = SPENT.lock().unwrap_or_else(PoisonError::into_inner);
         let before = spent.get(store).copied().unwrap_or_default();
@@ -200,7 +200,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Returns the limit that a usage exceeds.
+    /// Fails if a usage exceeds a limit of the budget. The error names the limit.
     fn check(&self, usage: &Usage) -> Result<(), String> {
         if usage.requests() > self.max_requests {
             return Err(format!("`max_requests` of {}", self.max_requests));

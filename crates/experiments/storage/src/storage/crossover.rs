@@ -20,9 +20,10 @@ use super::{FIRST_TIME, SECOND_TIME, TIME};
 
 /// The highest probability that the answer about a pair of stores is wrong.
 pub const ERROR: f64 = 0.05;
-/// Sizes of requests in bytes. For each, the answer states how many requests in flight reach the goal.
+/// Sizes of requests in bytes. For each of these sizes, the answer states how many requests in flight reach the goal.
 const FILL_BYTES: [f64; 3] = [1e6, 8e6, 64e6];
-/// The largest number of requests in flight for the cheapest ranged read: the source used 1,000 CPUs.
+/// The largest number of requests in flight that is considered for the cheapest ranged read. The source used 1,000
+/// CPUs.
 const MOST_IN_FLIGHT: u64 = 1_000;
 /// Duration of one trial. A trial measures pairs until this time has passed.
 const TRIAL: Duration = Duration::from_millis(500);
@@ -65,8 +66,8 @@ impl Crossover {
         })
     }
 
-    /// Measures pairs for about half a second, each in random order. Does nothing if the search is over. `make` creates
-    /// the workload of a store (0 or 1) for a size.
+    /// Measures pairs for about half a second; the order within each pair is random. Does nothing if the search is
+    /// over. `make` creates the workload of a store (0 or 1) for a size.
     pub fn measure(
         &mut self,
         runtime: &Runtime,
@@ -161,7 +162,8 @@ impl Crossover {
         }
     }
 
-    /// Returns how many requests in flight reach the goal, and the cheapest range that does.
+    /// Returns the numbers of requests in flight that reach the goal, and the cheapest size of a ranged read that
+    /// reaches it.
     fn fill(&self, store: &str, fit: Fit) -> Option<LineFill> {
         let line_bytes_per_s = self.goal_bytes_per_s?;
         let requests = |bytes: f64| (bytes, fit.requests_in_flight(bytes, line_bytes_per_s).ceil());

@@ -1,5 +1,5 @@
-//! The stores of the source as data: the quantiles that it published, from which stores in this process draw their
-//! times.
+//! The stores of the source as data: the quantiles that the source published. Emulated stores in this process draw
+//! their times from these quantiles.
 
 use ascertain_netlab::store::ServiceTimes;
 
@@ -9,7 +9,7 @@ use super::{AZURE, GOOGLE, Operation, S3};
 pub struct Figures {
     /// Time to the first byte in milliseconds, at p50, p90, p99 and p99.9.
     pub first_byte_ms: [f64; 4],
-    /// Throughput of one stream in MB/s, at p50, p90 and p99. The last ones are the slowest.
+    /// Throughput of one stream in MB/s, at p50, p90 and p99. The p99 is the lowest throughput.
     pub mb_per_s: [f64; 3],
     /// Throughput in MB/s of 1, 5, 10 and 20 streams together; empty if the source did not measure it.
     pub total_mb_per_s: &'static [f64],

@@ -73,8 +73,8 @@ const NOTICED: usize = 15;
 const TABLE_SIZES: [u64; 3] = [16_000, 1_000_000, 4_000_000];
 /// The size in bytes of the objects in the default table of a store at an address.
 const URL_SIZE: u64 = 64_000;
-/// The default range of sizes, in bytes, in which a crossover of two emulated stores is searched. The source covers 16
-/// KB to 32 MB.
+/// The default range of sizes, in bytes, in which the experiment searches for a crossover of two emulated stores. The
+/// source covers 16 KB to 32 MB.
 const EMULATED_RANGE: [u64; 2] = [16_000, 16_000_000];
 
 /// The factors that apply to one store, to a pair of stores, and to stores at an address.
@@ -117,17 +117,22 @@ fn factors() -> Vec<Factor> {
     vec![
         Factor::one_of("operation", "kind of requests", [DOWNLOAD, RANGED, UPLOAD]),
         Factor::integer("size", "bytes that each request transfers", URL_SIZE, 1..=1_000_000_000),
-        Factor::one_of("connection", "send requests over an open connection, or open one for each", ["kept", "fresh"]),
+        Factor::one_of(
+            "connection",
+            "send requests over an open connection, or open a connection for each request",
+            ["kept", "fresh"],
+        ),
         Factor::one_of("object", "read an object again, or only objects that were not read before", ["warm", "cold"]),
         Factor::integer("concurrency", "number of streams, each with one request at a time", 1, 1..=1_024),
         Factor::integer("requests", "number of requests of a trial; at least one for each stream", 1, 1..=1_000_000),
         Factor::integer(
             "rate",
-            "requests that are due per second; with 0, each stream sends a request after the answer to the one before",
+            "requests that are due per second; with 0, each stream waits for an answer before it sends the next \
+             request",
             0,
             0..=1_000_000,
         ),
-        Factor::one_of("placement", "put the keys under one prefix, or each under its own", ["one", "many"]),
+        Factor::one_of("placement", "put all keys under one prefix, or each key under its own prefix", ["one", "many"]),
         Factor::integer("part", "size of the parts of an upload in bytes; 0 sends it with one request", 0, 0..=1 << 30),
         Factor::integer("gap_ms", "idle time of a kept connection before each request, in ms", 0, 0..=600_000),
         Factor::integer("timeout_ms", "time after which a request counts as timed out, in ms", 60_000, 1..=3_600_000),
@@ -156,7 +161,7 @@ fn factors() -> Vec<Factor> {
         ),
         Factor::integer(
             "goal_mb_s",
-            "rate in MB/s that many requests together should reach; the source's is 150 GB in 10 s",
+            "rate in MB/s that many requests together should reach; the source asks for 150 GB in 10 s",
             15_000,
             1..=1_000_000,
         ),
@@ -201,7 +206,7 @@ fn metrics() -> Vec<Metric> {
         Metric::time("request_cpu", "CPU time of the client for each request"),
         Metric::share(
             "encoded",
-            "share of answers in a compressed form; their bytes are those on the wire",
+            "share of answers in a compressed form; their bytes are counted as on the wire",
             Better::Lower,
         ),
         median(Metric::time("phase", "duration of each phase of a request")).by_key(),
@@ -281,8 +286,7 @@ impl Experiment for Storage {
         arms
     }
 
-    /// Keeps the stores at an address, if there are any, and adds a crossover for each pair of them. Otherwise keeps
-    /// the emulated stores.
+    /// Selects the arms to measure, as [`levels::chosen`] describes.
     fn chosen(&self, arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
         levels::chosen(arms, are_named)
     }

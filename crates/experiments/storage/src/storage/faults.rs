@@ -46,7 +46,7 @@ impl MessagePart {
     }
 }
 
-/// The places in an upload, each with its name.
+/// The places in an upload: the name, `true` for a place in the answer, and the part of the message.
 const UPLOAD: [(&str, bool, MessagePart); 6] = [
     ("upload: key", false, MessagePart::Key),
     ("upload: length", false, MessagePart::Header("content-length")),
@@ -55,7 +55,7 @@ const UPLOAD: [(&str, bool, MessagePart); 6] = [
     ("upload: status of the answer", true, MessagePart::Status),
     ("upload: ETag of the answer", true, MessagePart::Header("etag")),
 ];
-/// The places in a download. Its answer has the checksum that the store keeps, if there is one.
+/// The places in a download, as in [`UPLOAD`]. The answer contains the checksum that the store keeps, if there is one.
 const DOWNLOAD: [(&str, bool, MessagePart); 4] = [
     ("download: status", true, MessagePart::Status),
     ("download: length", true, MessagePart::Header("content-length")),
@@ -65,7 +65,7 @@ const DOWNLOAD: [(&str, bool, MessagePart); 4] = [
 
 /// Time after which a request counts as noticed by the client.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
-/// The same for a request with a wrong length, for which one side waits for bytes that never come.
+/// The same time for a request with a wrong length. One side then waits for bytes that never come.
 const WRONG_LENGTH_TIMEOUT: Duration = Duration::from_secs(3);
 /// Size of the objects in bytes.
 pub const CONTENT_BYTES: u64 = 10_000;
@@ -97,7 +97,8 @@ impl FaultProxy {
         Ok(Self { address, fault, _connections: connections })
     }
 
-    /// Returns the requests and bytes of a check. An upload whose answer was lost is read, and its two keys are purged.
+    /// Returns the requests and bytes that a check uses. If the answer to an upload was lost, the check reads the
+    /// object, and deletes everything with the upload's two keys.
     pub fn usage() -> Usage {
         let uploads = UPLOAD.len() as u64 + 1;
         let reads = uploads + DOWNLOAD.len() as u64;
@@ -197,8 +198,8 @@ fn header(head: &[u8], name: &str) -> Option<std::ops::Range<usize>> {
     (start < end).then_some(start..end)
 }
 
-/// Flips a bit in each place of an upload with this checksum and of a download. `through` is the store behind the
-/// proxy, and `objects` has the same store without it.
+/// Flips a bit in each place of an upload with this checksum, and in each place of a download. `through` is the store
+/// behind the proxy. `objects` writes to the same store without the proxy.
 pub async fn check(
     objects: &Objects,
     through: &dyn Store,

@@ -71,7 +71,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Appends whole lines. After a failure, appends nothing more, because the new lines would continue a cut one.
+    /// Appends whole lines. After a failure, appends nothing more, because a new line would continue an incomplete one.
     fn write(&mut self, lines: &str) -> io::Result<()> {
         if self.is_broken {
             return Err(io::Error::other("an earlier write to the journal failed"));
@@ -105,10 +105,11 @@ impl Journal {
     }
 }
 
-/// Opens a journal. Removes a last line without an end: it was not written completely, so its key was not sent.
+/// Opens a journal. Removes the last line if it has no line feed: it was not written completely, so its key was not
+/// sent.
 ///
 /// # Errors
-/// Returns the errors of reading the file, and an error if its first line is not that of a journal.
+/// Returns the errors of reading the file, and an error if its first line does not belong to a journal.
 pub fn reopen(path: &Path) -> io::Result<LeftJournal> {
     let file = File::options().append(true).read(true).open(path)?;
     match file.try_lock() {
@@ -127,7 +128,7 @@ pub fn reopen(path: &Path) -> io::Result<LeftJournal> {
         return Ok(LeftJournal::Empty);
     }
     let (store, remaining) =
-        parse(text).ok_or_else(|| io::Error::other("its first line is not that of a journal; it was kept"))?;
+        parse(text).ok_or_else(|| io::Error::other("its first line does not belong to a journal, so it was kept"))?;
     if end < bytes.len() {
         file.set_len(end as u64)?;
     }
@@ -145,7 +146,7 @@ pub fn journals(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Parses the complete lines of a journal. `None` if the first line is not that of a journal.
+/// Parses the complete lines of a journal. `None` if the first line does not belong to a journal.
 fn parse(text: &str) -> Option<(JournalStore, Remaining)> {
     let mut lines = text.lines();
     let (address, base) = lines.next()?.strip_prefix(FORMAT)?.split_once('\t')?;

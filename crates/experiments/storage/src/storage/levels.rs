@@ -153,7 +153,10 @@ pub fn budget(arm: &Arm, store: &str) -> Result<Option<(Budget, Option<Prices>)>
         (Some((most, currency)), Some(prices)) => {
             let price = prices.of(store)?;
             if price.currency != currency {
-                return Err(format!("`max_cost` is in {currency}, but the prices are in {}", price.currency));
+                return Err(format!(
+                    "`max_cost` is in {currency}, but the prices are in {}; use one currency",
+                    price.currency
+                ));
             }
             Some((most, price.clone()))
         }
@@ -174,7 +177,10 @@ pub fn check(arm: &Arm) -> Result<(), String> {
     }
     let [smallest, largest] = range(arm);
     if arm.variant == CROSSOVER && smallest > largest {
-        return Err(format!("`smallest` is {smallest}, which is larger than `largest`, {largest}"));
+        return Err(format!(
+            "`smallest` is {smallest}, which is larger than `largest`, {largest}; lower `smallest`, or raise \
+             `largest`"
+        ));
     }
     if listener(arm).is_some() {
         super::line::token()?;
@@ -204,7 +210,9 @@ fn check_store(name: &str) -> Result<(), String> {
         return Err(format!("there is no store `{name}`; give an address, or one of {}", known.join(", ")));
     }
     if name.contains(['@', '?', '#']) {
-        return Err("an address must not contain a user, a query or a fragment, because it is recorded".into());
+        return Err(
+            "an address must not contain a user, a query or a fragment, because it is recorded; leave them out".into(),
+        );
     }
     if name.starts_with("file:") {
         return Err(format!("`{name}` is a folder, which `storage` cannot measure; name an object store"));
@@ -215,8 +223,9 @@ fn check_store(name: &str) -> Result<(), String> {
     stores::split_endpoint(name).map(drop)
 }
 
-/// Keeps the stores at an address, if there are any, and adds a crossover for each pair of them. Otherwise keeps the
-/// emulated stores.
+/// Selects the arms to measure. If the user gave addresses of stores, these are the arms at the addresses and a
+/// crossover for each pair of addresses. If the user also named variants (`are_named`), the arms of these variants are
+/// added. Without addresses, the arms of the emulated stores are measured.
 pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
     let mut chosen = chosen_stores(arms, are_named)?;
     // The level of `url` shows that a crossover of two addresses emulates nothing.
@@ -269,8 +278,8 @@ fn chosen_stores(mut arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String
     Ok(chosen)
 }
 
-/// Returns the crossover of two stores at an address, with the levels of an arm that measures one of them. The range of
-/// sizes is that of `model`, if the user set it there.
+/// Returns the crossover of two stores at addresses. It has the levels of `like`, an arm that measures one of the
+/// stores, and the range of sizes of `model`, if the user set one there.
 fn crossover(like: &Arm, model: Option<&Arm>, pair: &str) -> Arm {
     use ascertain_engine::experiment::Experiment;
     let mut point = SPEC.default_point();
@@ -285,7 +294,8 @@ fn crossover(like: &Arm, model: Option<&Arm>, pair: &str) -> Arm {
     super::Storage.trimmed(&Arm { variant: CROSSOVER.into(), point: point.with("pair", pair) })
 }
 
-/// Returns the expected bill of each store at an address, as one finding. Empty without such stores.
+/// Returns the expected bill of each store at an address, as one finding. The list is empty if there are no such
+/// stores.
 ///
 /// # Errors
 /// Returns the reason, for the user, if a budget or the prices are invalid.

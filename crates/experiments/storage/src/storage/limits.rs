@@ -11,7 +11,7 @@ use super::fit::fit;
 use super::streams::Load;
 use super::workload::Shape;
 
-/// Number of requests before the shape of their distribution is judged.
+/// Smallest number of requests for which the shape of their distribution is judged.
 const LEAST_REQUESTS: usize = 50;
 /// The right tail is flat if the quickest fifth of the requests differs by less than this share.
 const FLAT: f64 = 0.03;
@@ -37,7 +37,7 @@ pub struct LoadHistory {
     rates: Vec<f64>,
     /// Times of the complete requests in nanoseconds.
     times_ns: Vec<f64>,
-    /// The refusals that mean a limit, by status and code.
+    /// Number of refusals that mean a limit, by status and code.
     refused: BTreeMap<(u16, Option<String>), u64>,
     cpu_shares: Vec<f64>,
     totals: Vec<f64>,
@@ -124,7 +124,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     median_sorted(&sorted)
 }
 
-/// The measurements of arms that differ by nothing but the size and the number of streams.
+/// The measurements of arms that differ only in the size and the number of streams.
 #[derive(Default)]
 pub struct StreamHistory {
     /// The median throughput by size and number of streams.
@@ -134,7 +134,7 @@ pub struct StreamHistory {
 }
 
 impl StreamHistory {
-    /// Replaces the measurement of an arm. The size is that of the level, and times are at full size.
+    /// Replaces the measurement of an arm. The size comes from the arm's level, and times are at full size.
     pub fn add(&mut self, (bytes, streams, scale): (u64, u64, u64), history: &LoadHistory) {
         let total = history.total().map(|total| (streams, total));
         self.totals.entry(bytes).or_default().extend(total);

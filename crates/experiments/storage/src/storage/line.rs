@@ -29,7 +29,8 @@ pub fn token() -> Result<Token, String> {
     token.parse().map_err(|why| format!("{TOKEN}: {why}"))
 }
 
-/// Measures the rate of the line to the listener at `HOST:PORT`, or from it, in bytes per second.
+/// Measures the rate of the line in bytes per second: to the listener at `HOST:PORT` if `is_upload`, and otherwise from
+/// the listener.
 pub fn rate_bytes_per_s(listener: &str, token: &Token, is_upload: bool, stop: &Stop) -> Result<f64, TargetError> {
     let address = listener.to_socket_addrs().map_err(|error| failed(format!("{listener}: {error}")))?.next();
     let address = address.ok_or_else(|| failed(format!("{listener} has no address")))?;

@@ -21,7 +21,7 @@ use super::stores::TargetStore;
 
 /// The number of attempts to delete an object.
 const ATTEMPTS: u32 = 3;
-/// A clean-up ends if no object could be deleted, and no deletion was refused for good, for this long.
+/// A clean-up ends after this time during which no object was deleted, and no deletion was refused permanently.
 const UNREACHABLE: Duration = Duration::from_secs(30);
 
 /// The keys of a session in one store.
@@ -33,7 +33,7 @@ pub struct Objects {
 }
 
 struct State {
-    /// `None` for our own store, which ends with this process.
+    /// The journal; `None` for an emulated store, which ends with this process.
     journal: Option<Journal>,
     count: u64,
     /// The objects that may exist, each with its version if it is known.
@@ -105,8 +105,8 @@ impl Objects {
         Ok(Self { store, run, state })
     }
 
-    /// Returns new keys, which are in the journal now. If `are_spread`, each key has a prefix of its own, so that a
-    /// store that divides its keys by their beginnings spreads them.
+    /// Returns new keys, after writing them to the journal. If `are_spread`, each key has its own prefix, so a store
+    /// that distributes keys by their beginnings spreads them over its servers.
     pub fn keys(&self, count: u64, are_spread: bool) -> io::Result<Vec<String>> {
         let state = &mut *self.state.borrow_mut();
         let (first, prefix, run) = (state.count, &self.store.prefix, &self.run);
@@ -126,8 +126,8 @@ impl Objects {
         Ok(keys)
     }
 
-    /// Returns a new key, and the key that differs from it by the lowest bit of the last byte. Both are in the journal
-    /// now, and no other object has either of them.
+    /// Returns two new keys that differ only in the lowest bit of the last byte, after writing both to the journal. No
+    /// other object has either key.
     pub fn flippable(&self) -> io::Result<[String; 2]> {
         {
             let state = &mut *self.state.borrow_mut();
@@ -159,13 +159,13 @@ impl Objects {
         Ok(())
     }
 
-    /// Records that a write was refused, so that the object does not exist.
+    /// Records that an object does not exist, because its write was refused.
     pub fn not_written(&self, key: &str) {
         self.removed(key);
     }
 
-    /// Deletes an object that this session has written. If `is_whole`, its write was answered, so nothing but the
-    /// object can exist. Otherwise the store may still carry out the write, so the key stays in the journal, and
+    /// Deletes an object that this session has written. If `is_whole`, the store answered the write, so no unfinished
+    /// upload can exist. Otherwise the store may still carry out the write, so the key stays in the journal, and
     /// [`Self::remove_all`] deletes it once more.
     pub async fn remove(&self, key: &str, is_whole: bool) -> Result<(), Failure> {
         let Some(version) = self.state.borrow().existing.get(key).cloned() else { return Ok(()) };
@@ -198,8 +198,8 @@ impl Objects {
     }
 }
 
-/// Deletes everything with these keys, and reports each deleted key to `removed`. Ends early if the store has not
-/// carried out or refused a request for the time `limit`. Returns messages about the keys that may still exist.
+/// Deletes everything with these keys, and calls `removed` with each deleted key. Ends early if the store has neither
+/// carried out nor refused any request for the time `limit`. Returns messages about the keys that may still exist.
 pub async fn remove_each(
     store: &dyn Store,
     remaining: &Remaining,
@@ -229,7 +229,7 @@ pub async fn remove_each(
     failures
 }
 
-/// Returns whether a request that failed like this may succeed later.
+/// Returns whether a request with this kind of failure may succeed later.
 pub fn is_transient(kind: Kind) -> bool {
     matches!(kind, Kind::Transient(_) | Kind::Unanswered)
 }
@@ -243,8 +243,8 @@ pub fn flipped(key: &str) -> String {
     flipped
 }
 
-/// Deletes an object by its key: its version, or everything with exactly this key. `is_whole` means that nothing but
-/// the object can exist.
+/// Deletes an object by its key: its version, or everything with exactly this key. `is_whole` means that no unfinished
+/// upload can exist.
 async fn remove(store: &dyn Store, key: &str, version: Option<&str>, is_whole: bool) -> Result<(), Failure> {
     let mut number = 1;
     loop {

@@ -1,9 +1,9 @@
 //! The search for the sizes at which the faster store changes. It judges single sizes by signs, and assumes no model of
 //! the times.
 //!
-//! The search first measures the sizes of a grid, each [`GRID_STEP`] times the one before. Then it bisects between
-//! neighbours with different winners. If the winner changes twice between two neighbours of the grid, neither crossover
-//! is found.
+//! The search first measures the sizes of a grid, each [`GRID_STEP`] times as large as the previous size. Then it
+//! bisects between neighbours with different winners. If the winner changes twice between two neighbours of the grid,
+//! neither crossover is found.
 //!
 //! For each size, two tests run: "the first store is faster in more than half of the pairs", and the same for the
 //! second store. A pair without a clear winner, such as one with a timeout, counts against both. The error is divided
@@ -43,7 +43,7 @@ pub enum PairOutcome {
     Unclear,
 }
 
-/// Sizes that follow each other and have the same winner; `None` if it was not decided.
+/// Consecutive sizes with the same winner; the winner is `None` if it was not decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeRange {
     pub from_bytes: u64,
@@ -88,7 +88,7 @@ impl Counts {
 }
 
 impl Search {
-    /// Starts a search from `smallest` to `largest` bytes.
+    /// Starts a search for crossovers at sizes from `smallest` to `largest` bytes.
     ///
     /// # Errors
     /// Fails if the error is not between 0 and 1.
@@ -100,7 +100,7 @@ impl Search {
         Ok(Self { sizes, refinement_error, refinements_left: REFINEMENTS, total: Counts::default() })
     }
 
-    /// Returns the sizes that need another pair. Empty if the search is over.
+    /// Returns the sizes that need another pair. The list is empty if the search is over.
     pub fn open_sizes(&mut self) -> Vec<u64> {
         let sizes = self.still_open();
         if !sizes.is_empty() {
@@ -122,7 +122,7 @@ impl Search {
         self.sizes.iter().filter(|size| self.is_open(size)).map(|size| size.bytes).collect()
     }
 
-    /// A size is open until it has a winner, or [`MOST_PAIRS`].
+    /// Returns whether a size needs more pairs: it has no winner, and fewer than [`MOST_PAIRS`] pairs.
     fn is_open(&self, size: &SizeTest) -> bool {
         self.winner(size).is_none() && size.counts.pairs < MOST_PAIRS
     }
@@ -185,7 +185,7 @@ impl Search {
     }
 
     /// Returns the sizes for the bisection: the middles between neighbouring decided sizes with different winners. If
-    /// there are undecided sizes between two decided ones, returns the middles on both sides of the undecided sizes.
+    /// undecided sizes lie between two decided sizes, returns the middles on both sides of the undecided sizes.
     fn next_sizes(&self) -> Vec<u64> {
         let winners: Vec<_> = self.sizes.iter().map(|size| self.winner(size)).collect();
         let decided: Vec<usize> = (0..winners.len()).filter(|at| winners[*at].is_some()).collect();
@@ -228,7 +228,7 @@ impl SizeTest {
     }
 }
 
-/// Returns `smallest`, `largest`, and the sizes between them that are [`GRID_STEP`] times the one before.
+/// Returns `smallest`, `largest`, and sizes between them, each [`GRID_STEP`] times as large as the previous size.
 fn grid(smallest: u64, largest: u64) -> Vec<u64> {
     let powers = std::iter::successors(Some(smallest.max(1)), |bytes| bytes.checked_mul(GRID_STEP));
     let mut sizes: Vec<u64> = powers.take_while(|bytes| *bytes < largest).collect();

@@ -33,7 +33,7 @@ pub struct StorageSession {
     stores: Vec<StoreInUse>,
     contents: Contents,
     shared: Shared,
-    /// The arms that differ only by the size and the number of streams.
+    /// The measurements of arms that differ only in the size and the number of streams.
     streams: BTreeMap<(String, Point), StreamHistory>,
     /// The measured rates of the client's line in bytes per second, by listener and direction.
     lines: BTreeMap<(String, bool), f64>,
@@ -45,7 +45,7 @@ pub struct StorageSession {
 /// A store of the session.
 struct StoreInUse {
     name: String,
-    /// Emulated stores differ by operation and scale; a store at an address is used for all.
+    /// The operation and the scale of an emulated store. A store at an address is used for all operations and scales.
     point: (Option<Operation>, u64),
     objects: Rc<Objects>,
     /// `true` after the bucket was checked for a retention.
@@ -134,8 +134,8 @@ impl StorageSession {
         }
         if let Some(proxy) = store.store.proxy().map_err(failed)? {
             return Err(TargetError::Failed(format!(
-                "{name}: the environment sets the proxy {proxy}, so the times would be those of the proxy; unset it, or \
-                 add the host to NO_PROXY"
+                "{name}: the environment sets the proxy {proxy}, so the times would be the proxy's times; unset the \
+                 proxy, or add the host to NO_PROXY"
             )));
         }
         if is_read_only {
@@ -310,7 +310,7 @@ impl Session for StorageSession {
 
     fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
         let ArmState { arm, kind, .. } = &self.arms[arm];
-        let closed = || Point::default().with("loop", "closed: a request waits for the one before on its stream");
+        let closed = || Point::default().with("loop", "closed: a request waits for the previous request of its stream");
         Ok(match kind {
             ArmKind::Requests { workload, .. } => {
                 let point = match workload.shape.rate_per_s {

@@ -1,4 +1,4 @@
-//! The stores to measure: those of the source within this process, and those of the user at an address.
+//! The stores to measure: the stores of the source, emulated within this process, and the user's stores at addresses.
 
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::{Operation, emulated};
 const KEPT: Duration = Duration::from_secs(3_600);
 /// The bucket of an emulated store.
 const BUCKET: &str = "bucket";
-/// The beginnings of the addresses of stores. With an endpoint, the address has its host and port.
+/// The beginnings of the addresses of stores. In an address with an endpoint, the host and port of the endpoint follow.
 pub const SCHEMES: [&str; 11] = [
     "s3://",
     "az://",
@@ -34,12 +34,12 @@ pub const SCHEMES: [&str; 11] = [
 /// A store, and the prefix of the objects that are written to it.
 #[derive(Debug)]
 pub struct TargetStore {
-    /// The name in results: that of an emulated store, or the address.
+    /// The name in results: the name of an emulated store, or the address.
     pub name: String,
     pub store: Arc<dyn Store>,
     /// The prefix of the address, with a slash at its end unless it is empty.
     pub prefix: String,
-    /// Our own store, which ends when this value is dropped; `None` for the store at an address.
+    /// The server of an emulated store, which ends when this value is dropped; `None` for a store at an address.
     serving: Option<Running>,
 }
 
@@ -101,15 +101,15 @@ impl TargetStore {
             name => format!("{}/", name.trim_end_matches('/')),
         };
         if prefix.contains(char::is_control) {
-            return Err(format!("{address}: the prefix contains a control character"));
+            return Err(format!("{address}: the prefix contains a control character; choose another prefix"));
         }
         Ok(Self { name: address.into(), store: location.store, prefix, serving: None })
     }
 
-    /// Opens the same store through a proxy on this machine. Returns the reason, for the user, if it uses TLS.
+    /// Opens the same store through a proxy on this machine.
     ///
     /// # Errors
-    /// Returns the reason if the address has no endpoint with `http`.
+    /// Returns the reason, for the user, if the address has no endpoint with `http`, because the proxy cannot read TLS.
     pub fn through<T>(
         &self,
         environment: &Environment,
@@ -147,7 +147,7 @@ impl TargetStore {
         self.store.limits().max_put_bytes > 0
     }
 
-    /// Returns the content of an object in our own store.
+    /// Returns the content of an object in an emulated store.
     #[cfg(test)]
     pub fn object(&self, key: &str) -> Option<Vec<u8>> {
         self.serving.as_ref()?.0.object(BUCKET, key)

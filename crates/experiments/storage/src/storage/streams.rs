@@ -39,7 +39,7 @@ impl Shared {
     }
 }
 
-/// Buffers for answers. All workloads use the same ones, so that large objects do not multiply the memory.
+/// Buffers for answers. All workloads use the same buffers, so that large objects do not multiply the memory.
 #[derive(Default)]
 pub struct Buffers(Vec<Vec<u8>>);
 
@@ -66,9 +66,9 @@ pub struct Load {
     /// Each answer, with the time from the moment when the request was due until it began. The time is zero in a closed
     /// loop.
     pub answers: Vec<(Answer, Duration)>,
-    /// Time from the first request to the end of the last one.
+    /// Time from the first request to the end of the last request.
     pub took: Duration,
-    /// CPU time of the client.
+    /// CPU time of the client, in nanoseconds.
     pub cpu_ns: u64,
 }
 
@@ -111,9 +111,9 @@ pub struct LastAnswer {
     pub is_complete: bool,
 }
 
-/// Sends the requests over `shape.concurrency` streams. In a closed loop, a stream sends its next request when the one
-/// before has ended. In an open loop, requests are due at a fixed rate, and a free stream sends the next one when it is
-/// due. Returns the last answer of each stream, too.
+/// Sends the requests over `shape.concurrency` streams. In a closed loop, a stream sends its next request when its
+/// previous request has ended. In an open loop, requests are due at a fixed rate, and a free stream sends the next
+/// request when it is due. Also returns the last answer of each stream.
 pub async fn send_all(
     store: Arc<dyn Store>,
     requests: Arc<[Request]>,

@@ -36,11 +36,11 @@ pub struct Shape {
     pub is_fresh: bool,
     /// `true` to read only objects that were not read before.
     pub is_cold: bool,
-    /// `true` to give each key a prefix of its own.
+    /// `true` to give each key its own prefix.
     pub is_spread: bool,
     pub concurrency: usize,
     pub requests: usize,
-    /// Rate at which requests are due, per second; `None` to send each one when the one before has ended.
+    /// Number of requests that are due per second; `None` to send each request when the previous one has ended.
     pub rate_per_s: Option<u64>,
     /// The wait before a request on a kept connection, during which the connection is idle.
     pub gap: Duration,
@@ -107,7 +107,7 @@ impl Workload {
         workload
     }
 
-    /// Returns the requests and bytes of one trial, with those that write and delete its objects.
+    /// Returns the requests and bytes of one trial, including the requests that write and delete its objects.
     pub fn usage(shape: &Shape) -> Usage {
         let count = shape.requests as u64;
         let object_bytes = shape.object_bytes();
@@ -319,7 +319,7 @@ impl Workload {
             Outcome::Fatal { why, .. } => Some(why.clone()),
             _ => None,
         });
-        // The order of the answers is that of the requests.
+        // The answers are in the order of the requests.
         for (key, (answer, _)) in keys.iter().zip(&mut load.answers) {
             let is_whole = answer.outcome == Outcome::Complete;
             if writes && matches!(answer.outcome, Outcome::Fatal { is_refused: true, .. }) {

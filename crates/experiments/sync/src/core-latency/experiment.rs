@@ -131,8 +131,8 @@ const GROUP: usize = 4;
 struct LatencyProbe {
     /// The method of passing a message; `None` for the variant that runs the tool.
     means: Option<Means>,
-    /// `true` if the latency is that of the shortest window, a group of round trips that is timed as a whole. `false`
-    /// if it is that of the median window.
+    /// `true` if the latency comes from the shortest window, a group of round trips that is timed as a whole. `false`
+    /// if it comes from the median window.
     is_shortest: bool,
     lines: usize,
     load_per_cpu: usize,

@@ -37,7 +37,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     factors: vec![Factor::integer("objects", "number of objects, which are read in turn", 256, 1..=1 << 16)],
     metrics: vec![
         Metric::time("time", "time per read if no read waits for another: the mean of a batch"),
-        Metric::time("latency", "time per read if each read waits for the one before: the mean of a batch"),
+        Metric::time("latency", "time per read if each read waits for the previous read: the mean of a batch"),
         Metric::new(
             "held",
             "number of objects not freed, of 4,000 that were replaced while a reader stalled",

@@ -77,8 +77,8 @@ enum Trace {
     Drawn(Rc<[RequestTimes]>),
     /// Requests that are the same in all trials. Each trial replays all of them, in their order.
     Recorded(Rc<[RequestTimes]>),
-    /// Artificial requests that each trial creates anew. The number says how many of 1000 requests the cache answers
-    /// very late.
+    /// Artificial requests that each trial creates anew. The field is the number of requests, out of 1000, that the
+    /// cache answers very late.
     Stalls(u64),
 }
 

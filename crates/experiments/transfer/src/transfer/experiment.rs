@@ -106,7 +106,7 @@ fn factors() -> Vec<Factor> {
         Factor::one_of("speaks", "protocol of our store; s3 and gcs accept no blocks below 5 MiB", [AZURE, S3, GCS]),
         Factor::new(
             "url",
-            "store to use instead of our own store behind an emulated link, such as s3://BUCKET/PREFIX; \
+            "store to use instead of the emulated store behind an emulated link, such as s3://BUCKET/PREFIX; \
              credentials are found as by `ascertain put`",
             OURS,
             Accepts::Address { none: OURS.into(), schemes, from_variable: false },

@@ -29,7 +29,7 @@ pub enum ExactBytesError {
     NotASum,
     /// The bytes have this version of the format. It is not supported.
     Version(u8),
-    /// The header is valid, but no sum has these bytes.
+    /// The header is valid, but these bytes do not represent a sum.
     Damaged,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for ExactBytesError {
                 write!(f, "cannot read an exact sum of version {found} (supported: {VERSION}); update the program")
             }
             Self::Damaged => {
-                write!(f, "damaged exact sum: no sum has these bytes; pass the result of to_bytes")
+                write!(f, "damaged exact sum: `to_bytes` never returns these bytes; pass the result of `to_bytes`")
             }
         }
     }

@@ -11,7 +11,8 @@ pub const FIRST_UNIT: i32 = -48;
 /// to this unit, they are multiplied by 2^127, which is still a finite `f32`.
 const LEAST_UNIT: i32 = -127;
 
-/// Largest number of bits of a number that is counted in units: a signed 64-bit integer has 63 bits besides its sign.
+/// Largest number of bits of a number that is counted in units: a signed 64-bit integer has 63 bits in addition to its
+/// sign.
 const BITS: i32 = 63;
 
 /// Number of bits that stay free above the greatest number of a block when a unit is chosen for it. The unit then also

@@ -10,7 +10,7 @@ use crate::sum::vector::{Fma, Words};
 
 /// The speed limit of sums: loads each register and does `K` operations with it, alternately on the adders and on the
 /// multipliers. Of these operations, only the last one waits for an earlier register. The speed is therefore limited by
-/// the operations that the CPU starts per cycle, or by the loads. The result is always 0, not a sum.
+/// the operations that the CPU starts per cycle, or by the loads. The result is always 0, and therefore not a sum.
 pub struct Limit<const K: usize>;
 
 impl<V: Fma, const K: usize> Method<V> for Limit<K> {
@@ -54,8 +54,8 @@ impl<V: Fma, const K: usize> Accumulator<V> for Work<V, K> {
     }
 }
 
-/// The method that only loads the slice. Its result is the exclusive or of all 64-bit words (the last one filled with
-/// zeros), as a number. It is not a sum, but no sum can be computed faster.
+/// The method that only loads the slice. Its result is the exclusive or of all 64-bit words (the last word is filled
+/// with zeros), as a number. This is not a sum, but computing a sum cannot take less time.
 pub struct LoadOnly;
 
 impl<V: Words> Method<V> for LoadOnly {

@@ -129,7 +129,7 @@ fn many_lines_are_drawn_in_several_plots() {
     let trials = &with_id(&pictures, "example-time-type-f32-trials").plot;
     assert_eq!(
         trials.title,
-        "Time (type=f32) trial by trial: 8 of 20, from the smallest median to the largest; the table has the others"
+        "Time (type=f32) trial by trial: 8 of 20, from the smallest median to the largest; the table has the other medians"
     );
     // Rows of floats and rows of doubles are never in the same plot.
     for Picture { plot, table, .. } in &pictures {

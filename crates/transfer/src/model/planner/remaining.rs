@@ -69,8 +69,8 @@ impl Planner {
         (now_s - first_s) * (all - now) / (all + now).max(0.1)
     }
 
-    /// Predicts the time in seconds at which the transfer ends, if each part takes as long as `link` says. Assigns the
-    /// remaining parts to free connections, in rounds. The commit takes half of the link's fixed cost.
+    /// Predicts the time in seconds at which the transfer ends, if each part takes as long as `link` predicts. Assigns
+    /// the remaining parts to free connections, in rounds. The commit takes half of the link's fixed cost.
     pub(super) fn ahead_s(&self, shape: Shape, link: &Link, now_s: f64) -> f64 {
         let Shape { part_bytes, concurrency } = shape;
         let block_s = |bytes: u64| link.block_s(bytes, concurrency);
@@ -80,7 +80,8 @@ impl Planner {
         let fresh_s = if concurrency > self.most_under_way { link.fresh_s } else { 0.0 };
         free_s.extend(vec![now_s + fresh_s; idle]);
         free_s.sort_by(f64::total_cmp);
-        // If more connections are in use than `shape` permits, those that become free first get no further part.
+        // If more connections are in use than `shape` permits, the connections that become free first get no further
+        // part.
         free_s.drain(..free_s.len() - concurrency);
         let (blocks, part_bytes) = match self.left.div_ceil(part_bytes) as usize {
             blocks if blocks < self.files_left && self.is_folder => {
@@ -98,8 +99,8 @@ impl Planner {
         last_s + rounds as f64 * round_s + link.fixed_s / 2.0
     }
 
-    /// Returns the measured parts, and those in flight that have already taken longer than usual at `now_s`. Without
-    /// these late parts, only fast ones would count.
+    /// Returns the measured parts, and the parts in flight that have already taken longer than usual at `now_s`.
+    /// Without these late parts, only fast parts would count.
     pub(super) fn seen_or_late(&self, now_s: f64) -> Vec<Observation> {
         let mut seen = self.seen.clone();
         for (bytes, began_s) in &self.under_way {

@@ -58,7 +58,7 @@ fn the_control_works_in_a_library_of_all_runtimes() {
         }
         None => left_out("this Python has no module that uses a shared library"),
     }
-    assert!(only(&result).workloads.iter().all(|of| of.workload != "control"), "it is no part of the mean");
+    assert!(only(&result).workloads.iter().all(|of| of.workload != "control"), "it is not part of the mean");
     // One workload is no sample of workloads.
     assert_eq!(only(&result).mean.unwrap().like_these, None);
 }

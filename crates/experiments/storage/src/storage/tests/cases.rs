@@ -18,7 +18,8 @@ fn at(stub: &Stub, levels: &[(&str, Level)]) -> Arm {
     arm(URL, &levels)
 }
 
-/// The time of an object in parts is from the first request to the answer of the last one, which completes the upload.
+/// The time of an object in parts is from the first request to the answer of the last request, which completes the
+/// upload.
 #[test]
 fn an_object_in_parts_has_the_time_of_all_requests() {
     let stub = Stub::new(|request| match &*request.method {
@@ -292,7 +293,7 @@ fn a_kept_connection_is_idle_for_the_gap() {
     assert!(values(&out, GAP).iter().all(|ns| *ns >= 4.2e9), "{:?}", values(&out, GAP));
 }
 
-/// In an open loop, a request that waits for the one before counts from when it was due.
+/// In an open loop, a request that waits for the previous request counts from when it was due.
 #[test]
 fn a_late_request_counts_from_when_it_was_due() {
     let stub = Stub::store(|request, answer| match request.method == "GET" && !request.path.contains('?') {

@@ -1,5 +1,5 @@
 //! Replays the inputs of a fuzz test, which are contents of a daemon's memory: the initial inputs of the fuzzer, and
-//! those that it has found.
+//! the inputs that it has found.
 
 mod target;
 
