@@ -46,7 +46,7 @@ impl Precision {
         if self.is_exact { 0.0 } else { 3.01 * UNIT * (value.abs() + self.undone) + f64::MIN_POSITIVE }
     }
 
-    /// Returns the error bound for a sum of values, whichever of the values are summed.
+    /// Returns an error bound for the sum of any of the values.
     pub fn of_sum(&self) -> f64 {
         if self.is_exact { 0.0 } else { self.sum }
     }

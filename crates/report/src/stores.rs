@@ -137,12 +137,14 @@ fn answer(stores: &[String], ranges: &[SizeWinner]) -> String {
             }
         }
         [one, other] => format!(
-            "the crossover is between {} and {}: {} is faster below, from {}, and {} above, to {}",
+            "the crossover is between {} and {}: {} is faster from {} to {}, and {} from {} to {}",
             size(one.to_bytes),
             size(other.from_bytes),
             winner(one),
             size(one.from_bytes),
+            size(one.to_bytes),
             winner(other),
+            size(other.from_bytes),
             size(other.to_bytes)
         ),
         several => {
@@ -200,9 +202,9 @@ fn line_fill_sentence(
 
 /// Compares the model with the measurement.
 fn reached_rate(ReachedRate { bytes_per_s, is_line, model, measured }: &ReachedRate) -> String {
-    let what = if *is_line { "90 % of the client's line" } else { "90 % of the best throughput" };
-    let measured = measured.map_or("no measured number of streams did".into(), |streams| {
-        format!("{} did in the measurement", counted(streams, "stream"))
+    let what = if *is_line { "90 % of the rate of the client's line" } else { "90 % of the best throughput" };
+    let measured = measured.map_or("no measured number of streams reached it".into(), |streams| {
+        format!("in the measurement, {} reached it", counted(streams, "stream"))
     });
     let (rate, model) = (Unit::BytePerSecond.human(*bytes_per_s), significant(*model));
     format!(". By the model, {model} requests in flight reach {what} ({rate}); {measured}")
@@ -274,7 +276,7 @@ mod tests {
         for (of, words) in [
             (
                 &[(1, 4_100_000, b), (6_300_000, 1_000_000_000, a)][..],
-                "the crossover is between 4.1 MB and 6.3 MB: B is faster below, from 1 B, and A above, to 1 GB",
+                "the crossover is between 4.1 MB and 6.3 MB: B is faster from 1 B to 4.1 MB, and A from 6.3 MB to 1 GB",
             ),
             (
                 &[(1, 16_000, None), (64_000, 1_000_000, a)],
@@ -295,7 +297,7 @@ mod tests {
             ),
             (
                 &[(1, 10, a), (20, 25, None), (30, 40, a), (50, 60, b)],
-                "the crossover is between 40 B and 50 B: A is faster below, from 1 B, and B above, to 60 B; not \
+                "the crossover is between 40 B and 50 B: A is faster from 1 B to 40 B, and B from 50 B to 60 B; not \
                  decided at 20 B to 25 B",
             ),
         ] {

@@ -123,7 +123,7 @@ impl Draft {
         let there = file.metadata()?;
         let is_ours = there.is_file() && there.nlink() == 1 && there.uid() == rustix::process::geteuid().as_raw();
         if !is_ours || Identity::from_metadata(&there) != identity {
-            return Err(io::Error::other("the file is not the file that was created before"));
+            return Err(io::Error::other("the temporary file was replaced, or has another owner or a second name"));
         }
         let place = DraftLocation { folder, temporary: temporary.into(), name: name.into(), is_kept: false };
         Ok(Draft { file, place: Some(place) })

@@ -31,7 +31,7 @@ pub(crate) struct Pool {
     turn: tokio::sync::Mutex<()>,
     /// Wakes the transfer that holds `turn`, because the planner may permit its request now.
     changed: Notify,
-    /// The places of the files that wait for their first request.
+    /// Limits the number of files that wait for their first request. Each of these files has a permit.
     places: Arc<Semaphore>,
 }
 

@@ -276,7 +276,7 @@ impl Daemon {
                     Received::Closed => is_kept = false,
                     Received::Unknown => {
                         is_kept = false;
-                        self.stop = Some("a client of another version asked".into());
+                        self.stop = Some("a client sent a request that this version does not know; the client may have another version".into());
                     }
                     Received::Request(request) => self.serve_request(request, &mut client)?,
                 }
@@ -388,7 +388,7 @@ impl Daemon {
             return Some("the socket was removed or replaced".into());
         }
         let is_idle = self.connections.is_empty() && self.last_question.elapsed() >= self.monitor.limits.idle;
-        is_idle.then(|| "no program has asked for a long time".into())
+        is_idle.then(|| "no program has sent a query for a long time".into())
     }
 
     fn has_socket(&self) -> bool {

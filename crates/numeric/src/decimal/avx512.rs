@@ -46,17 +46,17 @@ const POWERS: [u64; 20] = {
 /// digits are in the lanes of two registers. A lane has eight bytes, and the second register begins at position 64. The
 /// result has three parts:
 ///
-/// 1. Digits from [`above`]: the second byte in each of the last lanes of the first register. There are `second` such
-///    digits.
-/// 2. Eight digits that [`eight`] adds to the first register: the first byte in each lane.
-/// 3. Eight digits in the second register: the first byte in each lane.
+/// 1. `above_count` digits from [`above`]: byte 1 of each of the last `above_count` lanes of the first register.
+/// 2. Eight digits that [`eight`] adds to the first register: byte 0 of each lane.
+/// 3. Eight digits in the second register: byte 0 of each lane.
 ///
 /// For a number with fewer digits, the caller skips the first entries, which are the positions of leading zeros.
-const fn places<const COUNT: usize>(second: usize) -> [u8; COUNT] {
+const fn places<const COUNT: usize>(above_count: usize) -> [u8; COUNT] {
     let mut places = [0; COUNT];
     let mut i = 0;
-    while i < second + 16 && i < COUNT {
-        places[i] = if i < second { 8 * (8 - second + i) + 1 } else { 8 * (i - second) } as u8;
+    while i < above_count + 16 && i < COUNT {
+        let lane = if i < above_count { 8 - above_count + i } else { i - above_count };
+        places[i] = (8 * lane + if i < above_count { 1 } else { 0 }) as u8;
         i += 1;
     }
     places

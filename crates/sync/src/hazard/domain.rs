@@ -279,7 +279,8 @@ mod tests {
         static FREED: Cell<u32> = const { Cell::new(0) };
     }
 
-    /// A barrier that panics, as if a filter of system calls had been installed.
+    /// A barrier whose heavy side panics while `IS_REFUSED` is set. It stands for a process whose system calls were
+    /// restricted (seccomp) after the domain was created.
     #[derive(Clone)]
     struct Refused;
 

@@ -106,9 +106,9 @@ pub fn page(rows: &[MeasuredRow], clients: &[Client], missing: &[String], seed: 
     }
     let _ = write!(
         text,
-        "\nThe goal is a wall time of at most {WALL_GOAL} × the peer's. If the server is the limit (it and the client \
-         use at least\n{:.0} % of the free CPU time), the goal is also met by a CPU time of at most {CPU_GOAL} × the \
-         peer's at no more wall time.\n\nSettings, each tried once with its wall time in seconds; the fastest was \
+        "\nThe goal is a wall time of at most {WALL_GOAL} × the peer's. The server counts as the limit if client and \
+         server together\nuse at least {:.0} % of the free CPU time. In that case, the goal is also met if our CPU \
+         time is at most {CPU_GOAL} × the peer's\nand our wall time is not longer.\n\nSettings, each tried once with its wall time in seconds; the fastest was \
          compared:\n\n| | client | compared | others |\n|---|---|---|---|\n",
         SERVER_IS_LIMIT * 100.0,
     );

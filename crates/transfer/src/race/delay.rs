@@ -46,7 +46,7 @@ impl Delay {
         Self { late: 1.0 - quantile, delay_s: 0.0, seen: 0 }
     }
 
-    /// Returns the delay. Returns `None` if there were too few requests to expect a late one among them.
+    /// Returns the delay; `None` until there were so many requests that one of them is expected to be late.
     pub fn current(&self) -> Option<Duration> {
         let is_known = self.seen as f64 * self.late >= 1.0 - ROUNDING;
         is_known.then(|| Duration::try_from_secs_f64(self.delay_s).unwrap_or(Duration::MAX))

@@ -128,8 +128,8 @@ impl Experiment for Runtimes {
         levels::settled(factor, level)
     }
 
-    /// Replaces the level `found` by the runtimes of this machine. Keeps each runtime only with the variant of its
-    /// language.
+    /// Replaces the level `found` by the runtimes of this machine. Drops each arm whose runtime is not of
+    /// the language that its variant names.
     fn chosen(&self, arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
         levels::chosen(arms, are_named)
     }

@@ -108,8 +108,8 @@ struct Reading {
     flow: usize,
 }
 
-/// Computes the observations of each of `count` servers, for a change that was requested at `call_ns`. The answers to
-/// earlier queries show which replicas, machines behind a server's address, exist.
+/// Computes the observations of each of `count` servers, for a change that was requested at `call_ns`. Several
+/// machines (replicas) may answer at the address of a server. The answers before the call show which ones there are.
 pub fn servers(probes: &[Probe], count: usize, call_ns: u64) -> Vec<Server> {
     (0..count).map(|server| of_server(probes.iter().filter(|probe| probe.server == server), call_ns)).collect()
 }

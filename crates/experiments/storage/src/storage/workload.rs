@@ -47,7 +47,8 @@ pub struct Shape {
     pub limit: Duration,
     /// Size of the parts of an upload; 0 for a single request.
     pub part_bytes: u64,
-    /// The only object to read. With it, nothing is written.
+    /// Name of an object of the user. The arm then reads only this object, and writes none. `None` if the experiment
+    /// writes its own objects.
     pub key: Option<String>,
 }
 

@@ -68,7 +68,8 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             ),
             Metric::new(
                 "agreement",
-                "how often the closer of two pairs of CPUs, by the kernel's topology, is faster (0 to 1)",
+                "share of comparisons of two pairs of CPUs in which the pair that is closer in the kernel's topology is \
+                 faster (0 to 1)",
                 Unit::One,
                 Better::Higher,
             ),

@@ -51,7 +51,7 @@ pub struct Variant {
 }
 
 pub const VARIANTS: &[Variant] = &[
-    counted::<Polled>("polled", "speed limit: a release store; waiters poll"),
+    counted::<Polled>("polled", "the limit on speed: a publication is one release store, and waiters poll"),
     counted::<OneWord>("one-word", "for one producer: an addition to memory without LOCK, and one branch"),
     counted::<TwoWord>("two-word", "for one producer: a store, and a flag in another word"),
     counted::<MultiProducer>("multi-producer", "for any number of producers: an atomic addition"),
