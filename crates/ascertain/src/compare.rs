@@ -42,8 +42,8 @@ pub struct Compare {
     pub config: Config,
 }
 
-/// Returns the default configuration of a comparison. The run takes 30 s, or up to five minutes if an answer needs
-/// longer. Once there are answers, the run continues until the interval of each ratio is as narrow as [`PRECISION`]. If
+/// Returns the default configuration of a comparison. The run takes at most 30 s, or up to five minutes if the
+/// fewest trials of an answer take longer. Once there are answers, the run continues until the interval of each ratio is as narrow as [`PRECISION`]. If
 /// all answers are known by then, the run ends [`PRECISION_TIME`] after its start at the latest.
 #[must_use]
 pub fn config() -> Config {

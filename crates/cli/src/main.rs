@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn the_time_options_show_the_default_of_their_own_command() {
         let defaults = [
-            ("compare", "30 s, or up to 5 min if a verdict needs that"),
+            ("compare", "30 s, or up to 5 min if the fewest trials take that long"),
             ("slo", "30 s, plus four times --spread"),
             ("check", "165 s"),
             ("run", "45 s for each experiment, 100 s for `runtimes`"),

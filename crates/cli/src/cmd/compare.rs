@@ -33,7 +33,7 @@ Examples:
 /// The first command is the reference. Each trial runs every command once, in random order. The run ends when each
 /// command has its answer (faster, slower or, with a margin, same), or when the time is up.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, mut_arg("max_time", |arg| with_default(arg, "30 s, or up to 5 min if a verdict needs that")),
+#[command(after_help = EXAMPLES, mut_arg("max_time", |arg| with_default(arg, "30 s, or up to 5 min if the fewest trials take that long")),
     mut_arg("time_limit", |arg| with_default(arg, "10 min")))]
 pub struct Args {
     /// Commands to compare; the first one is the reference

@@ -77,7 +77,7 @@ fn exit_codes() -> String {
         text += &row(&[&code.to_string(), meaning]);
     }
     text += "\nIf several apply, the first of 130, 2, 5, 1, 3, 4 and 0 is used.\n";
-    text += "\nA *gate* makes a command fail for certain answers. By default, `compare` has no gate, and exits with 0 \
+    text += "\nA *gate* makes a command fail for the chosen answers. By default, `compare` has no gate, and exits with 0 \
              whatever its answers are. With `compare --fail-if slower`, it exits with 1 if a command is slower than the \
              reference by more than the margin, and with 3 if that is undecided. `--fail-if faster` does \
              the same for a faster command, and `permute --fail-if different` for samples that differ.\n";
