@@ -1,12 +1,11 @@
 //! The daemon: one thread, which sleeps until an event, a question or a mount wakes it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{BufRead, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
@@ -313,8 +312,13 @@ impl Daemon {
     /// Answers a question: a token, a NUL byte, and the paths with NUL bytes.
     fn answer(&mut self, query: &Query) -> Result<Vec<u8>, Fatal> {
         self.last_question = Instant::now();
-        let (command, is_misled) = self.askers.look_up(query.asker);
-        let changes = self.changes(query, is_misled)?;
+        let asker = self.askers.look_up(query.asker);
+        let mut changes = self.changes(query, asker.is_misled)?;
+        if let Ok(list) = &mut changes
+            && asker.may_edit_modules
+        {
+            list.add(b".gitmodules", b"");
+        }
         let sequence = self.monitor.tree.sequence();
         let (worktree, daemon, is_after_everything) = (self.number, self.instance, changes.is_err());
         let token = Token { worktree, daemon, sequence, is_after_everything };
@@ -330,7 +334,7 @@ impl Daemon {
             *self.by_reason.entry(reason).or_default() += 1;
         }
         self.given.truncate(LAST_MAX - 1);
-        self.given.push_front(Given { at: self.last_question, paths, everything, command });
+        self.given.push_front(Given { at: self.last_question, paths, everything, command: asker.line });
         if self.is_scan_due() {
             self.start_scan();
         }
@@ -536,16 +540,16 @@ pub fn failure(worktree: &Worktree) -> Option<(String, Duration)> {
 /// names.
 pub fn scan(root: &Path, git_dir: &Path, limit: usize) -> io::Result<()> {
     let folder = monitor::open_root(root)?;
-    let names = |path: &[u8]| walk::names_of(folder.as_fd(), Path::new(OsStr::from_bytes(path)));
+    let mut names = walk::Names::new(folder.as_fd());
     let tracked = list(root, git_dir, "--cached", usize::MAX)?;
     let are_few = tracked.len() <= limit;
     let mut text = vec![if are_few { b'a' } else { b'l' }];
     let mut add = |path: &[u8]| text.extend_from_slice(&[path, b"\0"].concat());
-    tracked.iter().filter(|path| names(path).is_some_and(|names| are_few || names > 1)).for_each(|path| add(path));
+    tracked.iter().filter(|path| names.of(path).is_some_and(|names| are_few || names > 1)).for_each(|path| add(path));
     if are_few {
         add(b"");
         let others = list(root, git_dir, "--others", limit / 2)?;
-        others.iter().filter(|path| names(path).is_some()).for_each(|path| add(path));
+        others.iter().filter(|path| names.of(path).is_some()).for_each(|path| add(path));
     }
     io::stdout().write_all(&text)
 }
