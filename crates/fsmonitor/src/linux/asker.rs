@@ -4,8 +4,8 @@
 //! file that the monitor reports as unchanged, they use memory that they have never written. They may then report the
 //! file as deleted. Such a command gets the answer `/`.
 //!
-//! Every version has another fault: `git rm` and `git mv` change the file `.gitmodules` after they asked, and then rely
-//! on the answer when they add the file to the index. Their answers name that file.
+//! Every version has another fault: `git rm` and `git mv` change the file `.gitmodules` after they have asked. They then
+//! rely on the answer when they add the file to the index. So the answer names that file.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -71,7 +71,8 @@ impl Askers {
         let words: Vec<&[u8]> = line.strip_suffix(b"\0").unwrap_or(&line).split(|byte| *byte == 0).collect();
         let shown = words.iter().take(12).map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
         let line = shown.chars().filter(|c| !c.is_control()).take(80).collect();
-        let is_in = |list: &[&str]| command(&words).is_some_and(|command| list.iter().any(|own| own.as_bytes() == command));
+        let is_in =
+            |list: &[&str]| command(&words).is_some_and(|command| list.iter().any(|own| own.as_bytes() == command));
         let is_safe = is_in(SAFE);
         // An unknown command may be an alias.
         let may_edit_modules = (!is_safe || is_in(EDITING_MODULES)) && program_is_git(pid);

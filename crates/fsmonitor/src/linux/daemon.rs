@@ -104,6 +104,8 @@ struct Scan {
     output: ChildStdout,
     list: Vec<u8>,
     start: Instant,
+    /// The number of walks when the process started. After another walk, events may be lost that the list lacks.
+    walks: u64,
 }
 
 struct Daemon {
@@ -432,7 +434,7 @@ impl Daemon {
         let Ok(mut child) = command.spawn() else { return self.log("could not start a process to list files") };
         let Some(output) = child.stdout.take() else { return };
         let _ = rustix::io::ioctl_fionbio(&output, true);
-        self.scan = Some(Scan { child, output, list: Vec::new(), start });
+        self.scan = Some(Scan { child, output, list: Vec::new(), start, walks: self.monitor.walks });
     }
 
     fn read_scan(&mut self) {
@@ -451,7 +453,12 @@ impl Daemon {
         self.next_scan = Instant::now() + SCAN_PAUSE.max(scan.start.elapsed() * 100);
         let has_succeeded = scan.child.wait().is_ok_and(|status| status.success());
         match scan.list.split_first() {
-            Some((kind, list)) if has_succeeded => self.monitor.set_tracked(list, *kind == b'a'),
+            Some((kind, list)) if has_succeeded => {
+                self.retry_scan = Instant::now();
+                if scan.walks == self.monitor.walks {
+                    self.monitor.set_tracked(list, *kind == b'a');
+                }
+            }
             _ => {
                 self.retry_scan = Instant::now() + SCAN_RETRY;
                 self.log("could not list the tracked files: every answer is `/` until that works");

@@ -333,7 +333,11 @@ fn moving_and_removing_a_submodule_stages_gitmodules() {
         repo.prime();
         repo.git(arguments);
         assert_eq!(repo.same(), status, "{arguments:?}");
-        if arguments[0] == "rm" { repo.git(["reset", "-q", "--hard"]) } else { repo.git(["commit", "-qm", "c"]) };
+        if arguments[0] == "rm" {
+            repo.git(["reset", "-q", "--hard"])
+        } else {
+            repo.git(["commit", "-qm", "c"])
+        };
     }
 }
 
