@@ -28,6 +28,7 @@ const BENCHES: &[Bench] = &[
         "`put` and `get` of large, small and mixed files, compared with s5cmd, rclone and awscli (over an hour)",
         || transfer::bench(&options()),
     ),
+    ("fsmonitor", "the goals of the file system monitor: memory, start, wake-ups, CPU time, delay", fsmonitor),
     ("size", "the release binary's size", packages::size),
     ("build", "a cold release build, and what each dependency adds; a cold build of a bench", build),
     ("first", "from a clone to the first answer, with nothing downloaded or built before", first),
@@ -110,6 +111,13 @@ pub fn compare(arguments: &[&str]) -> anyhow::Result<Value> {
 fn median_wall_ns(json: &Value) -> anyhow::Result<f64> {
     let wall = json["points"].as_array().and_then(|points| points.iter().find(|point| point["metric"] == "wall"));
     wall.and_then(|wall| wall["median"].as_f64()).context("ascertain's JSON has no wall time")
+}
+
+/// Runs the example that measures the file system monitor, with the hook of the release profile.
+fn fsmonitor() -> anyhow::Result<()> {
+    let options = ["build", "--quiet", "--release", "--package", "ascertain-fsmonitor", "--bins", "--example", "goals"];
+    tools::build("cargo", &options)?;
+    tools::run(&tools::in_target("release/examples/goals"), &[tools::in_target("release/ascertain-fsmonitor-hook")])
 }
 
 fn startup() -> anyhow::Result<()> {

@@ -27,6 +27,9 @@ pub const PARTS: &[Part] = &[Part::slow(
     tests,
 )];
 
+/// A file in the folder of a source that has been built.
+pub const BUILT: &str = "built";
+
 /// The file with the public keys of Debian's archive.
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const ARCHIVE: &str = "http://deb.debian.org/debian";
@@ -60,7 +63,6 @@ fn tests() -> anyhow::Result<()> {
 /// Unpacks the git of a Debian suite into `folder`. The package lists and the cache are in a separate folder, so this
 /// needs no root and leaves the system unchanged. The program apt-get checks the signatures.
 pub fn fetch(suite: &str, folder: &Path) -> anyhow::Result<()> {
-    ensure!(Path::new(KEYS).exists(), "{KEYS} does not exist; install debian-archive-keyring");
     let unfinished = PathBuf::from(format!("{}.{}", folder.display(), std::process::id()));
     let result = fetch_into(suite, &unfinished, folder);
     let _ = fs::remove_dir_all(&unfinished);
@@ -68,7 +70,7 @@ pub fn fetch(suite: &str, folder: &Path) -> anyhow::Result<()> {
 }
 
 fn fetch_into(suite: &str, unfinished: &Path, folder: &Path) -> anyhow::Result<()> {
-    let packages = Packages::open(suite, &unfinished.join("apt"))?;
+    let packages = Packages::open("deb", suite, &unfinished.join("apt"))?;
     let root = unfinished.join("root");
     packages.unpack("git", &root)?;
     if tools::output_of(root.join(PROGRAMS[0]), &["--version"]).is_err() {
@@ -99,21 +101,22 @@ fn fetch_into(suite: &str, unfinished: &Path, folder: &Path) -> anyhow::Result<(
 }
 
 /// The packages of a Debian suite.
-struct Packages {
+pub struct Packages {
     suite: String,
     folder: PathBuf,
     options: Vec<String>,
 }
 
 impl Packages {
-    /// Fetches the list of the packages into `folder`.
-    fn open(suite: &str, folder: &Path) -> anyhow::Result<Self> {
+    /// Fetches the list of the packages into `folder`: with `deb`, of the binary ones; with `deb-src`, of the sources.
+    pub fn open(kind: &str, suite: &str, folder: &Path) -> anyhow::Result<Self> {
+        ensure!(Path::new(KEYS).exists(), "{KEYS} does not exist; install debian-archive-keyring");
         for name in ["lists/partial", "cache/archives/partial"] {
             let name = folder.join(name);
             fs::create_dir_all(&name).with_context(|| format!("could not create {}", name.display()))?;
         }
         let shown = folder.display();
-        fs::write(folder.join("sources.list"), format!("deb [signed-by={KEYS}] {ARCHIVE} {suite} main\n"))?;
+        fs::write(folder.join("sources.list"), format!("{kind} [signed-by={KEYS}] {ARCHIVE} {suite} main\n"))?;
         let options = [
             format!("Dir::Etc::sourcelist={shown}/sources.list"),
             "Dir::Etc::sourceparts=-".into(),
@@ -139,6 +142,17 @@ impl Packages {
         self.apt_get(&["download", &format!("{package}/{}", self.suite)])?;
         let unpack = "cd \"$0\" && mv ./*.deb \"$1\" && dpkg-deb -x \"$1\"/*.deb \"$2\"";
         let arguments: [&Path; 5] = ["-c".as_ref(), unpack.as_ref(), &self.folder, &folder, root];
+        tools::output_of("sh", &arguments)?;
+        Ok(())
+    }
+
+    /// Downloads the source of a package, and unpacks it into `root` without Debian's changes.
+    pub fn unpack_source(&self, package: &str, root: &Path) -> anyhow::Result<()> {
+        let _ = fs::remove_dir_all(root);
+        fs::create_dir_all(root)?;
+        self.apt_get(&["source", "--download-only", &format!("{package}/{}", self.suite)])?;
+        let unpack = "tar -xf \"$0\"/*.orig.tar.* -C \"$1\" --strip-components 1";
+        let arguments: [&Path; 4] = ["-c".as_ref(), unpack.as_ref(), &self.folder, root];
         tools::output_of("sh", &arguments)?;
         Ok(())
     }

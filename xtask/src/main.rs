@@ -12,6 +12,7 @@ mod durations;
 mod elsewhere;
 mod exports;
 mod fuzz;
+mod git_tests;
 mod gits;
 mod guest;
 mod hyperfine;

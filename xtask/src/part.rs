@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::tools::Need;
-use crate::{checkers, elsewhere, exports, fuzz, gits, guest, hyperfine, packages, quick};
+use crate::{checkers, elsewhere, exports, fuzz, git_tests, gits, guest, hyperfine, packages, quick};
 
 /// A part of the tests, which can be run on its own.
 pub struct Part {
@@ -46,7 +46,7 @@ impl Part {
 
 /// Returns all parts, in the order in which they run.
 pub fn all() -> impl Iterator<Item = &'static Part> {
-    let lists: [&'static [Part]; 9] = [
+    let lists: [&'static [Part]; 10] = [
         quick::PARTS,
         checkers::PARTS,
         packages::PARTS,
@@ -56,6 +56,7 @@ pub fn all() -> impl Iterator<Item = &'static Part> {
         guest::PARTS,
         fuzz::PARTS,
         gits::PARTS,
+        git_tests::PARTS,
     ];
     lists.into_iter().flatten()
 }

@@ -14,7 +14,7 @@ use std::{env, fmt, fs};
 
 use anyhow::{Context, ensure};
 
-use crate::{gits, part};
+use crate::{git_tests, gits, part};
 
 /// Returns the root folder of the workspace.
 pub fn root() -> PathBuf {
@@ -253,6 +253,8 @@ pub enum Need {
     Source(&'static str, &'static str),
     /// A version of git, beside the installed one, and the Debian suite that contains it.
     Git(&'static str, &'static str),
+    /// The source of a version of git with its tests, built, and the Debian suite that contains it.
+    GitSource(&'static str, &'static str),
     /// The standard library of Rust for a target.
     RustTarget(&'static str),
     /// A component of Rust's nightly toolchain.
@@ -280,6 +282,9 @@ impl fmt::Display for Need {
             Need::Git(version, suite) => {
                 write!(f, "git {version} of Debian's {suite}, with its C library, into {}", self.folder().display())
             }
+            Need::GitSource(version, suite) => {
+                write!(f, "the source of git {version} of Debian's {suite}, into {}", self.folder().display())
+            }
             Need::RustTarget(target) => write!(f, "the standard library for {target} (rustup)"),
             Need::Nightly(component) => write!(f, "{component} of the nightly tool chain (rustup)"),
             Need::Rust(version) => write!(f, "Rust {version} (rustup)"),
@@ -302,6 +307,7 @@ impl Need {
             Need::Go(module) => module.replace('/', "-"),
             Need::Crate(name, version) => format!("{name}@{version}"),
             Need::Git(version, _) => format!("gits/{version}"),
+            Need::GitSource(version, _) => format!("gits/{version}-source"),
             Need::Debian(..) | Need::Source(..) | Need::RustTarget(_) | Need::Nightly(_) | Need::Rust(_) => {
                 String::new()
             }
@@ -309,7 +315,7 @@ impl Need {
         cache.join("ascertain-xtask").join(name)
     }
 
-    /// Returns the path of the program that is installed for this need.
+    /// Returns the path of the program that is installed for this need, or the folder of a source.
     pub fn program(self) -> PathBuf {
         let name = match self {
             Need::NpmProgram(name, _) | Need::PythonProgram(name, _) | Need::Crate(name, _) | Need::Debian(name, _) => {
@@ -317,6 +323,7 @@ impl Need {
             }
             Need::Go(module) => name_of(module),
             Need::Git(..) => return self.folder().join("usr/bin/git"),
+            Need::GitSource(..) => return self.folder(),
             _ => "python",
         };
         self.folder().join("bin").join(name)
@@ -335,6 +342,7 @@ impl Need {
             Need::NpmProgram(..) | Need::PythonProgram(..) | Need::Go(_) | Need::Crate(..) => self.program().exists(),
             Need::Source(name, version) => source(name, version).is_some(),
             Need::Git(..) => succeeds(self.program(), &["--version"]),
+            Need::GitSource(..) => self.folder().join(gits::BUILT).exists(),
             Need::RustTarget(target) => {
                 let folder = output_of("rustc", &["--print", "target-libdir", "--target", target]);
                 folder.is_ok_and(|folder| Path::new(folder.trim()).exists())
@@ -381,6 +389,9 @@ impl Need {
             }
             Need::Git(_, suite) => {
                 gits::fetch(suite, &self.folder()).map_err(|error| format!("{self}: {error:#}"))?;
+            }
+            Need::GitSource(_, suite) => {
+                git_tests::fetch(suite, &self.folder()).map_err(|error| format!("{self}: {error:#}"))?;
             }
             Need::Source(name, version) => attempt("cargo", &["info", "--quiet", &format!("{name}@{version}")]),
             Need::RustTarget(target) => attempt("rustup", &["target", "add", target]),

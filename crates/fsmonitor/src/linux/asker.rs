@@ -3,6 +3,9 @@
 //! Git 2.32 to 2.42 has a fault in commands that do not refresh the index first, such as `git diff-index`. For each
 //! file that the monitor reports as unchanged, these commands use memory that they have never written, and may then
 //! report the file as deleted. Such a command gets the answer `/`.
+//!
+//! Every version has another fault: `git rm` and `git mv` change the file `.gitmodules` after they have asked. They then
+//! rely on the answer when they add the file to the index. So the answer names that file.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -44,26 +47,43 @@ const SAFE: &[&str] = &[
 /// Options of git itself (not of a subcommand) whose value is the next word.
 const WITH_VALUE: &[&str] = &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix"];
 
+/// Commands that change `.gitmodules` in the worktree and add it to the index, in one process.
+const EDITING_MODULES: &[&str] = &["mv", "rm"];
+
+/// A process that asks.
+pub struct Asker {
+    /// The command line, for people.
+    pub line: String,
+    /// The command may misread a short answer.
+    pub is_misled: bool,
+    /// The command may add `.gitmodules` to the index after it has changed the file.
+    pub may_edit_modules: bool,
+}
+
 /// The programs of git that have asked so far, each with its device and inode, and whether it has the fault.
 #[derive(Default)]
 pub struct Askers(Vec<((u64, u64), bool)>);
 
 impl Askers {
-    /// Returns the command line of a process as text for people, and whether the process may misread a short answer.
-    pub fn look_up(&mut self, pid: u32) -> (String, bool) {
+    /// Looks at the command line of a process.
+    pub fn look_up(&mut self, pid: u32) -> Asker {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<&[u8]> = line.strip_suffix(b"\0").unwrap_or(&line).split(|byte| *byte == 0).collect();
         let shown = words.iter().take(12).map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
-        let shown = shown.chars().filter(|c| !c.is_control()).take(80).collect();
-        let is_safe = command(&words).is_some_and(|command| SAFE.iter().any(|safe| safe.as_bytes() == command));
-        (shown, !is_safe && self.has_fault(pid))
+        let line = shown.chars().filter(|c| !c.is_control()).take(80).collect();
+        let is_in =
+            |list: &[&str]| command(&words).is_some_and(|command| list.iter().any(|own| own.as_bytes() == command));
+        let is_safe = is_in(SAFE);
+        // An unknown command may be an alias.
+        let may_edit_modules = (!is_safe || is_in(EDITING_MODULES)) && program_is_git(pid);
+        Asker { line, is_misled: !is_safe && self.has_fault(pid), may_edit_modules }
     }
 
     /// Returns whether the program of a process is a git with the fault. Asks each program for its version only once,
     /// and never starts a program other than git.
     fn has_fault(&mut self, pid: u32) -> bool {
         let path = format!("/proc/{pid}/exe");
-        if !fs::read_link(&path).is_ok_and(|program| is_git(&program)) {
+        if !program_is_git(pid) {
             return false;
         }
         let Ok(there) = fs::metadata(&path) else { return false };
@@ -95,6 +115,10 @@ fn command<'a>(words: &[&'a [u8]]) -> Option<&'a [u8]> {
         }
     }
     None
+}
+
+fn program_is_git(pid: u32) -> bool {
+    fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|program| is_git(&program))
 }
 
 /// Returns whether a program is git by its name, such as `git`, `git-status` or `.git-wrapped`. The kernel shows a

@@ -1,12 +1,11 @@
 //! The daemon: one thread, which sleeps until an event, a question or a mount wakes it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{BufRead, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
@@ -105,6 +104,8 @@ struct Scan {
     output: ChildStdout,
     list: Vec<u8>,
     start: Instant,
+    /// The number of walks when the process started. After another walk, events may be lost that the list lacks.
+    walks: u64,
 }
 
 struct Daemon {
@@ -313,8 +314,13 @@ impl Daemon {
     /// Returns the answer to a question: a token and a NUL byte, then the paths, each followed by a NUL byte.
     fn answer(&mut self, query: &Query) -> Result<Vec<u8>, Fatal> {
         self.last_question = Instant::now();
-        let (command, is_misled) = self.askers.look_up(query.asker);
-        let changes = self.changes(query, is_misled)?;
+        let asker = self.askers.look_up(query.asker);
+        let mut changes = self.changes(query, asker.is_misled)?;
+        if let Ok(list) = &mut changes
+            && asker.may_edit_modules
+        {
+            list.add(b".gitmodules", b"");
+        }
         let sequence = self.monitor.tree.sequence();
         let (worktree, daemon, is_after_everything) = (self.number, self.instance, changes.is_err());
         let token = Token { worktree, daemon, sequence, is_after_everything };
@@ -330,7 +336,7 @@ impl Daemon {
             *self.by_reason.entry(reason).or_default() += 1;
         }
         self.given.truncate(LAST_MAX - 1);
-        self.given.push_front(Given { at: self.last_question, paths, everything, command });
+        self.given.push_front(Given { at: self.last_question, paths, everything, command: asker.line });
         if self.is_scan_due() {
             self.start_scan();
         }
@@ -430,7 +436,7 @@ impl Daemon {
         let Ok(mut child) = command.spawn() else { return self.log("could not start a process to list files") };
         let Some(output) = child.stdout.take() else { return };
         let _ = rustix::io::ioctl_fionbio(&output, true);
-        self.scan = Some(Scan { child, output, list: Vec::new(), start });
+        self.scan = Some(Scan { child, output, list: Vec::new(), start, walks: self.monitor.walks });
     }
 
     fn read_scan(&mut self) {
@@ -449,7 +455,12 @@ impl Daemon {
         self.next_scan = Instant::now() + SCAN_PAUSE.max(scan.start.elapsed() * 100);
         let has_succeeded = scan.child.wait().is_ok_and(|status| status.success());
         match scan.list.split_first() {
-            Some((kind, list)) if has_succeeded => self.monitor.set_tracked(list, *kind == b'a'),
+            Some((kind, list)) if has_succeeded => {
+                self.retry_scan = Instant::now();
+                if scan.walks == self.monitor.walks {
+                    self.monitor.set_tracked(list, *kind == b'a');
+                }
+            }
             _ => {
                 self.retry_scan = Instant::now() + SCAN_RETRY;
                 self.log("could not list the tracked files: every answer is `/` until that works");
@@ -539,16 +550,16 @@ pub fn failure(worktree: &Worktree) -> Option<(String, Duration)> {
 /// files with several names.
 pub fn scan(root: &Path, git_dir: &Path, limit: usize) -> io::Result<()> {
     let folder = monitor::open_root(root)?;
-    let names = |path: &[u8]| walk::names_of(folder.as_fd(), Path::new(OsStr::from_bytes(path)));
+    let mut names = walk::Names::new(folder.as_fd());
     let tracked = list(root, git_dir, "--cached", usize::MAX)?;
     let are_few = tracked.len() <= limit;
     let mut text = vec![if are_few { b'a' } else { b'l' }];
     let mut add = |path: &[u8]| text.extend_from_slice(&[path, b"\0"].concat());
-    tracked.iter().filter(|path| names(path).is_some_and(|names| are_few || names > 1)).for_each(|path| add(path));
+    tracked.iter().filter(|path| names.of(path).is_some_and(|names| are_few || names > 1)).for_each(|path| add(path));
     if are_few {
         add(b"");
         let others = list(root, git_dir, "--others", limit / 2)?;
-        others.iter().filter(|path| names(path).is_some()).for_each(|path| add(path));
+        others.iter().filter(|path| names.of(path).is_some()).for_each(|path| add(path));
     }
     io::stdout().write_all(&text)
 }

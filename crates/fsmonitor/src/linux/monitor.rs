@@ -173,6 +173,8 @@ impl Monitor {
             let Some(task) = self.queue.pop() else { break };
             self.read_folder(&task)?;
         }
+        // A current folder below the root would keep its file system busy.
+        rustix::process::chdir(c"/").map_err(|error| Fatal(format!("could not enter /: {error}")))?;
         if self.queue.is_empty()
             && let Some(start) = self.walking_since.take()
         {
@@ -203,7 +205,7 @@ impl Monitor {
             Err(error) => return self.unreadable(node, &error),
         };
         let events = if node == ROOT { FOLDER_EVENTS | WatchFlags::DELETE_SELF } else { FOLDER_EVENTS };
-        match walk::add_watch(self.inotify.as_fd(), folder.as_fd(), events) {
+        match walk::add_folder_watch(self.inotify.as_fd(), folder.as_fd(), events) {
             Ok(watch) => self.set_folder(node, watch),
             Err(error) if is_limit(&error) => return Err(no_watch(&error)),
             Err(error) => return self.unreadable(node, &error),

@@ -69,7 +69,8 @@ const INSIDE: &[u8] = b"/_";
 const INSIDE_ROOT: &[u8] = b"_";
 
 impl List {
-    fn add(&mut self, path: &[u8], end: &[u8]) {
+    /// Adds a path, which consists of a start and an end.
+    pub fn add(&mut self, path: &[u8], end: &[u8]) {
         self.paths.extend_from_slice(path);
         self.paths.extend_from_slice(end);
         self.paths.push(0);

@@ -318,6 +318,29 @@ fn status_explains_that_all_untracked_files_bypass_the_cache() {
     }
 }
 
+/// Git's own t3600: `git mv` and `git rm` change `.gitmodules` after they have asked, and then add it to the index.
+#[test]
+fn moving_and_removing_a_submodule_stages_gitmodules() {
+    let (repo, sub) = (Repo::new(1), Repo::new(1));
+    repo.git(["-c", "protocol.file.allow=always", "submodule", "add", "-q", sub.root.to_str().unwrap(), "sub"]);
+    repo.git(["commit", "-qm", "b"]);
+    repo.enable();
+    for (arguments, status) in [
+        (&["mv", "sub", "moved"][..], "M  .gitmodules\nR  sub -> moved\n"),
+        (&["rm", "-q", "moved"], "M  .gitmodules\nD  moved\n"),
+        (&["-c", "alias.mine=mv", "mine", "moved", "again"], "M  .gitmodules\nR  moved -> again\n"),
+    ] {
+        repo.prime();
+        repo.git(arguments);
+        assert_eq!(repo.same(), status, "{arguments:?}");
+        if arguments[0] == "rm" {
+            repo.git(["reset", "-q", "--hard"])
+        } else {
+            repo.git(["commit", "-qm", "c"])
+        };
+    }
+}
+
 #[test]
 fn submodules_and_linked_worktrees_have_daemons_of_their_own() {
     let sub = Repo::new(2);

@@ -2,17 +2,30 @@
 //! with the monitor as without.
 //!
 //! `cargo test` runs a few cases. The whole test has 100,000 operations:
-//! `ASCERTAIN_MODEL_OPERATIONS=100000 cargo test -p ascertain-fsmonitor --test all -- --ignored model --nocapture`.
+//! `cargo test -p ascertain-fsmonitor --test all -- --ignored model --nocapture`.
+//!
+//! These environment variables change the test:
+//!
+//! - `ASCERTAIN_MODEL_OPERATIONS`: the number of operations of the whole test.
+//! - `ASCERTAIN_MODEL_SHRINK`: the time in seconds for making a failed case smaller.
+//! - `ASCERTAIN_MODEL_HOOK`: a hook to compare instead of ours.
+//! - `ASCERTAIN_TEST_GIT`: the git program.
+//! - `PROPTEST_RNG_SEED`: the seed.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
 
 use crate::common::{Repo, append, os, signal};
 
@@ -101,8 +114,13 @@ impl Place {
     }
 }
 
-/// The reason for the end of a case in which git prints something wrong even if the monitor answers `/`.
-const GIT: &str = "git's own fault";
+/// The reason why a case ends early.
+enum End {
+    /// Git prints something wrong even if the monitor answers `/`.
+    FaultOfGit,
+    /// The monitor caused a difference, which the text describes.
+    Failed(String),
+}
 
 /// The command whose output is compared.
 #[derive(Clone, Copy, Debug)]
@@ -210,25 +228,63 @@ fn check() -> impl Strategy<Value = Check> {
     ]
 }
 
-type Steps = Vec<(Vec<Operation>, Check)>;
+/// A step of a case.
+#[derive(Clone, Debug)]
+enum Step {
+    Do(Operation),
+    Check(Check),
+}
 
-fn steps() -> impl Strategy<Value = (u8, Steps)> {
-    let step = (prop::collection::vec(operation(), 1..8), check());
-    (0..6_u8, prop::collection::vec(step, 1..60))
+/// Steps with one repository, and the number of the daemon's limits.
+#[derive(Clone, Debug)]
+struct Case {
+    limits: u8,
+    steps: Vec<Step>,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let part = (prop::collection::vec(operation(), 1..8), check());
+    (0..6_u8, prop::collection::vec(part, 1..60)).prop_map(|(limits, parts)| {
+        let steps = |(operations, check): (Vec<Operation>, Check)| {
+            operations.into_iter().map(Step::Do).chain([Step::Check(check)]).collect::<Vec<_>>()
+        };
+        let mut steps: Vec<Step> = parts.into_iter().flat_map(steps).collect();
+        if limits == CALM {
+            steps.retain(|step| !step.is_fault());
+        }
+        Case { limits, steps }
+    })
 }
 
 /// Limits of the daemon in a case. Half of the cases have the usual ones.
 const LIMITS: [&str; 6] = ["", "", "", "journal=20", "events=30,folders=2", "files=0"];
+/// Cases with these limits have no faults. In these cases, at least 95 % of the answers to queries with a token should
+/// be short.
+const CALM: u8 = 0;
+
+impl Step {
+    /// Returns whether the step makes the token of the index invalid, so that the next answer must be `/`.
+    fn is_fault(&self) -> bool {
+        match self {
+            Step::Do(Operation::Fault(_) | Operation::Git(Git::WithoutMonitor | Git::OtherIndex)) => true,
+            // A change of the root's permissions, after which the daemon reads all folders again.
+            Step::Do(Operation::FolderMode(folder)) => folder.path().as_os_str().is_empty(),
+            _ => false,
+        }
+    }
+}
 
 /// A repository and the folders outside of it.
 struct Model {
     repo: Repo,
     is_moved: bool,
+    /// The case has no faults.
+    is_calm: bool,
 }
 
 impl Model {
-    fn new(limits: &str) -> Model {
-        let repo = Repo::empty().with_limits(limits);
+    fn new(limits: u8) -> Model {
+        let repo = Repo::empty().with_limits(LIMITS[usize::from(limits)]);
         for (folder, file) in [(0, 0), (1, 0), (1, 1), (2, 2), (4, 5)] {
             let path = repo.root.join(Place(Folder(folder, 0), file).path());
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -245,7 +301,7 @@ impl Model {
         if let Some(hook) = std::env::var_os("ASCERTAIN_MODEL_HOOK") {
             repo.git(["config".as_ref(), "core.fsmonitor".as_ref(), hook.as_os_str()]);
         }
-        Model { repo, is_moved: false }
+        Model { repo, is_moved: false, is_calm: limits == CALM }
     }
 
     fn at(&self, path: &Path) -> PathBuf {
@@ -262,7 +318,7 @@ impl Model {
     }
 
     /// Carries out an operation, if it is possible.
-    fn apply(&mut self, operation: &Operation, counts: &Counts) {
+    fn apply(&mut self, operation: &Operation, counts: &Counts) -> Result<(), End> {
         use Operation as O;
         let at = |place: &Place| self.at(&place.path());
         let folder = |folder: &Folder| self.at(&folder.path());
@@ -296,9 +352,9 @@ impl Model {
             O::FolderMode(of) if folder(of).is_dir() => {
                 fs::set_permissions(folder(of), fs::Permissions::from_mode(0o711))
             }
-            O::Link(from, to) => fs::hard_link(at(from), at(to)),
-            O::LinkOut(from, to) => fs::hard_link(at(from), self.link(*to)),
-            O::AppendOut(of) if self.link(*of).is_file() && self.may_write_outside() => {
+            O::Link(from, to) if self.are_all_watched() => fs::hard_link(at(from), at(to)),
+            O::LinkOut(from, to) if self.are_all_watched() => fs::hard_link(at(from), self.link(*to)),
+            O::AppendOut(of) if self.link(*of).is_file() && self.are_all_watched() => {
                 append(&self.link(*of), "out");
                 Ok(())
             }
@@ -317,20 +373,24 @@ impl Model {
                 self.repo.command_in(&folder(of)).args(commit).output().map(drop)
             }
             O::Git(git) => return self.git(git),
-            O::Fault(fault) => return self.fault(fault, counts),
+            O::Fault(fault) => {
+                self.fault(fault, counts);
+                Ok(())
+            }
             _ => Ok(()),
         };
+        Ok(())
     }
 
-    /// Returns whether the monitor can notice a write through a name outside: every tracked file has a watch. Otherwise
-    /// the write is a blind spot, which the documentation names: the daemon looks for new names only from time to time.
-    fn may_write_outside(&self) -> bool {
+    /// Returns whether every tracked file has a watch, so that the monitor notices a second name at once. Otherwise
+    /// second names are a blind spot, which the documentation names: the daemon looks for them only from time to time.
+    fn are_all_watched(&self) -> bool {
         self.repo.git(["status"]);
         let status = self.repo.status();
         status.pid.is_some() && status.links.are_all_watched
     }
 
-    fn git(&mut self, git: &Git) {
+    fn git(&mut self, git: &Git) -> Result<(), End> {
         let path = |place: &Place| place.path().into_os_string();
         let words = |words: &[&str]| words.iter().map(Into::into).collect::<Vec<std::ffi::OsString>>();
         let with = |list: &[&str], last: std::ffi::OsString| [words(list), vec![last]].concat();
@@ -358,24 +418,30 @@ impl Model {
             Git::OtherIndex => {
                 let mut command = self.repo.command();
                 command.env("GIT_INDEX_FILE", self.at(Path::new(".git/other"))).args(["add", "-A"]);
-                return drop(command.output());
+                command.output().unwrap();
+                return Ok(());
             }
         };
         let output = self.repo.command().args(&arguments).output().unwrap();
-        if output.status.success() && matches!(git, Git::CheckoutForced(_) | Git::ResetHard) {
-            let plain = self.plain(&["diff-index", "HEAD", "--ignore-submodules=all"]);
-            assert_eq!(String::from_utf8_lossy(&plain.stdout), "", "{git:?} left differences");
+        let is_forced = output.status.success() && matches!(git, Git::CheckoutForced(_) | Git::ResetHard);
+        // In a sparse checkout, plain git also leaves differences: files at paths that it has excluded.
+        if is_forced && self.plain(&["config", "core.sparseCheckout"]).stdout != b"true\n" {
+            let plain = self.plain(&["diff", "--name-only", "--ignore-submodules=all", "HEAD"]);
+            if !plain.stdout.is_empty() {
+                return Err(self.failed(&format!("{git:?} left differences: {}", shown(&plain))));
+            }
         }
+        Ok(())
     }
 
     fn fault(&mut self, fault: &Fault, counts: &Counts) {
         match fault {
             Fault::Kill => {
-                counts.add(&self.repo);
+                counts.add(self);
                 self.repo.kill();
             }
             Fault::RemoveSocket => {
-                counts.add(&self.repo);
+                counts.add(self);
                 let _ = self.repo.daemon_file("sock").map(fs::remove_file);
             }
             Fault::Overflow => {
@@ -397,7 +463,7 @@ impl Model {
     }
 
     /// Compares the output of a command with and without the monitor.
-    fn check(&self, check: Check) -> Result<(), TestCaseError> {
+    fn check(&self, check: Check) -> Result<(), End> {
         let with_copy = |arguments: &[&str], then: &[&str]| {
             let index = self.at(Path::new(".git/index"));
             let copy = self.at(Path::new(".git/copy"));
@@ -418,7 +484,7 @@ impl Model {
                 let plain = with_copy(&["add", "-A"], &["write-tree"]);
                 let added = self.repo.command().args(["add", "-A"]).output().unwrap();
                 let ours = self.repo.command().arg("write-tree").output().unwrap();
-                return compare(check, &ours, &plain, added.status.success());
+                return self.compare(check, &ours, &plain, added.status.success());
             }
             Check::Stash => {
                 let tree = |output: Output| {
@@ -427,38 +493,43 @@ impl Model {
                 };
                 let plain = tree(with_copy(&["stash", "create"], &[]));
                 let ours = tree(self.repo.command().args(["stash", "create"]).output().unwrap());
-                return compare(check, &ours, &plain, ours.status.success());
+                return self.compare(check, &ours, &plain, ours.status.success());
             }
         };
         let plain = self.plain(arguments);
         let ours = self.repo.command().args(arguments).output().unwrap();
-        let Err(error) = compare(check, &ours, &plain, true) else { return Ok(()) };
-        if self.is_fault_of_git(check, arguments, &plain) {
-            return Err(TestCaseError::reject(GIT));
+        if ours.stdout != plain.stdout && self.is_fault_of_git(arguments, &plain) {
+            return Err(End::FaultOfGit);
         }
-        let (status, log) = (self.repo.status(), ascertain_fsmonitor::log(&self.repo.root).unwrap());
-        Err(TestCaseError::fail(format!("{error}\n{:?}\n{log}", status.last)))
+        self.compare(check, &ours, &plain, true)
     }
 
     /// Returns whether the difference remains with a monitor that answers `/` each time.
-    fn is_fault_of_git(&self, check: Check, arguments: &[&str], plain: &Output) -> bool {
+    fn is_fault_of_git(&self, arguments: &[&str], plain: &Output) -> bool {
         let always = self.repo.outside().join("always.sh");
         fs::write(&always, "#!/bin/sh\nprintf 'tok\\0/\\0'\n").unwrap();
         fs::set_permissions(&always, fs::Permissions::from_mode(0o755)).unwrap();
         let mut command = self.repo.command();
         command.env("GIT_OPTIONAL_LOCKS", "0").arg("-c").arg(format!("core.fsmonitor={}", always.display()));
-        compare(check, &command.args(arguments).output().unwrap(), plain, true).is_err()
+        command.args(arguments).output().unwrap().stdout != plain.stdout
+    }
+
+    fn compare(&self, check: Check, ours: &Output, plain: &Output, matters: bool) -> Result<(), End> {
+        if !matters || ours.stdout == plain.stdout {
+            return Ok(());
+        }
+        Err(self.failed(&format!("{check:?}\nours:\n{}plain:\n{}", shown(ours), shown(plain))))
+    }
+
+    /// Adds the daemon's last answers and its log to a description of a failure.
+    fn failed(&self, text: &str) -> End {
+        let (status, log) = (self.repo.status(), ascertain_fsmonitor::log(&self.repo.root).unwrap());
+        End::Failed(format!("{text}\n{:?}\n{log}", status.last))
     }
 }
 
-fn compare(check: Check, ours: &Output, plain: &Output, matters: bool) -> Result<(), TestCaseError> {
-    if matters && ours.stdout != plain.stdout {
-        let text = |output: &Output| {
-            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-        };
-        return Err(TestCaseError::fail(format!("{check:?}\nours:\n{}plain:\n{}", text(ours), text(plain))));
-    }
-    Ok(())
+fn shown(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
@@ -475,74 +546,152 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
 struct Counts {
     operations: AtomicU64,
     checks: AtomicU64,
-    answers: AtomicU64,
     /// Cases that ended because git printed something wrong even with the answer `/`.
     faults_of_git: AtomicU64,
-    everything: std::sync::Mutex<BTreeMap<&'static str, u64>>,
+    /// The answers of all cases, and of those without faults.
+    answers: [Mutex<Answers>; 2],
+}
+
+#[derive(Default)]
+struct Answers {
+    count: u64,
+    everything: BTreeMap<&'static str, u64>,
 }
 
 impl Counts {
-    fn add(&self, repo: &Repo) {
-        let status = repo.status();
-        self.answers.fetch_add(status.answers, Relaxed);
-        for (reason, count) in status.everything {
-            *self.everything.lock().unwrap().entry(reason.code()).or_default() += count;
-        }
-    }
-}
-
-fn case((limits, steps): &(u8, Steps), counts: &Counts) -> Result<(), TestCaseError> {
-    let mut model = Model::new(LIMITS[usize::from(*limits)]);
-    for (operations, check) in steps {
-        for operation in operations {
-            model.apply(operation, counts);
-            counts.operations.fetch_add(1, Relaxed);
-        }
-        match model.check(*check) {
-            Err(TestCaseError::Reject(_)) => {
-                counts.faults_of_git.fetch_add(1, Relaxed);
-                break;
+    fn add(&self, model: &Model) {
+        let status = model.repo.status();
+        for answers in &self.answers[..=usize::from(model.is_calm)] {
+            let mut answers = answers.lock().unwrap();
+            answers.count += status.answers;
+            for (reason, count) in &status.everything {
+                *answers.everything.entry(reason.code()).or_default() += count;
             }
-            other => other?,
         }
-        counts.checks.fetch_add(1, Relaxed);
     }
-    counts.add(&model.repo);
-    Ok(())
 }
 
+impl std::fmt::Display for Answers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Answers { count, everything } = self;
+        let short = count - everything.values().sum::<u64>();
+        // The first query of an index has no token. Git also removes the token, for example in `git reset --hard`.
+        let with_token = count - everything.get("no-token").unwrap_or(&0);
+        let share = short as f64 / with_token.max(1) as f64 * 100.0;
+        write!(f, "{with_token} queries with a token, {short} of them with a short answer ({share:.1} %), ")?;
+        write!(f, "`/`: {everything:?}")
+    }
+}
+
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Counts { operations, checks, faults_of_git, answers } = self;
+        writeln!(f, "{operations:?} operations, {checks:?} checks, {faults_of_git:?} faults of git itself")?;
+        writeln!(f, "all: {}", answers[0].lock().unwrap())?;
+        writeln!(f, "without faults: {}", answers[1].lock().unwrap())
+    }
+}
+
+/// Runs a case. Returns the number of the failed step, and a description.
+fn run_case(case: &Case, counts: &Counts) -> Result<(), (usize, String)> {
+    let at = AtomicU64::new(0);
+    let run = || {
+        let mut model = Model::new(case.limits);
+        for step in &case.steps {
+            match step {
+                Step::Do(operation) => {
+                    model.apply(operation, counts)?;
+                    counts.operations.fetch_add(1, Relaxed);
+                }
+                Step::Check(check) => {
+                    model.check(*check)?;
+                    counts.checks.fetch_add(1, Relaxed);
+                }
+            }
+            at.fetch_add(1, Relaxed);
+        }
+        counts.add(&model);
+        Ok(())
+    };
+    let why = match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(End::FaultOfGit)) => {
+            counts.faults_of_git.fetch_add(1, Relaxed);
+            return Ok(());
+        }
+        Ok(Err(End::Failed(why))) => why,
+        Err(_) => "the test panicked: see above".into(),
+    };
+    Err((at.load(Relaxed) as usize, why))
+}
+
+/// Removes steps from a failed case as long as it still fails. Stops at the deadline. Begins with half of the steps at
+/// a time, so that the runs soon become short.
+fn shrink(mut case: Case, (mut failed, mut why): (usize, String), deadline: Instant) -> (Case, String) {
+    let mut chunk = case.steps.len();
+    case.steps.truncate(failed + 1);
+    loop {
+        let mut end = case.steps.len();
+        let mut is_smaller = false;
+        while end > 0 && Instant::now() < deadline {
+            let start = end.saturating_sub(chunk);
+            let mut less = case.clone();
+            less.steps.drain(start..end);
+            if let Err(error) = run_case(&less, &Counts::default()) {
+                (failed, why) = error;
+                less.steps.truncate(failed + 1);
+                (case, is_smaller) = (less, true);
+            }
+            end = start.min(case.steps.len());
+        }
+        if Instant::now() >= deadline || (chunk == 1 && !is_smaller) {
+            return (case, why);
+        }
+        chunk = (chunk / 2).max(1);
+    }
+}
+
+/// Reads a number from an environment variable.
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
+/// Runs cases until they have had this number of operations, in two threads.
 fn run(operations: u64) {
     let counts = Counts::default();
-    let shrink = std::env::var("ASCERTAIN_MODEL_SHRINK").ok().and_then(|text| text.parse().ok()).unwrap_or(200);
-    let base = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse::<u64>().ok());
+    let base = number("PROPTEST_RNG_SEED");
     let base = base.unwrap_or_else(|| std::time::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64));
-    let mut number = 0;
-    while counts.operations.load(Relaxed) < operations {
-        number += 1;
-        let rng_seed = RngSeed::Fixed(base.wrapping_mul(1_000_003).wrapping_add(number));
-        let config =
-            Config { cases: 1, failure_persistence: None, max_shrink_iters: shrink, rng_seed, ..Config::default() };
-        if let Err(error) = TestRunner::new(config).run(&steps(), |steps| case(&steps, &counts)) {
-            match error {
-                TestError::Fail(why, (limits, steps)) => {
-                    let steps: Vec<String> = steps.iter().map(|step| format!("{step:?}\n")).collect();
-                    panic!("seed {base}, case {number}, limits {limits}: {why}\n{}", steps.concat());
-                }
-                error => panic!("{error}"),
+    let (next, failure, has_failed) = (AtomicU64::new(1), Mutex::new(None), AtomicBool::new(false));
+    let work = || {
+        while counts.operations.load(Relaxed) < operations && !has_failed.load(Relaxed) {
+            let number = next.fetch_add(1, Relaxed);
+            let rng_seed = RngSeed::Fixed(base.wrapping_mul(1_000_003).wrapping_add(number));
+            let mut runner = TestRunner::new(Config { rng_seed, ..Config::default() });
+            let case = case().new_tree(&mut runner).unwrap().current();
+            if let Err(error) = run_case(&case, &counts)
+                && !has_failed.swap(true, Relaxed)
+            {
+                *failure.lock().unwrap() = Some((number, case, error));
             }
         }
+    };
+    thread::scope(|scope| {
+        scope.spawn(work);
+        scope.spawn(work);
+    });
+    if let Some((number_of_case, case, error)) = failure.into_inner().unwrap() {
+        let count = case.steps.len();
+        let seconds = number("ASCERTAIN_MODEL_SHRINK").unwrap_or(100);
+        let (Case { limits, steps }, why) = shrink(case, error, Instant::now() + Duration::from_secs(seconds));
+        let steps: Vec<String> = steps.iter().map(|step| format!("{step:?}\n")).collect();
+        let limits = LIMITS[usize::from(limits)];
+        panic!(
+            "seed {base}, case {number_of_case}: {} of {count} steps, limits `{limits}`: {why}\n{}",
+            steps.len(),
+            steps.concat()
+        );
     }
-    let sum: u64 = counts.everything.lock().unwrap().values().sum();
-    let text = format!("{counts:?}, short: {}\n", counts.answers.load(Relaxed) - sum);
-    let _ = std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes());
-}
-
-impl std::fmt::Debug for Counts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Counts { operations, checks, answers, faults_of_git, everything } = self;
-        write!(f, "operations: {operations:?}, checks: {checks:?}, git's own faults: {faults_of_git:?}, ")?;
-        write!(f, "answers: {answers:?}, `/`: {everything:?}")
-    }
+    let _ = std::io::Write::write_all(&mut std::io::stdout(), counts.to_string().as_bytes());
 }
 
 #[test]
@@ -551,8 +700,7 @@ fn git_prints_the_same_with_and_without_the_monitor() {
 }
 
 #[test]
-#[ignore = "takes several minutes"]
+#[ignore = "takes half an hour"]
 fn model_of_100_000_operations() {
-    let count = std::env::var("ASCERTAIN_MODEL_OPERATIONS").ok().and_then(|text| text.parse().ok());
-    run(count.unwrap_or(100_000));
+    run(number("ASCERTAIN_MODEL_OPERATIONS").unwrap_or(100_000));
 }
