@@ -19,6 +19,7 @@ const TARGETS: &[(&str, &str)] = &[
     ("columns", "crates/engine/tests/parsers/columns"),
     ("rows", "crates/engine/tests/parsers/rows"),
     ("headers", "crates/engine/tests/parsers/headers"),
+    ("pyperf", "crates/engine/tests/parsers/pyperf"),
     ("messages", "crates/netlab/tests/messages/corpus"),
     ("journals", "crates/transfer/tests/parsers/journals"),
     ("answers", "crates/transfer/tests/parsers/answers"),

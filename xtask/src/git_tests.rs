@@ -7,7 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
-use crate::gits::{self, Packages};
+use crate::debian::Packages;
+use crate::gits;
 use crate::part::{Input, Part};
 use crate::tools::{self, Need};
 
@@ -95,8 +96,9 @@ fn tests() -> anyhow::Result<()> {
 
 /// Unpacks the source of the git in a Debian suite into `folder`, and builds the programs that its tests need.
 pub fn fetch(suite: &str, folder: &Path) -> anyhow::Result<()> {
+    let _ = fs::remove_dir_all(folder);
     let lists = PathBuf::from(format!("{}.{}", folder.display(), std::process::id()));
-    let unpacked = Packages::open("deb-src", suite, &lists).and_then(|packages| packages.unpack_source("git", folder));
+    let unpacked = Packages::open(suite, &lists).and_then(|packages| packages.unpack_source("git", folder));
     let _ = fs::remove_dir_all(&lists);
     unpacked?;
     let without = ["CURL", "OPENSSL", "EXPAT", "GETTEXT", "PERL", "PYTHON", "TCLTK"].map(|name| format!("NO_{name}=1"));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
+use crate::debian::Packages;
 use crate::part::{Input, Part};
 use crate::tools::{self, Need};
 
@@ -17,6 +18,7 @@ const PACKAGES: [&str; 2] = ["ascertain-fsmonitor", "ascertain-experiments-host"
 const INPUTS: &[Input] = &[
     Input::Package("ascertain-experiments-host"),
     Input::Package("ascertain-fsmonitor"),
+    Input::Path("xtask/src/debian.rs"),
     Input::Path("xtask/src/gits.rs"),
 ];
 
@@ -29,10 +31,6 @@ pub const PARTS: &[Part] = &[Part::slow(
 
 /// A file in the folder of a source that has been built.
 pub const BUILT: &str = "built";
-
-/// The file with the public keys of Debian's archive.
-const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-const ARCHIVE: &str = "http://deb.debian.org/debian";
 
 /// The programs of git that the loader of the C library starts.
 const PROGRAMS: [&str; 2] = ["usr/bin/git", "usr/lib/git-core/git"];
@@ -60,8 +58,7 @@ fn tests() -> anyhow::Result<()> {
     tools::run("cargo", &["test", "--quiet"].into_iter().chain(packages).collect::<Vec<_>>())
 }
 
-/// Unpacks the git of a Debian suite into `folder`. The package lists and the cache are in a separate folder, so this
-/// needs no root and leaves the system unchanged. The program apt-get checks the signatures.
+/// Unpacks the git of a Debian suite into `folder`.
 pub fn fetch(suite: &str, folder: &Path) -> anyhow::Result<()> {
     let unfinished = PathBuf::from(format!("{}.{}", folder.display(), std::process::id()));
     let result = fetch_into(suite, &unfinished, folder);
@@ -70,7 +67,7 @@ pub fn fetch(suite: &str, folder: &Path) -> anyhow::Result<()> {
 }
 
 fn fetch_into(suite: &str, unfinished: &Path, folder: &Path) -> anyhow::Result<()> {
-    let packages = Packages::open("deb", suite, &unfinished.join("apt"))?;
+    let packages = Packages::open(suite, &unfinished.join("apt"))?;
     let root = unfinished.join("root");
     packages.unpack("git", &root)?;
     if tools::output_of(root.join(PROGRAMS[0]), &["--version"]).is_err() {
@@ -98,70 +95,4 @@ fn fetch_into(suite: &str, unfinished: &Path, folder: &Path) -> anyhow::Result<(
     }
     let _ = fs::remove_dir_all(folder);
     fs::rename(&root, folder).with_context(|| format!("could not create {}", folder.display()))
-}
-
-/// The packages of a Debian suite.
-pub struct Packages {
-    suite: String,
-    folder: PathBuf,
-    options: Vec<String>,
-}
-
-impl Packages {
-    /// Fetches the list of the packages into `folder`: with `deb`, of the binary ones; with `deb-src`, of the sources.
-    pub fn open(kind: &str, suite: &str, folder: &Path) -> anyhow::Result<Self> {
-        ensure!(Path::new(KEYS).exists(), "{KEYS} does not exist; install debian-archive-keyring");
-        for name in ["lists/partial", "cache/archives/partial"] {
-            let name = folder.join(name);
-            fs::create_dir_all(&name).with_context(|| format!("could not create {}", name.display()))?;
-        }
-        let shown = folder.display();
-        fs::write(folder.join("sources.list"), format!("{kind} [signed-by={KEYS}] {ARCHIVE} {suite} main\n"))?;
-        let options = [
-            format!("Dir::Etc::sourcelist={shown}/sources.list"),
-            "Dir::Etc::sourceparts=-".into(),
-            format!("Dir::State::lists={shown}/lists"),
-            format!("Dir::Cache={shown}/cache"),
-            "Acquire::Languages=none".into(),
-            "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".into(),
-            "Acquire::Retries=3".into(),
-            // The user `_apt` may not write to this folder.
-            "APT::Sandbox::User=root".into(),
-        ];
-        let options = ["-qq".to_owned()].into_iter().chain(options.into_iter().flat_map(|set| ["-o".into(), set]));
-        let packages = Self { suite: suite.into(), folder: folder.into(), options: options.collect() };
-        packages.apt_get(&["update"])?;
-        Ok(packages)
-    }
-
-    /// Downloads a package, and unpacks it into `root`.
-    fn unpack(&self, package: &str, root: &Path) -> anyhow::Result<()> {
-        let folder = self.folder.join(package);
-        fs::create_dir_all(&folder)?;
-        fs::create_dir_all(root)?;
-        self.apt_get(&["download", &format!("{package}/{}", self.suite)])?;
-        let unpack = "cd \"$0\" && mv ./*.deb \"$1\" && dpkg-deb -x \"$1\"/*.deb \"$2\"";
-        let arguments: [&Path; 5] = ["-c".as_ref(), unpack.as_ref(), &self.folder, &folder, root];
-        tools::output_of("sh", &arguments)?;
-        Ok(())
-    }
-
-    /// Downloads the source of a package, and unpacks it into `root` without Debian's changes.
-    pub fn unpack_source(&self, package: &str, root: &Path) -> anyhow::Result<()> {
-        let _ = fs::remove_dir_all(root);
-        fs::create_dir_all(root)?;
-        self.apt_get(&["source", "--download-only", &format!("{package}/{}", self.suite)])?;
-        let unpack = "tar -xf \"$0\"/*.orig.tar.* -C \"$1\" --strip-components 1";
-        let arguments: [&Path; 4] = ["-c".as_ref(), unpack.as_ref(), &self.folder, root];
-        tools::output_of("sh", &arguments)?;
-        Ok(())
-    }
-
-    fn apt_get(&self, command: &[&str]) -> anyhow::Result<()> {
-        let script = "cd \"$0\" && exec apt-get \"$@\"";
-        let folder = self.folder.to_string_lossy().into_owned();
-        let options = self.options.iter().map(String::as_str);
-        let words = ["-c", script, &folder].into_iter().chain(options).chain(command.iter().copied());
-        tools::output_of("sh", &words.collect::<Vec<_>>()).map(drop)
-    }
 }

@@ -1,5 +1,5 @@
-//! Ascertain's own chores: `cargo xtask test`, `calibrate`, `bench`, `mutants`, `lines`, `gits`, `schema`,
-//! `outputs`, `trace`.
+//! Ascertain's own chores: `cargo xtask test`, `calibrate`, `bench`, `mutants`, `lines`, `gits`, `pythons`,
+//! `schema`, `outputs`, `trace`.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
@@ -8,6 +8,7 @@ mod calibrate;
 mod changes;
 mod checkers;
 mod costs;
+mod debian;
 mod durations;
 mod elsewhere;
 mod exports;
@@ -23,6 +24,7 @@ mod packages;
 mod part;
 mod permutation;
 mod prose;
+mod pythons;
 mod quick;
 mod statistics;
 mod stress;
@@ -48,6 +50,8 @@ cargo xtask lines [--since COMMIT]
                               count the source lines of each crate, and compare them with those at a commit
 cargo xtask gits              fetch git 2.30, 2.39 and 2.55 from Debian's archive (20 MB) into
                               ~/.cache/ascertain-xtask/gits/, and print their paths; nothing is installed
+cargo xtask pythons           build Python 3.11 with gcc, with gcc -O1 and with clang from Debian's source, in
+                              ~/.cache/ascertain-xtask/pythons/ (2 minutes each on 2 cores), and print their paths
 cargo xtask schema            write the JSON schema of the claims file to claims/schema.json
 cargo xtask outputs [NAME …]  run the commands in README and in the book whose output is shown there, and write the
                               output below each command
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         "mutants" => mutants::run(rest),
         "lines" => lines::run(rest),
         "gits" => gits::run(rest),
+        "pythons" => pythons::run(rest),
         "schema" => write_schema(),
         "outputs" => book::write_outputs(rest),
         "trace" => trace::record(),

@@ -232,6 +232,13 @@ pub fn place_of(program: &str) -> Option<String> {
     output_of("sh", &["-c", "command -v \"$0\"", program]).ok().map(|output| output.trim().to_owned())
 }
 
+/// Returns the folder for tools that no package manager installs. All clones of this repository share it.
+pub fn cache() -> PathBuf {
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(env::home_dir()?.join(".cache"))).unwrap_or_else(target);
+    cache.join("ascertain-xtask")
+}
+
 /// A tool or package that a part of the tests needs and that a machine may lack.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Need {
@@ -298,8 +305,6 @@ impl Need {
     /// Returns the folder in which the tool is installed, unless Debian, rustup or cargo chooses the folder. Each
     /// version has its own folder, which all clones of this repository share.
     fn folder(self) -> PathBuf {
-        let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        let cache = cache.or_else(|| Some(env::home_dir()?.join(".cache"))).unwrap_or_else(target);
         let name = match self {
             Need::Python(_) => "python".into(),
             Need::Npm => "web".into(),
@@ -312,7 +317,7 @@ impl Need {
                 String::new()
             }
         };
-        cache.join("ascertain-xtask").join(name)
+        cache().join(name)
     }
 
     /// Returns the path of the program that is installed for this need, or the folder of a source.

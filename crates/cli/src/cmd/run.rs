@@ -7,7 +7,7 @@ use anyhow::{anyhow, bail};
 use ascertain::experiments::{self, Experiments};
 use ascertain::names::among;
 use ascertain::{Ending, GatedVerdict, Request};
-use ascertain_engine::claim::Claim;
+use ascertain_engine::claim::{Claim, Judging};
 use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level, Point};
 use ascertain_engine::memory::{self, Shortage};
 use ascertain_engine::plan::{Config, Table};
@@ -55,6 +55,9 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     variants: Vec<String>,
     /// Number of trials of each table [default: 100, or 1 if nothing can be measured repeatedly]
+    ///
+    /// Claims may need more trials than the table. `runtimes` compares the arms of its table, so it then measures exactly
+    /// this number of trials.
     #[arg(short, long, value_name = "N", value_parser = count, help_heading = "Judging")]
     trials: Option<u64>,
     /// Limit on the bill of each store of `storage`, such as `2USD`; needs --prices
@@ -119,6 +122,13 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
         table_trials: Some(trials),
         fail_on: fail_on(&args.fail_on),
         ..args.common.config(experiments::config(&chosen))
+    };
+    // A comparison of the table's arms has no trials of its own.
+    let config = match args.trials.filter(|_| chosen.iter().zip(&tables).all(|(one, table)| compares(*one, table))) {
+        Some(trials) => {
+            Config { max_trials: Some(config.max_trials.map_or(trials, |most| most.min(trials))), ..config }
+        }
+        None => config,
     };
     let request = Request::Run(Experiments { tables, claims, config });
     let shown = Shown { all: args.all, ..Shown::default() };
@@ -191,6 +201,11 @@ fn not_judged(count: usize, [it, they]: [&str; 2], what: &str) -> Option<String>
         1 => Some(format!("1 claim not judged: {it} {what}")),
         n => Some(format!("{n} claims not judged: {they} {what}")),
     }
+}
+
+/// Returns whether the experiment compares the arms of its own table, as `runtimes` does.
+fn compares(experiment: &dyn Experiment, table: &Table) -> bool {
+    experiment.claims_about(&table.arms).iter().any(|claim| claim.asked.judging == Judging::Order)
 }
 
 /// Returns whether the table has all variants that the claim needs. For a claim about another experiment, always

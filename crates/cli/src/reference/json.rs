@@ -59,6 +59,7 @@ const SCHEMAS: &[Schema] = &[
             ("findings[].sentence", "string", "The finding as a sentence."),
         ],
     ),
+    ("ascertain.pyperf/1", "`pyperf`", "PyperfReport", &[]),
     ("ascertain.figures/1", "`cost --figures` without prices", "RecordedFigures", &[]),
     ("ascertain.permute/1", "`permute`", "Permutation", &[]),
     ("ascertain.calibration/1", "`calibrate-here`", "Calibration", &[]),

@@ -377,3 +377,20 @@ fn slo_and_check_judge_printed_figures() {
     assert!(words.contains("more Holds: `echo 12 MB/s` ") && words.contains("`throughput`"), "{words}");
     assert!(words.contains("printed no `p99`: no line of its output begins with a JSON object or list"), "{words}");
 }
+
+/// `runtimes` compares the arms of its table, so the comparison has no trials of its own. It would take many more to
+/// find a difference between a program and itself.
+#[test]
+fn runtimes_measures_the_requested_number_of_trials() {
+    let state = tempfile::tempdir().unwrap();
+    let workload = state.path().join("w");
+    std::fs::write(&workload, "exit 0\n").unwrap();
+    let levels = ["runtime=A=/bin/sh,B=/bin/sh".to_string(), format!("workloads={}", workload.display())];
+    let arguments = ["run", "runtimes", "--trials", "2", "--max-time", "10min", "--format", "json"];
+    let at: Vec<&str> = levels.iter().flat_map(|level| ["--at", level]).collect();
+    let ran = ascertain(state.path(), &[&arguments[..], &at].concat());
+    let json = ran.json();
+    let points = json["points"].as_array().unwrap();
+    assert!(!points.is_empty() && points.iter().all(|point| point["n"] == 2), "{} {json}", ran.stderr);
+    assert_eq!(json["claims"][0]["trials"], 2);
+}

@@ -205,4 +205,6 @@ fn is_zero(number: &u64) -> bool {
 }
 
 #[cfg(test)]
+mod calibration;
+#[cfg(test)]
 mod tests;

@@ -216,7 +216,7 @@ fn decision(
     claims.iter().find(is_it)?.decision
 }
 
-fn build_logs(name: &str, pairs: &[Pairs]) -> Option<BuildLogs> {
+pub(super) fn build_logs(name: &str, pairs: &[Pairs]) -> Option<BuildLogs> {
     let middle = |[low, high]: [f64; 2]| (low == high).then_some(low);
     let trials: Vec<f64> = trial_means(pairs).into_iter().filter_map(middle).collect();
     let of_workload = |pairs: &Pairs| {

@@ -33,3 +33,8 @@ fn corpus_of_evidence_rows() {
 fn corpus_of_run_json() {
     replay("headers", targets::headers);
 }
+
+#[test]
+fn corpus_of_files_of_pyperf() {
+    replay("pyperf", targets::pyperf);
+}

@@ -10,6 +10,7 @@ use ascertain_engine::experiment::{
     Accepts, Arm, Better, Experiment, Factor, Level, Metric, Session, Setup, Spec, TargetError, Variant,
 };
 use ascertain_engine::predicate::Predicate;
+use ascertain_engine::pyperf::{PyperfComparison, PyperfSuite, compare};
 use ascertain_engine::recorded;
 use ascertain_engine::samples::read_column;
 use ascertain_engine::unit::Unit;
@@ -116,6 +117,25 @@ pub fn headers(bytes: &[u8]) {
             Err(error) => assert!(error.to_string().contains("run.json"), "{error}"),
         }
     });
+}
+
+/// Reads bytes as a file of pyperf. The benchmarks that it has are the same after they are written and read again, and
+/// comparing a file with itself gives ratios of 1.
+pub fn pyperf(bytes: &[u8]) {
+    let Ok(file) = serde_json::from_slice(bytes) else { return };
+    match PyperfSuite::parse("a", &file) {
+        Ok(suite) => {
+            let text = suite.to_json().to_string();
+            let again = PyperfSuite::parse("a", &serde_json::from_str(&text).unwrap()).unwrap();
+            assert_eq!(again, suite);
+            let compared = compare(&suite, &suite);
+            let all = compared.times.workloads.iter().chain(compared.others.iter().map(|other| &other.ratio));
+            assert!(all.filter_map(|workload| workload.ratio.value()).all(|ratio| ratio == 1.0), "{compared:?}");
+            let json = serde_json::to_string(&compared).unwrap();
+            assert_eq!(serde_json::to_string(&serde_json::from_str::<PyperfComparison>(&json).unwrap()).unwrap(), json);
+        }
+        Err(why) => assert!(!why.is_empty()),
+    }
 }
 
 /// Returns the golden run without its rows and without its outcome.

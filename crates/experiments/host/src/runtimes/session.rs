@@ -45,8 +45,8 @@ pub struct RuntimesSession {
     strings_bytes: usize,
     /// The loops of each workload of pyperformance, which are the same for all runtimes.
     loops: BTreeMap<String, u64>,
-    /// For each file of the user, its output in the current trial, and the arm that ran the file first in this trial.
-    outputs: BTreeMap<String, (ArmId, String)>,
+    /// The first output of each file of the user in the current trial.
+    outputs: BTreeMap<String, FirstOutput>,
     /// The trial whose samples are in the arms.
     current: Option<(u64, u64)>,
     /// The seeds of all processes so far: one for each workload of a trial.
@@ -81,12 +81,20 @@ enum Phase {
 }
 
 /// The conditions that all processes of a workload share in a trial.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Conditions {
     /// The seed of hashes.
     seed: u32,
     /// The size of the arguments and variables together, in bytes.
     strings_bytes: usize,
+}
+
+/// The output of a file of the user, with which the outputs of other arms under the same conditions are compared.
+#[derive(Clone, Debug)]
+struct FirstOutput {
+    arm: ArmId,
+    conditions: Conditions,
+    text: String,
 }
 
 /// The time of a process, and whether it is only a lower bound.
@@ -269,7 +277,8 @@ impl RuntimesSession {
     }
 
     /// Compares the output of a file with its output under the runtime that ran it first in this trial, under the same
-    /// conditions. If that runtime prints something else each time, the output is not compared.
+    /// conditions. If that runtime prints something else each time, the output is not compared. The first output under
+    /// new conditions is not compared either: the engine verifies single arms again between trials.
     fn compare_output(
         &mut self,
         arm: ArmId,
@@ -278,8 +287,9 @@ impl RuntimesSession {
         conditions: Conditions,
     ) -> Result<(), FailedWorkload> {
         let name = &workload.name;
-        let Some((first, expected)) = self.outputs.get(name).cloned() else {
-            self.outputs.insert(name.clone(), (arm, output.to_string()));
+        let known = self.outputs.get(name).filter(|known| known.conditions == conditions).cloned();
+        let Some(FirstOutput { arm: first, text: expected, .. }) = known else {
+            self.outputs.insert(name.clone(), FirstOutput { arm, conditions, text: output.to_string() });
             return Ok(());
         };
         let is_unstable = self.arms.iter().any(|arm| arm.unstable.contains(name));

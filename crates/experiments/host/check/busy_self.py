@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Compares an interpreter with itself on a busy machine, by `ascertain` and by pyperf's `compare_to`.
+
+Two processes per CPU are busy for random spans of up to two seconds, and idle for spans as long. Each round measures
+the interpreter under two names with `ascertain`, and then twice in a row with pyperf. Every verdict is false.
+
+Needs a Python with pyperf, the path of `ascertain`, and an interpreter:
+
+    python3 busy_self.py target/release/ascertain python3.11 [ROUNDS] [SECONDS]
+"""
+
+import multiprocessing
+import os
+import random
+import sys
+import tempfile
+import time
+
+from common import excludes_one, measure_by_pyperf, runtimes, significant
+
+
+def be_busy():
+    while True:
+        end = time.monotonic() + random.uniform(0, 2)
+        while time.monotonic() < end:
+            pass
+        time.sleep(random.uniform(0, 2))
+
+
+def main():
+    ascertain, python, *rest = sys.argv[1:]
+    rounds, time_s = int((rest or ['6'])[0]), int((rest[1:] or ['20'])[0])
+    load = [multiprocessing.Process(target=be_busy, daemon=True) for _ in range(2 * os.cpu_count())]
+    for process in load:
+        process.start()
+    verdicts = means = intervals = workloads = of_pyperf = 0
+    for number in range(rounds):
+        arguments = ['--max-time', f'{time_s}s', '--seed', str(number)]
+        ours, _ = runtimes(ascertain, [f'runtime=A={python},B={python}'], arguments)
+        workloads += len(ours['workloads'])
+        verdicts += sum(workload['decision'] in ('faster', 'slower') for workload in ours['workloads'])
+        means += ours['mean']['decision'] in ('faster', 'slower')
+        intervals += excludes_one(ours['mean']['this_suite'])
+        with tempfile.TemporaryDirectory(prefix='runtimes-check-') as folder:
+            paths = [os.path.join(folder, name) for name in ('a.json', 'b.json')]
+            for path in paths:
+                measure_by_pyperf(python, path, folder, ['--fast', '--min-time', '0.02'])
+            count, _ = significant(*paths)
+            of_pyperf += count
+        print(f'round {number + 1}: {workloads} workloads so far; false verdicts: ascertain {verdicts}, its mean {means}, '
+              f'95 % intervals of its mean {intervals}; compare_to of pyperf {of_pyperf}', flush=True)
+    for process in load:
+        process.terminate()
+
+
+if __name__ == '__main__':
+    main()
