@@ -125,7 +125,9 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     };
     // A comparison of the table's arms has no trials of its own.
     let config = match args.trials.filter(|_| chosen.iter().zip(&tables).all(|(one, table)| compares(*one, table))) {
-        Some(trials) => Config { max_trials: Some(config.max_trials.map_or(trials, |most| most.min(trials))), ..config },
+        Some(trials) => {
+            Config { max_trials: Some(config.max_trials.map_or(trials, |most| most.min(trials))), ..config }
+        }
         None => config,
     };
     let request = Request::Run(Experiments { tables, claims, config });

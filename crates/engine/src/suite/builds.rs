@@ -22,12 +22,12 @@ pub struct BuildGroup {
     pub baseline: Option<String>,
     /// The factor by which the builds are faster than the baseline: the geometric mean over the builds.
     pub ratio: Option<f64>,
-    /// The interval of this factor for builds like these; `None` for fewer than [`LEAST_SAMPLE`] builds.
+    /// The interval of this factor for builds like these; `None` for fewer than three builds.
     pub like_these: Option<Ends>,
     /// The largest factor between the means of two of these builds.
     pub range: Option<f64>,
     /// The factor that the ratio of two further builds of this version exceeds with a probability of 5 %. `None` for
-    /// fewer than [`LEAST_SAMPLE`] builds.
+    /// fewer than three builds.
     pub two_builds: Option<f64>,
     /// The workload that differs most between two of the builds, and its factor.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -113,9 +113,11 @@ fn intervals_of_builds_like_these_are_right_95_times_in_100() {
     let times = read(BUILDS);
     let baseline = &times[BASELINE];
     let recorded: Vec<_> = times.iter().filter(|(name, _)| *name != BASELINE).map(|(_, of_build)| of_build).collect();
-    let truth = mean(recorded.iter().map(|of_build| {
-        mean(of_build.iter().map(|(workload, times)| log_ratio(times, &baseline[workload])))
-    }));
+    let truth = mean(
+        recorded
+            .iter()
+            .map(|of_build| mean(of_build.iter().map(|(workload, times)| log_ratio(times, &baseline[workload])))),
+    );
     for (seed, count) in [(4, 3), (5, 6)] {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let missed = (0..DRAWS).filter(|_| {
