@@ -48,8 +48,8 @@ pub struct BuildMean {
 pub(super) struct BuildLogs {
     pub name: String,
     pub mean: f64,
-    /// The variance of the mean, by the trials, and its degrees of freedom. `None` for the first arm itself.
-    pub noise: Option<(f64, f64)>,
+    /// The mean of each trial that has all workloads. `None` for the first arm itself, whose ratios are all 1.
+    pub trials: Option<Vec<(u64, f64)>>,
     /// The mean for each workload.
     pub workloads: Vec<(String, f64)>,
 }
@@ -90,8 +90,8 @@ pub(super) fn group(
 /// Returns the interval of the ratio for builds like these. A side with at least [`LEAST_SAMPLE`] builds is a sample.
 /// A side with fewer is fixed: its builds are these. `None` if both sides are fixed.
 ///
-/// The builds of a sample share the trials of the first arm, and so its noise. The noise of one comparison is therefore
-/// added once.
+/// The builds of a sample share the trials of the first arm, and so its noise. This noise is not part of their spread,
+/// so the variance of the result over the trials is added.
 fn interval(builds: &[BuildLogs], others: &[BuildLogs]) -> Option<Ends> {
     let is_sample = |builds: &[BuildLogs]| builds.len() >= LEAST_SAMPLE;
     if !is_sample(builds) && !is_sample(others) {
@@ -108,14 +108,26 @@ fn interval(builds: &[BuildLogs], others: &[BuildLogs]) -> Option<Ends> {
             }
         }
     }
-    let noise = builds.iter().chain(others).filter_map(|build| build.noise).collect::<Vec<_>>();
-    if !noise.is_empty() {
-        let count = noise.len() as f64;
-        let variance = noise.iter().map(|(variance, _)| variance).sum::<f64>() / count;
-        let degrees = noise.iter().map(|(_, degrees)| *degrees).fold(f64::INFINITY, f64::min);
-        parts.push(MeanPart { weight: 1.0, mean: 0.0, variance, degrees });
+    let differences = differences(builds, others);
+    if let Some(noise) = MeanPart::new(1.0, &differences) {
+        parts.push(MeanPart { mean: 0.0, ..noise });
     }
     Some(ends_of(&combined_mean_interval(&parts, ERROR).ok()??))
+}
+
+/// Returns the difference between the means of the two sides, for each trial that all their builds have.
+fn differences(builds: &[BuildLogs], others: &[BuildLogs]) -> Vec<f64> {
+    let measured: Vec<&Vec<(u64, f64)>> =
+        builds.iter().chain(others).filter_map(|build| build.trials.as_ref()).collect();
+    let Some(first) = measured.first() else { return Vec::new() };
+    let mean = |side: &[BuildLogs], trial: u64| {
+        let of_build = |build: &BuildLogs| match &build.trials {
+            Some(trials) => Some(trials[trials.binary_search_by_key(&trial, |(trial, _)| *trial).ok()?].1),
+            None => Some(0.0),
+        };
+        Some(side.iter().map(of_build).sum::<Option<f64>>()? / side.len() as f64)
+    };
+    first.iter().filter_map(|(trial, _)| Some(mean(builds, *trial)? - mean(others, *trial)?)).collect()
 }
 
 /// Returns the workload with the largest factor between two builds.

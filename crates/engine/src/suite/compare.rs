@@ -159,11 +159,11 @@ pub(super) fn add_pairs(comparison: &mut SuiteComparison, pairs: &[Pairs], error
 /// that have all workloads count.
 fn of_trials(pairs: &[Pairs]) -> Option<Ends> {
     let means = trial_means(pairs);
-    interval(&[0, 1].map(|end| means.iter().map(|mean| mean[end]).collect()))
+    interval(&[0, 1].map(|end| means.iter().map(|(_, mean)| mean[end]).collect()))
 }
 
 /// Returns the mean over all workloads for each trial that has all of them.
-pub(super) fn trial_means(pairs: &[Pairs]) -> Vec<[f64; 2]> {
+pub(super) fn trial_means(pairs: &[Pairs]) -> Vec<(u64, [f64; 2])> {
     let Some((first, rest)) = pairs.split_first() else { return Vec::new() };
     let of_trial = |(index, trial): (usize, &u64)| {
         let mut sum = first.ranges[index];
@@ -171,7 +171,7 @@ pub(super) fn trial_means(pairs: &[Pairs]) -> Vec<[f64; 2]> {
             let place = other.trials.binary_search(trial).ok()?;
             (0..2).for_each(|end| sum[end] += other.ranges[place][end]);
         }
-        Some(sum.map(|sum| sum / pairs.len() as f64))
+        Some((*trial, sum.map(|sum| sum / pairs.len() as f64)))
     };
     first.trials.iter().enumerate().filter_map(of_trial).collect()
 }
