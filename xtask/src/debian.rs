@@ -19,17 +19,25 @@ pub struct Packages {
 }
 
 impl Packages {
-    /// Fetches the lists of the packages and of their sources into `folder`. The package lists and the cache are in
-    /// this folder, so this needs no root and leaves the system unchanged. The program apt-get checks the signatures.
+    /// Fetches the list of the packages into `folder`. The package lists and the cache are in this folder, so this
+    /// needs no root and leaves the system unchanged. The program apt-get checks the signatures.
     pub fn open(suite: &str, folder: &Path) -> anyhow::Result<Self> {
+        Self::open_list("deb", suite, folder)
+    }
+
+    /// Fetches the list of the source packages into `folder`.
+    pub fn open_sources(suite: &str, folder: &Path) -> anyhow::Result<Self> {
+        Self::open_list("deb-src", suite, folder)
+    }
+
+    fn open_list(kind: &str, suite: &str, folder: &Path) -> anyhow::Result<Self> {
         ensure!(Path::new(KEYS).exists(), "{KEYS} does not exist; install debian-archive-keyring");
         for name in ["lists/partial", "cache/archives/partial"] {
             let name = folder.join(name);
             fs::create_dir_all(&name).with_context(|| format!("could not create {}", name.display()))?;
         }
         let shown = folder.display();
-        let list = |kind: &str| format!("{kind} [signed-by={KEYS}] {ARCHIVE} {suite} main\n");
-        fs::write(folder.join("sources.list"), list("deb") + &list("deb-src"))?;
+        fs::write(folder.join("sources.list"), format!("{kind} [signed-by={KEYS}] {ARCHIVE} {suite} main\n"))?;
         let options = [
             format!("Dir::Etc::sourcelist={shown}/sources.list"),
             "Dir::Etc::sourceparts=-".into(),

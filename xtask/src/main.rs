@@ -51,7 +51,7 @@ cargo xtask lines [--since COMMIT]
 cargo xtask gits              fetch git 2.30, 2.39 and 2.55 from Debian's archive (20 MB) into
                               ~/.cache/ascertain-xtask/gits/, and print their paths; nothing is installed
 cargo xtask pythons           build Python 3.11 with gcc, with gcc -O1 and with clang from Debian's source, in
-                              ~/.cache/ascertain-xtask/pythons/ (2 minutes each on 2 cores), and print their paths
+                              ~/.cache/ascertain-xtask/pythons/ (3 minutes each on 2 cores), and print their paths
 cargo xtask schema            write the JSON schema of the claims file to claims/schema.json
 cargo xtask outputs [NAME …]  run the commands in README and in the book whose output is shown there, and write the
                               output below each command

@@ -48,7 +48,7 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
 fn fetch(source: &Path) -> anyhow::Result<()> {
     let unfinished = PathBuf::from(format!("{}.{}", source.display(), std::process::id()));
     let unpacked = unfinished.join("unpacked");
-    let fetched = Packages::open(PACKAGE.1, &unfinished)
+    let fetched = Packages::open_sources(PACKAGE.1, &unfinished)
         .and_then(|packages| packages.unpack_source(PACKAGE.0, &unpacked))
         .and_then(|()| fs::rename(&unpacked, source).context("could not rename the folder of the source"));
     let _ = fs::remove_dir_all(&unfinished);
@@ -61,7 +61,7 @@ fn build(source: &Path, folder: &Path, arguments: &[&str]) -> anyhow::Result<Pat
     if !folder.join("Makefile").exists() {
         let script = "cd \"$0\" && exec \"$1/configure\" -q \"${@:2}\" >configure.log 2>&1";
         let [folder, source] = [folder, source].map(|path| path.to_string_lossy().into_owned());
-        tools::output_of("bash", &[&["-c", script, &folder, &source], arguments].concat())?;
+        tools::output_of("bash", &[&["-c", script, &folder, &source][..], arguments].concat())?;
     }
     let at_once = thread::available_parallelism()?.get().to_string();
     let script = "cd \"$0\" && exec make -s -j \"$1\" >make.log 2>&1";

@@ -68,7 +68,8 @@ pub use order::{OrderJudge, soonest_order_verdict};
 pub use power::{Power, PowerGrowth, power, power_growth};
 pub use quantile::{QuantileRanks, median_sorted, quantile_ranks, quantile_sorted};
 pub use student::{
-    MeanInterval, MeanPart, combined_mean_interval, mean_interval, means_without_each, student_size, student_tails,
+    MeanInterval, MeanPart, combined_mean_interval, mean_interval, means_without_each, skewed_mean_interval,
+    student_size, student_tails,
 };
 pub use tally::Tally;
 

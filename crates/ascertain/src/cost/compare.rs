@@ -1,6 +1,6 @@
 //! Compares an offer with the reference: workload by workload, and in the geometric mean.
 
-use ascertain_report::cost::{Comparison, Decision, Interval, Load, Suite, WorkloadCost};
+use ascertain_report::cost::{CostComparison, CostDecision, CostMean, Interval, Load, WorkloadCost};
 use ascertain_stats::{MeanInterval, MeanPart, cautious_mean_interval, mean_interval, student_tails};
 
 use super::measured::{MachineValue, MeasuredType, Series};
@@ -173,7 +173,7 @@ fn recovered(value: f64, reference: (&Series, &MachineValue), offer: (&Series, &
 }
 
 /// Compares an offer with the reference.
-pub(super) fn comparison(reference: &PricedType, offer: &PricedType, units: f64, full_load: bool) -> Comparison {
+pub(super) fn comparison(reference: &PricedType, offer: &PricedType, units: f64, full_load: bool) -> CostComparison {
     let (both, pairs) = ([reference, offer], matched(reference, offer));
     let priced_load = priced_load(&pairs, full_load);
     let is_in_mean = |pair: &Matched| Some(pair.load) == priced_load;
@@ -182,12 +182,12 @@ pub(super) fn comparison(reference: &PricedType, offer: &PricedType, units: f64,
     let in_mean: Vec<&Matched> = pairs.iter().filter(|pair| is_in_mean(pair)).collect();
     let bounds: Vec<f64> = in_mean.iter().map(|pair| break_even_log(pair, both)).collect();
     let suite = suite(&in_mean, &bounds);
-    let decision = suite.as_ref().map_or(Decision::Undecided, |suite| match suite.cost_ratio {
-        Interval { high: Some(high), .. } if high < 1.0 => Decision::Cheaper,
-        Interval { low: Some(low), .. } if low > 1.0 => Decision::Dearer,
-        Interval { value, low: None, .. } if value < 1.0 => Decision::CheaperOnTheseFigures,
-        Interval { value, low: None, .. } if value > 1.0 => Decision::DearerOnTheseFigures,
-        _ => Decision::Undecided,
+    let decision = suite.as_ref().map_or(CostDecision::Undecided, |suite| match suite.cost_ratio {
+        Interval { high: Some(high), .. } if high < 1.0 => CostDecision::Cheaper,
+        Interval { low: Some(low), .. } if low > 1.0 => CostDecision::Dearer,
+        Interval { value, low: None, .. } if value < 1.0 => CostDecision::CheaperOnTheseFigures,
+        Interval { value, low: None, .. } if value > 1.0 => CostDecision::DearerOnTheseFigures,
+        _ => CostDecision::Undecided,
     });
     let is_cheaper = suite.as_ref().is_some_and(|suite| suite.cost_ratio.value < 1.0);
     let contrary = |row: &&WorkloadCost| {
@@ -199,7 +199,7 @@ pub(super) fn comparison(reference: &PricedType, offer: &PricedType, units: f64,
         let order = one.speed.value.total_cmp(&other.speed.value);
         if is_cheaper { order } else { order.reverse() }
     });
-    Comparison {
+    CostComparison {
         offer: offer.offer.name.clone(),
         reference: reference.offer.name.clone(),
         break_even: break_even(&bounds, both),
@@ -238,7 +238,7 @@ fn row(pair: &Matched, [reference, offer]: [&PricedType; 2], units: f64, is_in_m
 
 /// Returns the mean of the workloads with its intervals; `None` if there are no workloads. `bounds` has, for each
 /// workload, the logarithm of the ratio of speeds at which both costs are equal.
-fn suite(pairs: &[&Matched], bounds: &[f64]) -> Option<Suite> {
+fn suite(pairs: &[&Matched], bounds: &[f64]) -> Option<CostMean> {
     let count = pairs.len();
     let (mean, machines) = (mean_of(pairs)?, machines_effect(pairs));
     let (bound, logs) = (self::mean(bounds), logs_around(pairs, bounds));
@@ -254,7 +254,7 @@ fn suite(pairs: &[&Matched], bounds: &[f64]) -> Option<Suite> {
         chance_above_zero(log.value - bound, spread.hypot(machines.sqrt()), interval.degrees)
     });
     let speed = log.ratio();
-    Some(Suite {
+    Some(CostMean {
         workloads: count as u64,
         load: pairs[0].load,
         speed,

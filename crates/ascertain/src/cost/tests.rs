@@ -1,7 +1,7 @@
 //! Tests of the cost calculation: known answers, bad input, properties, and the calibration of its intervals.
 
 use ascertain_engine::outcome::Verdict;
-use ascertain_report::cost::{Comparison, CostFinding, CostReport, Decision, Load};
+use ascertain_report::cost::{CostComparison, CostDecision, CostFinding, CostReport, Load};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -86,14 +86,14 @@ fn speeds(a: &[f64], b: &[f64]) -> String {
     text
 }
 
-fn first(asked: &Cost) -> Comparison {
+fn first(asked: &Cost) -> CostComparison {
     cost(asked).unwrap().comparisons.remove(0)
 }
 
 #[test]
 fn the_answer_names_the_workloads_that_reverse_it() {
     let comparison = first(&asked(TWO, &speeds(&[1.0; 6], &[1.5, 1.6, 1.4, 1.05, 1.55, 1.09])));
-    assert_eq!(comparison.decision, Decision::Cheaper);
+    assert_eq!(comparison.decision, CostDecision::Cheaper);
     assert_eq!(comparison.reversing, ["w3", "w5"]);
     assert!((comparison.break_even - 1.1).abs() < 1e-12);
     let suite = comparison.suite.unwrap();
@@ -106,7 +106,7 @@ fn the_answer_names_the_workloads_that_reverse_it() {
         types: vec!["b".into(), "a".into()],
         ..asked(TWO, &speeds(&[1.0; 6], &[1.5, 1.6, 1.4, 1.05, 1.55, 1.09]))
     });
-    assert_eq!((turned.decision, turned.reversing), (Decision::Dearer, vec!["w3".to_string(), "w5".into()]));
+    assert_eq!((turned.decision, turned.reversing), (CostDecision::Dearer, vec!["w3".to_string(), "w5".into()]));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn fewer_than_three_workloads_say_nothing_about_others() {
         let report = cost(&asked).unwrap();
         let suite = report.comparisons[0].suite.as_ref().unwrap();
         assert_eq!((suite.speed.low, suite.chance_next_cheaper), (None, None));
-        assert_eq!(report.comparisons[0].decision, Decision::CheaperOnTheseFigures);
+        assert_eq!(report.comparisons[0].decision, CostDecision::CheaperOnTheseFigures);
         assert!(has(&report, |finding| matches!(finding, CostFinding::FewWorkloads { .. })));
     }
 }
@@ -130,7 +130,7 @@ fn spot_and_reserved_prices_are_offers_of_one_type() {
     assert_eq!(names, ["a on demand", "a spot", "b"]);
     assert_eq!(report.offers[2].price_per_hour, 1.0);
     let spot = &report.comparisons[0];
-    assert_eq!((spot.break_even, spot.decision), (0.4, Decision::Cheaper));
+    assert_eq!((spot.break_even, spot.decision), (0.4, CostDecision::Cheaper));
     assert_eq!(spot.suite.as_ref().unwrap().speed.value, 1.0);
 }
 

@@ -23,12 +23,12 @@ pub struct BuildGroup {
     pub baseline: Option<String>,
     /// The factor by which the builds are faster than the baseline: the geometric mean over the builds.
     pub ratio: Option<f64>,
-    /// The interval of this factor for builds like these; `None` for fewer than [`LEAST_SAMPLE`] builds.
+    /// The interval of this factor for builds like these; `None` for fewer than three builds.
     pub like_these: Option<Ends>,
     /// The largest factor between the means of two of these builds.
     pub range: Option<f64>,
     /// The factor that the ratio of two further builds of this version exceeds with a probability of 5 %. `None` for
-    /// fewer than [`LEAST_SAMPLE`] builds.
+    /// fewer than three builds.
     pub two_builds: Option<f64>,
     /// The workload that differs most between two of the builds, and its factor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,9 +49,8 @@ pub struct BuildMean {
 pub(super) struct BuildLogs {
     pub name: String,
     pub mean: f64,
-    /// The variance of the mean that comes from the trials, and its degrees of freedom. `None` for the first arm
-    /// itself.
-    pub noise: Option<(f64, f64)>,
+    /// The mean of each trial that has all workloads. `None` for the first arm itself, whose ratios are all 1.
+    pub trials: Option<Vec<(u64, f64)>>,
     /// The mean for each workload.
     pub workloads: Vec<(String, f64)>,
 }
@@ -92,8 +91,8 @@ pub(super) fn group(
 /// Returns the interval of the ratio for builds like these. A side with at least [`LEAST_SAMPLE`] builds is a sample. A
 /// side with fewer builds is fixed: the interval applies to exactly these builds. `None` if both sides are fixed.
 ///
-/// The builds of a sample share the trials of the first arm, and so its noise. The noise of one comparison is therefore
-/// added once.
+/// The builds of a sample share the trials of the first arm, and so its noise. This noise is not part of their spread,
+/// so the variance of the result over the trials is added.
 fn interval(builds: &[BuildLogs], others: &[BuildLogs]) -> Option<Ends> {
     let is_sample = |builds: &[BuildLogs]| builds.len() >= LEAST_SAMPLE;
     if !is_sample(builds) && !is_sample(others) {
@@ -110,14 +109,26 @@ fn interval(builds: &[BuildLogs], others: &[BuildLogs]) -> Option<Ends> {
             }
         }
     }
-    let noise = builds.iter().chain(others).filter_map(|build| build.noise).collect::<Vec<_>>();
-    if !noise.is_empty() {
-        let count = noise.len() as f64;
-        let variance = noise.iter().map(|(variance, _)| variance).sum::<f64>() / count;
-        let degrees = noise.iter().map(|(_, degrees)| *degrees).fold(f64::INFINITY, f64::min);
-        parts.push(MeanPart { weight: 1.0, mean: 0.0, variance, degrees });
+    let differences = differences(builds, others);
+    if let Some(noise) = MeanPart::new(1.0, &differences) {
+        parts.push(MeanPart { mean: 0.0, ..noise });
     }
     Some(ends_of(&combined_mean_interval(&parts, ERROR).ok()??))
+}
+
+/// Returns the difference between the means of the two sides, for each trial that all their builds have.
+fn differences(builds: &[BuildLogs], others: &[BuildLogs]) -> Vec<f64> {
+    let measured: Vec<&Vec<(u64, f64)>> =
+        builds.iter().chain(others).filter_map(|build| build.trials.as_ref()).collect();
+    let Some(first) = measured.first() else { return Vec::new() };
+    let mean = |side: &[BuildLogs], trial: u64| {
+        let of_build = |build: &BuildLogs| match &build.trials {
+            Some(trials) => Some(trials[trials.binary_search_by_key(&trial, |(trial, _)| *trial).ok()?].1),
+            None => Some(0.0),
+        };
+        Some(side.iter().map(of_build).sum::<Option<f64>>()? / side.len() as f64)
+    };
+    first.iter().filter_map(|(trial, _)| Some(mean(builds, *trial)? - mean(others, *trial)?)).collect()
 }
 
 /// Returns the workload with the largest factor between two builds.

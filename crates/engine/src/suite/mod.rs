@@ -150,7 +150,7 @@ pub struct SuiteMean {
     pub ratio: Estimate,
     /// The interval for this suite with these builds; `None` if there are too few trials.
     pub this_suite: Option<Ends>,
-    /// The interval for workloads like these; `None` for fewer than [`LEAST_SAMPLE`] workloads.
+    /// The interval for workloads like these; `None` for fewer than three workloads.
     pub like_these: Option<Ends>,
     /// The verdict on the mean of this suite with these builds, at the error of its claim. `None` without such a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -218,15 +218,15 @@ fn decision(
 
 pub(super) fn build_logs(name: &str, pairs: &[Pairs]) -> Option<BuildLogs> {
     let middle = |[low, high]: [f64; 2]| (low == high).then_some(low);
-    let trials: Vec<f64> = trial_means(pairs).into_iter().filter_map(middle).collect();
+    let of_trial = |(trial, range): (u64, [f64; 2])| Some((trial, middle(range)?));
+    let trials: Vec<(u64, f64)> = trial_means(pairs).into_iter().filter_map(of_trial).collect();
     let of_workload = |pairs: &Pairs| {
         let logs: Vec<f64> = pairs.ranges.iter().copied().filter_map(middle).collect();
         Some((pairs.workload.clone(), MeanPart::new(1.0, &logs)?.mean))
     };
     let workloads: Vec<(String, f64)> = pairs.iter().map(of_workload).collect::<Option<_>>()?;
     let mean = workloads.iter().map(|(_, log)| log).sum::<f64>() / workloads.len() as f64;
-    let noise = MeanPart::new(1.0, &trials).map(|part| (part.variance, part.degrees));
-    (!workloads.is_empty()).then_some(BuildLogs { name: name.into(), mean, noise, workloads })
+    (!workloads.is_empty()).then_some(BuildLogs { name: name.into(), mean, trials: Some(trials), workloads })
 }
 
 /// Returns the versions with several different builds. `logs` has an entry for each member except the first, whose
@@ -234,7 +234,7 @@ pub(super) fn build_logs(name: &str, pairs: &[Pairs]) -> Option<BuildLogs> {
 fn build_groups(members: &[Member], factor: &str, logs: &[Option<BuildLogs>]) -> Vec<BuildGroup> {
     let workloads = logs.iter().flatten().next().map(|of| of.workloads.clone()).unwrap_or_default();
     let zero = workloads.into_iter().map(|(workload, _)| (workload, 0.0)).collect();
-    let first = BuildLogs { name: members[0].name.clone(), mean: 0.0, noise: None, workloads: zero };
+    let first = BuildLogs { name: members[0].name.clone(), mean: 0.0, trials: None, workloads: zero };
     let logs: Vec<Option<BuildLogs>> = [Some(first)].into_iter().chain(logs.iter().cloned()).collect();
     let mut versions: Vec<VersionBuilds> = Vec::new();
     for (member, logs) in members.iter().zip(logs) {

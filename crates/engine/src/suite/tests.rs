@@ -135,8 +135,17 @@ fn intervals_of_suites_and_of_workloads_miss_one_time_in_twenty() {
     }
 }
 
-fn build(name: &str, mean: f64, noise: Option<(f64, f64)>) -> BuildLogs {
-    BuildLogs { name: name.into(), mean, noise, workloads: vec![("calls".into(), mean), ("regex".into(), 2.0 * mean)] }
+/// A build whose trials have these means; without trials, the first arm.
+fn build(name: &str, trials: Option<&[f64]>) -> BuildLogs {
+    let mean = trials.map_or(0.0, |trials| trials.iter().sum::<f64>() / trials.len() as f64);
+    let trials = trials.map(|trials| (0..).zip(trials.iter().copied()).collect());
+    BuildLogs { name: name.into(), mean, trials, workloads: vec![("calls".into(), mean), ("regex".into(), 2.0 * mean)] }
+}
+
+/// A build whose trials differ little.
+fn steady(name: &str, mean: f64) -> BuildLogs {
+    let trials: Vec<f64> = (0..20).map(|trial| mean + if trial % 2 == 0 { 0.004 } else { -0.004 }).collect();
+    build(name, Some(&trials))
 }
 
 /// Builds of a version differ by 3 %, and each comparison has noise of 1 %, part of which all of them share.
@@ -145,20 +154,23 @@ fn intervals_of_builds_miss_at_most_one_time_in_twenty() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
     let mut missed = 0;
     for _ in 0..2000 {
-        let shared = 0.007 * normal(&mut rng);
-        let of_build = |rng: &mut Xoshiro256PlusPlus| 0.2 + 0.03 * normal(rng) + shared + 0.007 * normal(rng);
-        let builds: Vec<BuildLogs> =
-            (0..4).map(|index| build(&index.to_string(), of_build(&mut rng), Some((1e-4, 20.0)))).collect();
-        let base = [build("base", 0.0, None)];
+        let shared: Vec<f64> = (0..20).map(|_| 0.032 * normal(&mut rng)).collect();
+        let of_build = |index: usize| {
+            let mean = 0.2 + 0.03 * normal(&mut rng);
+            let trials: Vec<f64> = shared.iter().map(|shared| mean + shared + 0.032 * normal(&mut rng)).collect();
+            build(&index.to_string(), Some(&trials))
+        };
+        let builds: Vec<BuildLogs> = (0..4).map(of_build).collect();
+        let base = [build("base", None)];
         let group = group(("3.14", &builds), Vec::new(), Some(("3.13", &base)));
         missed += usize::from(!group.like_these.unwrap().contains(0.2_f64.exp()));
     }
-    assert!((20..=148).contains(&missed), "{missed}");
+    assert!((52..=148).contains(&missed), "{missed}");
 }
 
 #[test]
 fn builds_of_one_version_show_how_much_a_build_weighs() {
-    let builds = [build("a", 0.0, None), build("b", 0.05, Some((1e-6, 20.0))), build("c", -0.03, Some((1e-6, 20.0)))];
+    let builds = [build("a", None), steady("b", 0.05), steady("c", -0.03)];
     let alone = group(("3.11", &builds), vec!["copy".into()], None);
     assert_eq!((alone.ratio, alone.like_these), (None, None));
     assert!((alone.range.unwrap() - 0.08_f64.exp()).abs() < 1e-12);
@@ -172,7 +184,7 @@ fn builds_of_one_version_show_how_much_a_build_weighs() {
     assert_eq!((two.like_these, two.two_builds), (None, None));
     assert!((two.ratio.unwrap() - 0.055_f64.exp()).abs() < 1e-12);
     // A sample on the side of the baseline alone is enough.
-    let other = [build("x", 0.3, Some((1e-6, 20.0)))];
+    let other = [steady("x", 0.3)];
     let ends = group(("3.12", &other), Vec::new(), Some(("3.11", &builds))).like_these.unwrap();
     assert!(ends.contains(0.2933_f64.exp()) && !ends.contains(1.0));
 }

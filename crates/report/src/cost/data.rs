@@ -20,7 +20,7 @@ pub struct CostReport {
     pub offers: Vec<Offer>,
     /// One comparison for each offer after the first, in the same order.
     #[serde(serialize_with = "with_answers")]
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<CostComparison>,
     /// The verdicts on claims about these machines.
     pub claims: Vec<ClaimOnCost>,
     /// Observations that limit the result.
@@ -29,12 +29,12 @@ pub struct CostReport {
 }
 
 /// Serialises comparisons, each with its answer as a sentence.
-fn with_answers<S: Serializer>(comparisons: &[Comparison], serializer: S) -> Result<S::Ok, S::Error> {
+fn with_answers<S: Serializer>(comparisons: &[CostComparison], serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Answered<'a> {
         answer: String,
         #[serde(flatten)]
-        comparison: &'a Comparison,
+        comparison: &'a CostComparison,
     }
     let answered = |comparison| Answered { answer: plain(&answer(comparison)), comparison };
     serializer.collect_seq(comparisons.iter().map(answered))
@@ -80,7 +80,7 @@ pub struct Offer {
 
 /// An offer compared with the reference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct CostComparison {
     /// Name of the offer.
     pub offer: String,
     /// Name of the reference, which is the first offer.
@@ -90,9 +90,9 @@ pub struct Comparison {
     pub break_even: f64,
     /// Answer about the mean of all priced workloads. It treats the workloads as a sample of the user's work, so it is
     /// never exact.
-    pub decision: Decision,
+    pub decision: CostDecision,
     /// Mean of the priced workloads; `None` if no workload is priced.
-    pub suite: Option<Suite>,
+    pub suite: Option<CostMean>,
     /// The workloads, in the order in which they were recorded.
     pub workloads: Vec<WorkloadCost>,
     /// The priced workloads that reverse the decision, most contrary first. If the offer is not cheaper for the
@@ -103,7 +103,7 @@ pub struct Comparison {
 /// The answer about an offer and the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Decision {
+pub enum CostDecision {
     /// A unit of work costs less than on the reference.
     Cheaper,
     /// A unit of work costs more than on the reference.
@@ -116,15 +116,15 @@ pub enum Decision {
     Undecided,
 }
 
-impl Decision {
+impl CostDecision {
     /// Returns the answer as a word for tables and CSV.
     pub fn word(self) -> &'static str {
         match self {
-            Decision::Cheaper => "cheaper",
-            Decision::Dearer => "dearer",
-            Decision::CheaperOnTheseFigures => "cheaper on these figures",
-            Decision::DearerOnTheseFigures => "dearer on these figures",
-            Decision::Undecided => "undecided",
+            CostDecision::Cheaper => "cheaper",
+            CostDecision::Dearer => "dearer",
+            CostDecision::CheaperOnTheseFigures => "cheaper on these figures",
+            CostDecision::DearerOnTheseFigures => "dearer on these figures",
+            CostDecision::Undecided => "undecided",
         }
     }
 }
@@ -154,7 +154,7 @@ impl Interval {
 
 /// The geometric mean over the priced workloads. Each workload has the same weight, whatever its length or unit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Suite {
+pub struct CostMean {
     /// Number of workloads in the mean.
     pub workloads: u64,
     /// The load of the machines in these workloads.

@@ -6,7 +6,7 @@ mod output;
 mod sentence;
 
 pub use data::{
-    ClaimOnCost, Comparison, CostReport, Decision, Interval, Load, Offer, Recorded, RecordedFigures, Suite,
+    ClaimOnCost, CostComparison, CostDecision, CostMean, CostReport, Interval, Load, Offer, Recorded, RecordedFigures,
     WorkloadCost,
 };
 pub use finding::CostFinding;

@@ -2,7 +2,7 @@
 
 use ascertain_engine::unit::significant;
 
-use super::data::{ClaimOnCost, Comparison, CostReport, Interval, RecordedFigures, WorkloadCost};
+use super::data::{ClaimOnCost, CostComparison, CostReport, Interval, RecordedFigures, WorkloadCost};
 use super::finding::CostFinding;
 use super::sentence::{answer, chance, explained};
 use crate::csv::{self, Field};
@@ -51,7 +51,7 @@ impl Report for CostReport {
              chance_cheaper,machines,reference_machines\n",
         );
         for comparison in &self.comparisons {
-            let Comparison { offer, reference, break_even, decision, .. } = comparison;
+            let CostComparison { offer, reference, break_even, decision, .. } = comparison;
             let decision = decision.word();
             for row in &comparison.workloads {
                 let WorkloadCost { workload, unit_of_work, threads, reference_threads, speed, cost, .. } = row;
@@ -129,7 +129,7 @@ impl CostReport {
     }
 
     /// Returns the table of workloads, beginning with the workload for which the offer is slowest.
-    fn workloads_grid(&self, comparison: &Comparison) -> Grid {
+    fn workloads_grid(&self, comparison: &CostComparison) -> Grid {
         let headings = [
             "Workload",
             "Threads",
@@ -172,8 +172,8 @@ impl CostReport {
     }
 
     /// Returns a sentence that explains the table of workloads of a comparison.
-    fn caption(&self, comparison: &Comparison) -> String {
-        let Comparison { offer, reference, workloads, .. } = comparison;
+    fn caption(&self, comparison: &CostComparison) -> String {
+        let CostComparison { offer, reference, workloads, .. } = comparison;
         let kinds = distinct(workloads.iter().map(|row| row.unit_of_work.as_str()));
         let number = if self.units >= 1e5 { format!("{:e}", self.units) } else { self.units.to_string() };
         let of = match kinds.as_slice() {

@@ -2,7 +2,7 @@
 
 use ascertain_engine::unit::significant;
 
-use super::data::{Comparison, CostReport, Decision, Interval, Load, Suite};
+use super::data::{CostComparison, CostDecision, CostMean, CostReport, Interval, Load};
 use crate::figure::Figure;
 use crate::text::{counted, plain, quoted};
 
@@ -19,8 +19,8 @@ impl CostReport {
 
 /// Returns the answer about an offer: a sentence with the decision and the size, and a sentence with the workloads that
 /// reverse it, if there are any.
-pub(super) fn answer(comparison: &Comparison) -> String {
-    let Comparison { offer, reference, break_even, decision, suite, reversing, .. } = comparison;
+pub(super) fn answer(comparison: &CostComparison) -> String {
+    let CostComparison { offer, reference, break_even, decision, suite, reversing, .. } = comparison;
     let (offer, reference) = (quoted(offer), quoted(reference));
     let is_part = suite.as_ref().is_some_and(|suite| suite.load == Load::Part);
     let price = price(*break_even, if is_part { "per core " } else { "" }, &reference);
@@ -30,19 +30,21 @@ pub(super) fn answer(comparison: &Comparison) -> String {
     let cost = cost(suite);
     let reversing = reversed(comparison, suite.workloads, reversing);
     match decision {
-        Decision::Cheaper if *break_even > 1.0 => format!("{offer} is worth its price, {price}: {cost}{reversing}."),
-        Decision::Cheaper => format!("{offer} is cheaper at its price, {price}: {cost}{reversing}."),
-        Decision::Dearer if *break_even > 1.0 => {
+        CostDecision::Cheaper if *break_even > 1.0 => {
+            format!("{offer} is worth its price, {price}: {cost}{reversing}.")
+        }
+        CostDecision::Cheaper => format!("{offer} is cheaper at its price, {price}: {cost}{reversing}."),
+        CostDecision::Dearer if *break_even > 1.0 => {
             format!("{offer} is not worth its price, {price}: {cost}{reversing}.")
         }
-        Decision::Dearer => format!("{offer} is dearer in spite of its price, {price}: {cost}{reversing}."),
-        Decision::CheaperOnTheseFigures => {
+        CostDecision::Dearer => format!("{offer} is dearer in spite of its price, {price}: {cost}{reversing}."),
+        CostDecision::CheaperOnTheseFigures => {
             format!("{offer} is cheaper according to these figures, at a price {price}: {cost}{reversing}.")
         }
-        Decision::DearerOnTheseFigures => {
+        CostDecision::DearerOnTheseFigures => {
             format!("{offer} is dearer according to these figures, at a price {price}: {cost}{reversing}.")
         }
-        Decision::Undecided => {
+        CostDecision::Undecided => {
             format!("It is undecided whether {offer} is worth its price, {price}: {cost}{reversing}.")
         }
     }
@@ -60,7 +62,7 @@ fn price(break_even: f64, each: &str, reference: &str) -> String {
 
 /// Returns the cost of a unit of work with its interval: "a unit of work costs 20 % less (28 to 11 % less for workloads
 /// like these)".
-fn cost(suite: &Suite) -> String {
+fn cost(suite: &CostMean) -> String {
     let cost = suite.cost_ratio;
     let range = range(cost);
     let of = match (suite.workloads, suite.speed_other_machines.is_some()) {
@@ -116,7 +118,7 @@ fn difference(ratio: f64) -> Option<String> {
 
 /// Returns a full stop, followed by a sentence that names the workloads for which the answer is the opposite. That
 /// sentence has no full stop at its end. Empty if there are no such workloads.
-fn reversed(comparison: &Comparison, all: u64, reversing: &[String]) -> String {
+fn reversed(comparison: &CostComparison, all: u64, reversing: &[String]) -> String {
     if reversing.is_empty() || all < 2 {
         return String::new();
     }
@@ -143,7 +145,7 @@ fn reversed(comparison: &Comparison, all: u64, reversing: &[String]) -> String {
 }
 
 /// Returns sentences about the size and the certainty of the answer.
-pub(super) fn explained(comparison: &Comparison) -> Option<String> {
+pub(super) fn explained(comparison: &CostComparison) -> Option<String> {
     let suite = comparison.suite.as_ref()?;
     let Interval { value, low, high } = suite.speed;
     let break_even = significant(comparison.break_even);

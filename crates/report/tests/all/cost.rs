@@ -2,8 +2,8 @@
 
 use ascertain_engine::outcome::Verdict;
 use ascertain_report::cost::{
-    ClaimOnCost, Comparison, CostFinding, CostReport, Decision, Interval, Load, Offer, Recorded, RecordedFigures,
-    Suite, WorkloadCost,
+    ClaimOnCost, CostComparison, CostDecision, CostFinding, CostMean, CostReport, Interval, Load, Offer, Recorded,
+    RecordedFigures, WorkloadCost,
 };
 use ascertain_report::formats::Report;
 use ascertain_report::terminal::Style;
@@ -49,8 +49,8 @@ fn workload(name: &str, speed: Interval, load: Load, break_even: f64) -> Workloa
     }
 }
 
-fn suite(speed: Interval, break_even: f64) -> Suite {
-    Suite {
+fn suite(speed: Interval, break_even: f64) -> CostMean {
+    CostMean {
         workloads: 3,
         load: Load::Full,
         speed,
@@ -70,11 +70,11 @@ fn report() -> CostReport {
         units: 1e6,
         currency: "USD".into(),
         offers: vec![offer("c6g.16xlarge", 2.176, Some(64)), offer("c7g.16xlarge", 2.32, None)],
-        comparisons: vec![Comparison {
+        comparisons: vec![CostComparison {
             offer: "c7g.16xlarge".into(),
             reference: "c6g.16xlarge".into(),
             break_even,
-            decision: Decision::Cheaper,
+            decision: CostDecision::Cheaper,
             suite: Some(suite(all, break_even)),
             workloads: vec![
                 workload("memory read", interval(1.66, 1.6, 1.72), Load::Full, break_even),
@@ -176,11 +176,11 @@ fn recorded_figures_in_every_format() {
 }
 
 /// Returns the answer for a ratio of prices and a speed with its interval.
-fn answer(break_even: f64, speed: Interval, decision: Decision, reversing: &[&str]) -> String {
+fn answer(break_even: f64, speed: Interval, decision: CostDecision, reversing: &[&str]) -> String {
     let mut report = report();
     let comparison = &mut report.comparisons[0];
     (comparison.break_even, comparison.decision) = (break_even, decision);
-    comparison.suite = Some(Suite { speed_other_machines: None, ..suite(speed, break_even) });
+    comparison.suite = Some(CostMean { speed_other_machines: None, ..suite(speed, break_even) });
     comparison.reversing = reversing.iter().map(ToString::to_string).collect();
     report.answers().remove(0)
 }
@@ -191,28 +191,28 @@ fn each_answer_has_its_sentence() {
     let slower = interval(0.8, 0.75, 0.85);
     for (text, expected) in [
         (
-            answer(1.1, faster, Decision::Cheaper, &["sorting"]),
+            answer(1.1, faster, CostDecision::Cheaper, &["sorting"]),
             "`c7g.16xlarge` is worth its price, 10 % above that of `c6g.16xlarge`: a unit of work costs 17 % less (28 to \
              3.5 % less for workloads like these). But 1 of 3 workloads costs more: `sorting` (1.360 times as fast).",
         ),
         (
-            answer(0.7, faster, Decision::Cheaper, &[]),
+            answer(0.7, faster, CostDecision::Cheaper, &[]),
             "`c7g.16xlarge` is cheaper at its price, 30 % below that of `c6g.16xlarge`: a unit of work costs 47 % less (54 \
              to 39 % less for workloads like these).",
         ),
         (
-            answer(1.1, slower, Decision::Dearer, &["sorting", "memory read"]),
+            answer(1.1, slower, CostDecision::Dearer, &["sorting", "memory read"]),
             "`c7g.16xlarge` is not worth its price, 10 % above that of `c6g.16xlarge`: a unit of work costs 38 % more (29 \
              to 47 % more for workloads like these). But 2 of 3 workloads cost less: `sorting` (1.360 times as fast) and \
              `memory read` (1.660).",
         ),
         (
-            answer(0.9, slower, Decision::Dearer, &[]),
+            answer(0.9, slower, CostDecision::Dearer, &[]),
             "`c7g.16xlarge` is dearer in spite of its price, 10 % below that of `c6g.16xlarge`: a unit of work costs 12 % \
              more (5.9 to 20 % more for workloads like these).",
         ),
         (
-            answer(1.0, interval(1.01, 0.95, 1.07), Decision::Undecided, &[]),
+            answer(1.0, interval(1.01, 0.95, 1.07), CostDecision::Undecided, &[]),
             "It is undecided whether `c7g.16xlarge` is worth its price, equal to that of `c6g.16xlarge`: a unit of work \
              costs 1.0 % less (6.5 % less to 5.3 % more for workloads like these).",
         ),

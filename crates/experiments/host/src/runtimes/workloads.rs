@@ -77,7 +77,10 @@ pub fn select(arm: &Arm, language: &Language) -> Result<Vec<Workload>, String> {
             }
             let name = word.strip_prefix(PYPERFORMANCE).unwrap_or_default().strip_prefix(':');
             let scripts = pyperformance::scripts(name)?.into_iter();
-            found.extend(scripts.map(|(name, script)| Workload { name, source: Source::Pyperformance(script) }));
+            found.extend(scripts.map(|(name, script)| Workload {
+                name: name_beside_own(name, language),
+                source: Source::Pyperformance(script),
+            }));
         } else {
             let of_word = language.workloads.iter().filter(|(name, _)| *word == OWN || name == word);
             let before = found.len();
@@ -102,6 +105,14 @@ pub fn select(arm: &Arm, language: &Language) -> Result<Vec<Workload>, String> {
                 .into())
         }
         () => Ok(found),
+    }
+}
+
+/// Returns the name of a workload of pyperformance. It has a prefix if a workload of this experiment has the same name.
+fn name_beside_own(name: String, language: &Language) -> String {
+    match language.workloads.iter().any(|(own, _)| *own == name) {
+        true => format!("{PYPERFORMANCE}:{name}"),
+        false => name,
     }
 }
 
