@@ -1,4 +1,5 @@
-//! Measures the goals of the monitor, and prints one line per goal: `cargo run --release --example goals HOOK`.
+//! Measures the goals of the monitor, and prints one line per goal: `cargo run --release --example goals HOOK`. With
+//! further words, such as `start idle`, it measures only those goals.
 //!
 //! The repository is in a temporary folder (`TMPDIR` chooses the place). No other program may run at the same time.
 
@@ -27,23 +28,32 @@ const BUILD_FILE_BYTES: usize = 64 << 10;
 /// Number of calls of the hook whose CPU time is added up. The kernel counts the time in steps of 10 ms.
 const CALLS: u32 = 1_000;
 
+/// Time between two queries until an answer is short. Shorter pauses would take the CPU from the daemon.
+const PAUSE: Duration = Duration::from_millis(10);
+
+type Goal = (&'static str, fn(&Bench) -> Result<String>);
+
+const GOALS: [Goal; 7] = [
+    ("memory", Bench::memory),
+    ("start", Bench::start),
+    ("overflow", Bench::start_after_overflow),
+    ("idle", Bench::idle),
+    ("build", Bench::build),
+    ("stopped", Bench::stopped),
+    ("hook", Bench::hook_cpu),
+];
+
 #[allow(clippy::print_stdout, reason = "an example")]
 fn main() -> Result {
     let hook = std::env::args_os().nth(1).map(PathBuf::from).ok_or("usage: goals HOOK")?;
     let folder = tempfile::tempdir()?;
     let bench = Bench { root: folder.path().join("r"), hook };
     bench.create()?;
-    let goals: [fn(&Bench) -> Result<String>; 7] = [
-        Bench::memory,
-        Bench::start,
-        Bench::start_after_overflow,
-        Bench::idle,
-        Bench::build,
-        Bench::stopped,
-        Bench::hook_cpu,
-    ];
-    for goal in goals {
-        println!("  {}", goal(&bench)?);
+    let wanted: Vec<String> = std::env::args().skip(2).collect();
+    for (name, goal) in GOALS {
+        if wanted.is_empty() || wanted.iter().any(|word| word == name) {
+            println!("  {name}: {}", goal(&bench)?);
+        }
     }
     disable(&bench.root)?;
     Ok(())
@@ -122,7 +132,7 @@ impl Bench {
         let after = status(&self.root)?;
         let mb = |status: &MonitorStatus| status.memory_bytes as f64 / 1e6;
         Ok(format!(
-            "memory: {:.1} MB with {} folders and {} pending paths, {:.1} MB before the changes; {:.1} MB of the kernel",
+            "{:.1} MB with {} folders and {} pending paths, {:.1} MB before the changes; {:.1} MB of the kernel",
             mb(&after),
             after.watches.folders,
             after.pending,
@@ -158,7 +168,7 @@ impl Bench {
                 return Ok(ms(start));
             }
             token = next.to_owned();
-            sleep(Duration::from_millis(1));
+            sleep(PAUSE);
         }
     }
 
@@ -170,7 +180,7 @@ impl Bench {
             walk.push(self.ready()?.walk_us as f64 / 1e3);
             bare.push(self.bare_walk_ms()?);
         }
-        Ok(format!("start: {}", shown(ready, walk, bare)))
+        Ok(shown(ready, walk, bare))
     }
 
     fn start_after_overflow(&self) -> Result<String> {
@@ -194,7 +204,7 @@ impl Bench {
             walk.push(after.walk_us as f64 / 1e3);
             bare.push(self.bare_walk_ms()?);
         }
-        Ok(format!("after an overflow: {}", shown(ready, walk, bare)))
+        Ok(shown(ready, walk, bare))
     }
 
     fn idle(&self) -> Result<String> {
@@ -204,7 +214,7 @@ impl Bench {
         let (switches, cpu) = (switches(pid)?, cpu_ms(pid)?);
         sleep(PERIOD);
         let more = self::switches(pid)? - switches;
-        Ok(format!("idle: {more} wake-ups and {:.3} ms of CPU in {PERIOD:?}", cpu_ms(pid)? - cpu))
+        Ok(format!("{more} wake-ups and {:.3} ms of CPU in {PERIOD:?}", cpu_ms(pid)? - cpu))
     }
 
     fn build(&self) -> Result<String> {
@@ -231,7 +241,9 @@ impl Bench {
         let share = (cpu_ms(pid)? - cpu) / elapsed * 100.0;
         let rate = f64::from(count) / elapsed * 1e3;
         fs::remove_dir_all(output)?;
-        Ok(format!("beside a build: {share:.2} % of a CPU at {rate:.0} files of {BUILD_FILE_BYTES} bytes per second"))
+        Ok(format!(
+            "{share:.2} % of a CPU beside a build that writes {rate:.0} files of {BUILD_FILE_BYTES} bytes per second"
+        ))
     }
 
     fn stopped(&self) -> Result<String> {
@@ -252,8 +264,8 @@ impl Bench {
         let longest = stopped.iter().copied().fold(0.0, f64::max);
         let [running, stopped] = [running, stopped].map(median);
         Ok(format!(
-            "a stopped daemon: `git status` takes {stopped:.0} ms ({longest:.0} ms at most), and {running:.0} ms with a \
-             running one"
+            "`git status` takes {stopped:.0} ms with a stopped daemon ({longest:.0} ms at most), and \
+             {running:.0} ms with a running one"
         ))
     }
 
@@ -279,7 +291,7 @@ impl Bench {
         };
         let (cpu, wall) = run(&self.hook, &["2", &token])?;
         let (of_true, _) = run(Path::new("true"), &[])?;
-        Ok(format!("hook: {cpu:.2} ms of CPU and {wall:.2} ms per call; `true` takes {of_true:.2} ms of CPU"))
+        Ok(format!("{cpu:.2} ms of CPU and {wall:.2} ms per call; `true` takes {of_true:.2} ms of CPU"))
     }
 }
 

@@ -4,8 +4,8 @@
 //! file that the monitor reports as unchanged, these commands use memory that they have never written, and may then
 //! report the file as deleted. Such a command gets the answer `/`.
 //!
-//! Every version has another fault: `git rm` and `git mv` change the file `.gitmodules` after they have asked. They then
-//! rely on the answer when they add the file to the index. So the answer names that file.
+//! Every version has another fault: `git rm` and `git mv` change the file `.gitmodules` after they have asked. They
+//! then rely on the answer when they add the file to the index. So the answer names that file.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -700,7 +700,7 @@ fn git_prints_the_same_with_and_without_the_monitor() {
 }
 
 #[test]
-#[ignore = "takes half an hour"]
+#[ignore = "takes several minutes"]
 fn model_of_100_000_operations() {
     run(number("ASCERTAIN_MODEL_OPERATIONS").unwrap_or(100_000));
 }
