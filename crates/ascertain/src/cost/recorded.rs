@@ -315,7 +315,7 @@ fn merge(known: &mut Vec<Series>, new: Vec<Series>, run: &str) -> Result<(), Err
             let (name, workload) = (if machine.is_empty() { "without a name" } else { machine }, &series.workload);
             return refused(format!(
                 "run {run} and an earlier run have a figure of `{workload}` on the same machine ({name}); give one of \
-                 the runs, or record the figures again with the names of the machines"
+                 the runs, or name the machines"
             ));
         }
         old.machines.extend(series.machines);
