@@ -320,7 +320,7 @@ fn merge(known: &mut Vec<Series>, new: Vec<Series>, run: &str) -> Result<(), Err
             let (name, workload) = (if machine.is_empty() { "without a name" } else { machine }, &series.workload);
             return refused(format!(
                 "run {run} and an earlier run have a figure of `{workload}` on the same machine ({name}); give one of \
-                 the runs, or record again with machine names"
+                 the runs, or name the machines"
             ));
         }
         old.machines.extend(series.machines);

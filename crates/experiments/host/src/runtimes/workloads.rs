@@ -109,7 +109,7 @@ pub fn select(arm: &Arm, language: &Language) -> Result<Vec<Workload>, String> {
 }
 
 /// Returns the name of a workload of pyperformance. It has a prefix if a workload of this experiment has the same name.
-fn name_beside_own(name: String, language: &Language) -> String {
+pub fn name_beside_own(name: String, language: &Language) -> String {
     match language.workloads.iter().any(|(own, _)| *own == name) {
         true => format!("{PYPERFORMANCE}:{name}"),
         false => name,

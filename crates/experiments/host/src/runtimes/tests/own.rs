@@ -6,6 +6,7 @@ use ascertain_sys::machine::Machine;
 
 use super::*;
 use crate::runtimes::languages::{LANGUAGES, RESULTS};
+use crate::runtimes::workloads::name_beside_own;
 use crate::runtimes::{JAVASCRIPT, OTHER};
 
 #[test]
@@ -14,6 +15,13 @@ fn every_language_has_the_same_ten_workloads() {
         let names: Vec<&str> = language.workloads.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, RESULTS.map(|(name, _)| name), "{}", language.name);
     }
+}
+
+/// pyperformance has a workload `generators`, as this experiment does.
+#[test]
+fn workloads_of_pyperformance_do_not_take_our_names() {
+    let name = |name: &str| name_beside_own(name.into(), named(PYTHON));
+    assert_eq!([name("generators"), name("nbody")], ["pyperformance:generators", "nbody"]);
 }
 
 #[test]
