@@ -159,7 +159,7 @@ pub fn compare_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> 
         return table;
     }
     let note = format!(
-        "The 95 % intervals are for orientation; the {} is as certain as the answer.",
+        "Decide by the answer and the {}. The 95 % intervals are only for orientation.",
         amount::interval_name(&outcome.claims)
     );
     parted([table, style.paragraph(&note)])
