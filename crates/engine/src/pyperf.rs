@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::experiment::Plot;
+use crate::observations::KeyValues;
 use crate::recorded::RecordedRun;
 use crate::suite::{
     LeftOutWorkload, Samples, SuiteComparison, WorkloadLack, WorkloadRatio, compare_samples, split_name,
@@ -143,15 +145,23 @@ impl PyperfSuite {
         for of_run in &run.outcome.suites {
             for values in run.observations.arms().iter().filter(|arm| arm.experiment == of_run.experiment) {
                 let spec = run.header.experiments.iter().find(|spec| spec.id == of_run.experiment);
-                let Some(metric) = spec.and_then(|spec| spec.metric(&of_run.metric)) else { continue };
+                let Some(spec) = spec else { continue };
+                let Some(metric) = spec.metric(&of_run.metric) else { continue };
+                let control = spec.plots.iter().find_map(|plot| match plot {
+                    Plot::Forest { control, .. } => Some(control.as_str()),
+                    _ => None,
+                });
+                // pyperf cannot store the time of a process that was stopped, and a part of the sample would be too
+                // fast. So a workload needs the times of all processes.
+                let is_complete = |of: &KeyValues| of.by_trial().all(|(_, bounds)| bounds.value().is_some());
                 let level = values.arm.point.get(&of_run.factor).map(ToString::to_string).unwrap_or_default();
-                let benchmark = |(name, of_key): (&str, &crate::observations::KeyValues)| {
-                    // A process that was stopped has no value that pyperf could store.
+                let benchmark = |(name, of_key): (&str, &KeyValues)| {
                     let known = of_key.by_trial().filter_map(|(_, bounds)| bounds.value());
                     let runs: Vec<Vec<f64>> = known.filter(|ns| *ns > 0.0).map(|ns| vec![ns / 1e9]).collect();
                     PyperfBenchmark { name: name.into(), unit: SECOND.into(), runs }
                 };
-                let benchmarks = values.of_keys(metric).map(benchmark).filter(|of| !of.runs.is_empty()).collect();
+                let workloads = values.of_keys(metric).filter(|(name, of)| Some(*name) != control && is_complete(of));
+                let benchmarks = workloads.map(benchmark).filter(|of| !of.runs.is_empty()).collect();
                 suites.push(PyperfSuite { name: split_name(&level).0.unwrap_or(&level).into(), benchmarks });
             }
         }

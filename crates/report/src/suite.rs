@@ -76,12 +76,12 @@ fn claimed(suite: &Suite, outcome: &Outcome) -> Vec<String> {
         };
         let what = match (this_suite.map(&is_in), like_these.map(&is_in)) {
             (Some(true), _) => format!("agrees with this suite and these builds ({})", interval(this_suite?)),
-            (_, Some(true)) => format!(
+            (Some(false), Some(true)) => format!(
                 "is outside the interval of this suite, but inside the interval of workloads like these ({}): other \
                  workloads explain the difference",
                 interval(like_these?)
             ),
-            (_, Some(false)) => format!(
+            (Some(false), Some(false)) => format!(
                 "is outside both intervals, so even other workloads like these ({}) do not explain the difference",
                 interval(like_these?)
             ),
@@ -280,6 +280,12 @@ fn builds(group: &BuildGroup) -> Vec<String> {
     if let (Some(baseline), Some(ratio)) = (baseline, ratio) {
         let estimate = Estimate { low: Some(*ratio), high: Some(*ratio) };
         sentences.push(match like_these {
+            Some(ends) if builds.len() < LEAST_SAMPLE => format!(
+                "{} is {} times as fast as builds like these of {} (95 % interval, Student's t, not exact).",
+                quoted(version),
+                figure(estimate, Some(*ends)),
+                quoted(baseline)
+            ),
             Some(ends) => format!(
                 "Builds like these of {} are {} times as fast as {} (95 % interval, Student's t, not exact).",
                 quoted(version),

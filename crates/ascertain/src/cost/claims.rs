@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use ascertain_engine::names::suggestion;
 use ascertain_engine::outcome::Verdict;
-use ascertain_report::cost::{ClaimOnCost, Interval, Load};
+use ascertain_report::cost::{ClaimOnCost, Interval};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::compare::{
-    FEWEST_WORKLOADS, Matched, break_even, break_even_log, logs_around, machines_effect, matched, mean, over_both,
-    priced_load,
+    FEWEST_WORKLOADS, Matched, break_even, break_even_log, is_best, logs_around, machines_effect, matched, mean,
+    over_both, priced_load,
 };
 use super::request::PricedType;
 use crate::error::{Error, refused};
@@ -135,7 +135,7 @@ pub(super) fn judge(claim: &CostClaim, offers: &[PricedType], full_load: bool) -
         }
     }
     let priced_load = priced_load(&pairs, full_load);
-    let is_costed = |pair: &Matched| Some(pair.load) == priced_load;
+    let is_costed = |pair: &Matched| Some(pair.load) == priced_load && is_best(pair, &pairs);
     let is_listed = |pair: &Matched| claim.workloads.is_empty() || claim.workloads.contains(&pair.both[0].workload);
     // A claim about the speed may be about one thread; a claim about the price may not.
     let is_wanted = |pair: &Matched| match claim.at_least {
@@ -154,13 +154,6 @@ pub(super) fn judge(claim: &CostClaim, offers: &[PricedType], full_load: bool) -
         }
     };
     Ok(verdict(claim, &chosen, &bounds, bound))
-}
-
-/// Returns whether no other figure of the workload was measured under a higher load.
-fn is_best(pair: &Matched, pairs: &[Matched]) -> bool {
-    let of_workload = pairs.iter().filter(|other| other.both[0].workload == pair.both[0].workload);
-    let most = of_workload.max_by_key(|other| (other.load == Load::Full, other.threads[0]));
-    most.is_some_and(|most| std::ptr::eq(most, pair))
 }
 
 /// Returns the verdict. `bounds` has the logarithm of the bound of each workload, and `bound` is their mean as a ratio.

@@ -125,6 +125,14 @@ pub(super) fn priced_load(pairs: &[Matched], full_load: bool) -> Option<Load> {
     }
 }
 
+/// Returns whether no other figure of the workload was measured under a higher load. Several figures of one workload
+/// are not several workloads, so only this one is part of a mean.
+pub(super) fn is_best(pair: &Matched, pairs: &[Matched]) -> bool {
+    let of_workload = pairs.iter().filter(|other| other.both[0].workload == pair.both[0].workload);
+    let most = of_workload.max_by_key(|other| (other.load == Load::Full, other.threads[0]));
+    most.is_some_and(|most| std::ptr::eq(most, pair))
+}
+
 /// Returns the logarithm of the ratio of speeds at which a workload costs the same on the reference and the offer. If
 /// the workload does not use all cores, it pays only for the cores that it uses.
 pub(super) fn break_even_log(pair: &Matched, [reference, offer]: [&PricedType; 2]) -> f64 {
@@ -176,7 +184,7 @@ fn recovered(value: f64, reference: (&Series, &MachineValue), offer: (&Series, &
 pub(super) fn comparison(reference: &PricedType, offer: &PricedType, units: f64, full_load: bool) -> CostComparison {
     let (both, pairs) = ([reference, offer], matched(reference, offer));
     let priced_load = priced_load(&pairs, full_load);
-    let is_in_mean = |pair: &Matched| Some(pair.load) == priced_load;
+    let is_in_mean = |pair: &Matched| Some(pair.load) == priced_load && is_best(pair, &pairs);
     let rows = pairs.iter().map(|pair| row(pair, both, units, is_in_mean(pair)));
     let workloads: Vec<WorkloadCost> = rows.collect();
     let in_mean: Vec<&Matched> = pairs.iter().filter(|pair| is_in_mean(pair)).collect();
@@ -305,6 +313,10 @@ fn of_machines(logs: &[f64], machines: MeanPart) -> Option<LogRatio> {
 /// workloads depend on one another through their machines. The standard error is then the mean of the workloads'
 /// standard errors, which is an upper bound.
 pub(super) fn machines_effect(pairs: &[&Matched]) -> Option<MeanPart> {
+    // Two prices of one type have the same figures, so the choice of machines has no effect.
+    if pairs.iter().all(|pair| std::ptr::eq(pair.both[0], pair.both[1])) {
+        return None;
+    }
     let complete = [0, 1].map(|side| complete_means(pairs, side));
     if let [Some(reference), Some(offer)] = complete {
         let parts = [MeanPart::new(-1.0, &reference)?, MeanPart::new(1.0, &offer)?];
@@ -342,9 +354,9 @@ fn complete_means(pairs: &[&Matched], side: usize) -> Option<Vec<f64>> {
     Some(all.iter().map(mean_of).collect())
 }
 
-/// Returns the names of the workloads of `one` for which `other` has no comparable figure.
+/// Returns the names of the workloads of `one` that have a figure without a match: `other` has none under the same load.
 pub(super) fn unmatched(one: &MeasuredType, pairs: &[Matched], side: usize) -> Vec<String> {
-    let is_matched = |series: &Series| pairs.iter().any(|pair| pair.both[side].workload == series.workload);
+    let is_matched = |series: &Series| pairs.iter().any(|pair| std::ptr::eq(pair.both[side], series));
     let mut names: Vec<String> = Vec::new();
     for series in one.series.iter().filter(|series| !is_matched(series)) {
         if !names.contains(&series.workload) {

@@ -175,14 +175,20 @@ impl Columns {
         let processes = number(self.processes, "processes")?;
         let threads = if processes.is_some() { processes } else { number(self.threads, "threads")? };
         let machine = [optional(self.machine), optional(self.date)];
+        let (cpus, cores) = (number(self.cpus, "CPUs")?, number(self.cores, "cores")?);
+        if let (Some(cpus), Some(cores)) = (cpus, cores)
+            && cores > cpus
+        {
+            return wrong(format!("`{machine_type}` has {cores} cores but only {cpus} CPUs; correct one of them"));
+        }
         // A date alone does not identify a machine.
         let machine = if machine[0].is_empty() { String::new() } else { machine.join(" ").trim().to_string() };
         let source = [optional(self.source), optional(self.licence)];
         let source: Vec<&str> = source.into_iter().filter(|text| !text.is_empty()).collect();
         Ok(FigureRow {
             machine_type,
-            cpus: number(self.cpus, "CPUs")?,
-            cores: number(self.cores, "cores")?,
+            cpus,
+            cores,
             workload: optional(self.workload).into(),
             threads,
             is_processes: processes.is_some(),

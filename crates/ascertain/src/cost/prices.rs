@@ -249,6 +249,9 @@ impl Columns {
         }
         let (region, kind, source) = (optional(self.region), optional(self.kind), optional(self.source));
         let per_hour = price / hours;
+        if per_hour.is_infinite() {
+            return wrong(format!("the price of `{machine_type}` is too large; correct it"));
+        }
         Ok(Price { machine_type, region, kind, per_hour, currency, cpus, cores, date, source, line })
     }
 }

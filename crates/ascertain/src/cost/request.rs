@@ -1,5 +1,7 @@
 //! Carries out a cost calculation.
 
+use std::collections::BTreeSet;
+
 use ascertain_engine::names::suggestion;
 use ascertain_report::cost::{CostFinding, CostReport, Load, Offer};
 
@@ -101,6 +103,7 @@ pub fn cost(asked: &Cost) -> Result<CostReport, Error> {
         return refused("the number of units of work must be a number above 0".into());
     }
     let types = types(asked)?;
+    check_threads(asked, &types)?;
     let offers = offers(asked, &types)?;
     let [reference, others @ ..] = offers.as_slice() else {
         return refused("there is nothing to price; give the figures of two types of machine".into());
@@ -250,6 +253,26 @@ fn priced<'a>(
         line: price.line,
     };
     Ok(PricedType { offer, measured, default_threads: threads.map_or(1, |(_, threads)| *threads) })
+}
+
+/// Refuses a number of threads for an unknown type, and a second number for the same figures.
+fn check_threads(asked: &Cost, types: &[&MeasuredType]) -> Result<(), Error> {
+    let mut known = BTreeSet::new();
+    for (name, _) in &asked.threads {
+        if !known.insert(name) {
+            let of = name.as_ref().map_or("all types".into(), |name| format!("`{name}`"));
+            return refused(format!("two numbers of threads are given for {of}; remove one"));
+        }
+        let names = || types.iter().map(|of| of.machine_type.as_str());
+        if let Some(name) = name.as_ref().filter(|name| !names().any(|known| known == **name)) {
+            let hint = suggestion(name, names()).unwrap_or_default();
+            return refused(format!(
+                "a number of threads is given for the type `{name}`, which has no figures{hint}; remove it, or correct \
+                 the name"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the error for two types without a comparable workload.

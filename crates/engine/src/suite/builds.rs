@@ -23,7 +23,7 @@ pub struct BuildGroup {
     pub baseline: Option<String>,
     /// The factor by which the builds are faster than the baseline: the geometric mean over the builds.
     pub ratio: Option<f64>,
-    /// The interval of this factor for builds like these; `None` for fewer than three builds.
+    /// The interval of this factor for builds like these; `None` if neither side has three builds.
     pub like_these: Option<Ends>,
     /// The largest factor between the means of two of these builds.
     pub range: Option<f64>,

@@ -1,7 +1,8 @@
 //! Ratios of workloads, their geometric mean and its intervals.
 
 use ascertain_stats::{
-    MeanInterval, MeanPart, OrderJudge, Verdict, combined_mean_interval, mean_interval, skewed_mean_interval,
+    MeanInterval, MeanPart, Moments, OrderJudge, Verdict, combined_mean_interval, mean_interval, skewed_mean_interval,
+    student_size,
 };
 
 use super::{
@@ -144,7 +145,7 @@ pub fn compare_samples(candidate: &str, baseline: &str, samples: &[Samples]) -> 
     let weighted =
         parts.map(|parts| parts.iter().map(|p| MeanPart { weight: p.weight * share, ..*p }).collect::<Vec<_>>());
     let this_suite = weighted.and_then(|parts| combined_mean_interval(&parts, ERROR).ok()?);
-    finish(&mut comparison, &estimates, this_suite.map(|interval| ends_of(&interval)));
+    finish(&mut comparison, &estimates, this_suite.map(|interval| ends_of(&interval)), 0.0);
     comparison
 }
 
@@ -155,7 +156,7 @@ pub(super) fn add_pairs(comparison: &mut SuiteComparison, pairs: &[Pairs], error
     comparison.workloads.extend(pairs.iter().map(|pairs| pairs.ratio(error)));
     let estimates: Vec<[f64; 2]> = pairs.iter().map(|pairs| pairs.ends().map(|values| mean_of(&values))).collect();
     let this_suite = of_trials(pairs);
-    finish(comparison, &estimates, this_suite);
+    finish(comparison, &estimates, this_suite, shared_variance(pairs));
 }
 
 /// Returns the interval of the mean ratio, for this suite and these builds only. It is computed from one mean over all
@@ -180,14 +181,42 @@ pub(super) fn trial_means(pairs: &[Pairs]) -> Vec<(u64, [f64; 2])> {
     first.trials.iter().enumerate().filter_map(of_trial).collect()
 }
 
+/// Returns the variance of the mean over all trials and workloads that comes from noise which the workloads of a trial
+/// share, such as a burst of other work. The spread of the workloads does not show this noise.
+fn shared_variance(pairs: &[Pairs]) -> f64 {
+    let means = trial_means(pairs).into_iter().map(|(_, [low, _])| low);
+    let trials: Moments = means.filter(|log| log.is_finite()).collect();
+    let own = |of: &Pairs| of.ends()[0].iter().copied().collect::<Moments>().variance().unwrap_or(0.0);
+    let count = pairs.len() as f64;
+    let if_independent = pairs.iter().map(own).sum::<f64>() / (count * count);
+    let shared = trials.variance().map_or(0.0, |variance| (variance - if_independent) / trials.count() as f64);
+    // Infinite ratios have no variance.
+    if shared > 0.0 { shared } else { 0.0 }
+}
+
+/// Returns the interval of the mean for other workloads like these, from the range of each workload's logarithm.
+/// `shared_variance` is added to the variance that the spread of the workloads shows.
+fn like_these(ends: &[Vec<f64>; 2], shared_variance: f64) -> Option<Ends> {
+    if ends[0].len() < LEAST_SAMPLE {
+        return None;
+    }
+    let degrees = ends[0].len() as f64 - 1.0;
+    let size = student_size(ERROR, degrees).ok()?;
+    let [low, high] = [(&ends[0], -1.0), (&ends[1], 1.0)].map(|(logs, side)| {
+        let part = MeanPart::new(1.0, logs)?;
+        Some((part.mean + side * size * (part.variance + shared_variance).sqrt()).exp())
+    });
+    Some(Ends { low, high, degrees })
+}
+
 /// Sets the mean of a comparison, and the means without each workload. `estimates` has the range of each workload's
 /// logarithm.
-fn finish(comparison: &mut SuiteComparison, estimates: &[[f64; 2]], this_suite: Option<Ends>) {
+fn finish(comparison: &mut SuiteComparison, estimates: &[[f64; 2]], this_suite: Option<Ends>, shared_variance: f64) {
     if estimates.is_empty() {
         return;
     }
     let ends = [0, 1].map(|end| estimates.iter().map(|range| range[end]).collect::<Vec<f64>>());
-    let like_these = if estimates.len() >= LEAST_SAMPLE { interval(&ends) } else { None };
+    let like_these = like_these(&ends, shared_variance);
     comparison.mean = Some(SuiteMean { ratio: estimate(&ends), this_suite, like_these, decision: None });
     if estimates.len() < 2 {
         return;

@@ -74,8 +74,8 @@ pub struct SuiteComparison {
     /// Files and modules that run at each start of one arm only. The comparison is then a comparison of environments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<UnlikeStarts>,
-    /// The workloads whose times certainly change by more than 2 % within a process. Their measured passes are not
-    /// steady.
+    /// The workloads whose times change by more than 2 % within a process, by the 95 % interval of each. Their measured
+    /// passes are not steady.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drifts: Vec<WorkloadDrift>,
 }

@@ -105,17 +105,19 @@ impl<'a> Forest<'a> {
 fn suite(spec: &Spec, forest: &Forest, arms: &[&ArmValues], (claims, error): (&[ClaimResult], f64)) -> Suite {
     let members = members(arms, forest.factor);
     let (baseline, others) = members.split_first().expect("a suite has at least two arms");
-    let mut logs = Vec::new();
+    let mut all = Vec::new();
     let comparisons = others.iter().map(|candidate| {
         let (mut comparison, pairs) = comparison(candidate, baseline, forest, error);
         if let Some(mean) = &mut comparison.mean {
             let measure = (spec.id.as_str(), forest.mean);
             mean.decision = decision(claims, measure, &candidate.values.arm, &baseline.values.arm);
         }
-        logs.push(build_logs(&candidate.name, &pairs));
+        all.push((candidate.name.clone(), pairs));
         comparison
     });
-    let comparisons: Vec<SuiteComparison> = comparisons.collect();
+    let mut comparisons: Vec<SuiteComparison> = comparisons.collect();
+    clear_other_verdicts(&mut comparisons);
+    let logs = logs_of_builds(all);
     Suite {
         experiment: spec.id.clone(),
         metric: spec.metrics[forest.metric].name.clone(),
@@ -124,6 +126,34 @@ fn suite(spec: &Spec, forest: &Forest, arms: &[&ArmValues], (claims, error): (&[
         builds: build_groups(&members, forest.factor, &logs),
         comparisons,
     }
+}
+
+/// Removes the verdict on each mean that has workloads which another arm lacks. The verdicts are about the workloads that
+/// all arms completed.
+fn clear_other_verdicts(comparisons: &mut [SuiteComparison]) {
+    let lacking: BTreeSet<String> =
+        comparisons.iter().flat_map(|of| &of.left_out).map(|left_out| left_out.workload.clone()).collect();
+    for comparison in comparisons {
+        let has_others = comparison.workloads.iter().any(|workload| lacking.contains(&workload.workload));
+        if let Some(mean) = comparison.mean.as_mut().filter(|_| has_others) {
+            mean.decision = None;
+        }
+    }
+}
+
+/// Returns the logarithms of each build's ratios. Means of builds are comparable only over the same workloads, so only
+/// those count that all builds completed in all trials.
+fn logs_of_builds(all: Vec<(String, Vec<Pairs>)>) -> Vec<Option<BuildLogs>> {
+    let is_exact = |of: &Pairs| of.ranges.iter().all(|[low, high]| low == high);
+    let with_pairs = || all.iter().map(|(_, pairs)| pairs).filter(|pairs| !pairs.is_empty());
+    let is_common = |name: &str| with_pairs().all(|pairs| pairs.iter().any(|of| of.workload == name && is_exact(of)));
+    let names = with_pairs().flatten().map(|of| &of.workload);
+    let common: BTreeSet<String> = names.filter(|name| is_common(name)).cloned().collect();
+    let logs = all.into_iter().map(|(name, mut pairs)| {
+        pairs.retain(|of| common.contains(&of.workload));
+        build_logs(&name, &pairs)
+    });
+    logs.collect()
 }
 
 /// Returns the arms with their names. A name is the level of the factor, or the name that the user gave. If several

@@ -185,7 +185,7 @@ fn an_idle_daemon_ends() {
     repo.enable();
     repo.git(["status"]);
     wait_until("the idle daemon is gone", || repo.pid().is_none());
-    assert!(log(&repo.root).unwrap().contains("end: no program has asked"), "{}", log(&repo.root).unwrap());
+    assert!(log(&repo.root).unwrap().contains("end: no program has sent a query"), "{}", log(&repo.root).unwrap());
     repo.append("f1", "2");
     assert_eq!(repo.same(), " M f1\n");
 }

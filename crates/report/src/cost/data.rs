@@ -85,7 +85,8 @@ pub struct CostComparison {
     pub offer: String,
     /// Name of the reference, which is the first offer.
     pub reference: String,
-    /// The offer's price divided by the reference's price. The offer is cheaper for work that it does more than this
+    /// The offer's price divided by the reference's price. For work that leaves CPUs idle, both are the prices of the
+    /// cores in use. The offer is cheaper for work that it does more than this
     /// many times as fast as the reference.
     pub break_even: f64,
     /// Answer about the mean of all priced workloads. It treats the workloads as a sample of the user's work, so it is

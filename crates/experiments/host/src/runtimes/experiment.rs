@@ -102,7 +102,7 @@ fn metrics() -> Vec<Metric> {
         median(Metric::time("start", "time from the start of the process to its first result")).by_key(),
         median(Metric::new(
             "drift",
-            "measured pass divided by the median of the passes before it, without the first",
+            "measured pass divided by the geometric mean of the passes before it, without the first",
             Unit::One,
             Better::Lower,
         ))

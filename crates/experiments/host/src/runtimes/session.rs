@@ -347,7 +347,9 @@ impl RuntimesSession {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(trial.seed);
         self.arms.iter_mut().for_each(|arm| arm.samples.clear());
         self.outputs.clear();
-        for (workload, mut arms) in self.by_workload() {
+        let mut workloads = self.by_workload();
+        workloads.shuffle(&mut rng);
+        for (workload, mut arms) in workloads {
             arms.shuffle(&mut rng);
             let seed = rng.random_range(1..=u32::MAX);
             let strings_bytes = self.strings_bytes + rng.random_range(0..MOST_PADDING);
@@ -362,8 +364,7 @@ impl RuntimesSession {
         Ok(())
     }
 
-    /// Returns each workload with the arms that have it, in an order that depends only on the names, and shuffled
-    /// later.
+    /// Returns each workload with the arms that have it, in the order of the arms.
     fn by_workload(&self) -> Vec<(String, Vec<(ArmId, Workload)>)> {
         let mut found: Vec<(String, Vec<(ArmId, Workload)>)> = Vec::new();
         for (arm, state) in self.arms.iter().enumerate().filter(|(_, state)| state.is_verified) {
@@ -391,7 +392,12 @@ impl RuntimesSession {
         let by_arm: Vec<BTreeMap<String, (f64, Status)>> = self.arms.iter().map(times).collect();
         let is_complete = |name: &String| {
             let measured = self.arms.iter().zip(&by_arm).filter(|(state, _)| state.is_verified);
+            let is_stopped = |times: &BTreeMap<String, (f64, Status)>| {
+                times.get(name).is_some_and(|(_, status)| *status == Status::Censored)
+            };
+            // If both of two runtimes were stopped, their ratio is unknown.
             measured.clone().all(|(_, times)| times.get(name).is_some_and(|(_, status)| *status != Status::Lost))
+                && measured.filter(|(_, times)| is_stopped(times)).count() < 2
         };
         let common: Vec<String> =
             by_arm.iter().flat_map(BTreeMap::keys).filter(|name| is_complete(name)).cloned().collect();
@@ -429,7 +435,7 @@ fn crashed(exit: Exit, ran: &Ran, failed: &impl Fn(WorkloadFailure, String) -> F
         Exit::Signal(signal) => format!("signal {signal} ended it"),
         Exit::TimedOut | Exit::Interrupted => "it was stopped".into(),
     };
-    let is_missing = lacks.iter().any(|word| ran.error_output.contains(word));
+    let is_missing = matches!(exit, Exit::Code(_)) && lacks.iter().any(|word| ran.error_output.contains(word));
     match is_missing {
         true => failed(WorkloadFailure::Missing, line),
         false if line.is_empty() => failed(WorkloadFailure::Crash, how),
@@ -454,7 +460,7 @@ impl Session for RuntimesSession {
             }
         }
         let state = &mut self.arms[arm];
-        if state.failures.len() == state.workloads.len() {
+        if state.workloads.iter().all(|of| state.failures.contains_key(&of.name)) {
             let first = state.failures.values().next().map(|failed| format!("{}: {}", failed.workload, failed.how));
             let name = levels::name(&state.arm);
             return Err(TargetError::Failed(format!(

@@ -286,7 +286,7 @@ impl Experiment for Storage {
         arms
     }
 
-    /// Selects the arms to measure, as [`levels::chosen`] describes.
+    /// Selects the arms to measure: the stores at the given addresses if there are any, else the emulated stores.
     fn chosen(&self, arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
         levels::chosen(arms, are_named)
     }
