@@ -30,7 +30,8 @@ pub struct Enabled {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changes {
     /// Only these paths, relative to the root, may have changed. A path that ends in `/` stands for everything below
-    /// it.
+    /// it. A path `DIR/_` (or `_` for the root) means that the entries of the folder may have changed; a file of this
+    /// name need not exist.
     Paths(Vec<Vec<u8>>),
     /// Anything may have changed, for this reason.
     Everything(Reason),

@@ -82,7 +82,7 @@ pub struct Monitor {
     pub is_gone: bool,
     /// The watch of the daemon's socket.
     pub socket_watch: i32,
-    /// `true` if the socket was removed or replaced.
+    /// `true` if the socket may have been removed or replaced.
     pub has_socket_changed: bool,
 }
 
@@ -364,6 +364,8 @@ impl Monitor {
 
     fn handle(&mut self, watch: i32, events: ReadFlags, name: &[u8]) {
         if events.contains(ReadFlags::QUEUE_OVERFLOW) {
+            // The events of the socket may be lost, too. If the repository is gone, so is the socket.
+            self.has_socket_changed = true;
             return self.read_everything(Reason::Overflow);
         }
         if watch == self.socket_watch {
@@ -415,7 +417,14 @@ impl Monitor {
             let is_moved = events.contains(ReadFlags::MOVED_FROM);
             let kinds = if is_moved || self.tree.watch(child) == 0 { ENTRY | BELOW } else { ENTRY };
             self.tree.change(child, kinds);
-            self.remove_below(child);
+            if is_moved {
+                self.remove_below(child);
+            } else {
+                // A deleted folder was empty. A search for paths below each one would take long if there are many.
+                self.unwatch_folder(child);
+                self.set_nested(child, false);
+                self.forget_file(child);
+            }
         } else {
             let kinds = if events.contains(ReadFlags::CREATE) { ENTRY | INNER } else { ENTRY | INNER | BELOW };
             self.tree.change(child, kinds);
@@ -471,9 +480,10 @@ impl Monitor {
     }
 
     /// Takes over the list of files that a scan found: the paths, each followed by a NUL byte. An empty path separates
-    /// the tracked files from the untracked files.
-    pub fn set_tracked(&mut self, list: &[u8], are_all: bool) {
-        self.files.begin_list(&mut self.tree, self.inotify.as_fd(), are_all);
+    /// the tracked files from the untracked files. `since` is the number of the last change before the scan, or `None`
+    /// if the index has changed since.
+    pub fn set_tracked(&mut self, list: &[u8], are_all: bool, since: Option<u64>) {
+        self.files.begin_list(&mut self.tree, self.inotify.as_fd(), are_all, since);
         let mut are_tracked = true;
         for path in list.split(|byte| *byte == 0) {
             if path.is_empty() {
