@@ -20,8 +20,8 @@ use crate::{Changes, EnableOptions, Error, Reason};
 /// Time that functions of the library wait for a daemon.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Longest token that is sent to the daemon, in bytes. Tokens of this program have fewer than 100 bytes, and a daemon
-/// takes a request that is too long for one of another version.
+/// Longest token that is sent to the daemon, in bytes. Tokens of this program have fewer than 100 bytes. A daemon ends
+/// after a request that is too long, as it does after one of another version.
 const TOKEN_MAX: usize = 1024;
 
 /// A connection to the daemon of a worktree.

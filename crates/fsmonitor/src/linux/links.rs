@@ -62,8 +62,8 @@ impl Files {
         (self.unwatched.len() > ALWAYS_MAX).then_some(Reason::Links)
     }
 
-    /// Prepares for a list of the tracked files, which the caller then passes to [`Files::check`]. `since` is the number
-    /// of the last change before git began to list them; `None` if the index has changed in the meantime.
+    /// Prepares for a list of the tracked files, which the caller then passes to [`Files::check`]. `since` is the
+    /// number of the last change before git began to list them; `None` if the index has changed in the meantime.
     pub fn begin_list(&mut self, tree: &mut Tree, kernel: BorrowedFd<'_>, are_all: bool, since: Option<u64>) {
         self.is_known = true;
         self.are_all_watched = are_all;

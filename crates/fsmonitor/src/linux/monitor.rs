@@ -77,6 +77,8 @@ pub struct Monitor {
     /// The reason why tokens older than the journal are invalid.
     floor_reason: Reason,
     mounts: Vec<Mount>,
+    /// `true` if a folder may be at two paths below the root, because of a bind mount. Both have the same watch.
+    has_aliases: bool,
     buffer: Vec<MaybeUninit<u8>>,
     /// `true` if the root has lost its `.git`, or if its file system is gone.
     pub is_gone: bool,
@@ -106,12 +108,13 @@ impl Monitor {
             walking_since: None,
             floor_reason: Reason::EarlierDaemon,
             mounts: Vec::new(),
+            has_aliases: false,
             buffer: vec![MaybeUninit::uninit(); 32 << 10],
             is_gone: false,
             socket_watch: 0,
             has_socket_changed: false,
         };
-        monitor.mounts = monitor.mounts_below();
+        (monitor.mounts, monitor.has_aliases) = monitor.mounts_below();
         monitor.read_everything(Reason::Walking);
         Ok(monitor)
     }
@@ -139,13 +142,17 @@ impl Monitor {
         walk::path_of(&self.root)
     }
 
-    fn mounts_below(&self) -> Vec<Mount> {
-        self.root_path().map(|root| mounts::below(&mounts::mounts(), &root)).unwrap_or_default()
+    /// Returns the mounts below the root, and whether a folder may be at two paths.
+    fn mounts_below(&self) -> (Vec<Mount>, bool) {
+        let all = mounts::mounts();
+        let read = |root: PathBuf| (mounts::below(&all, &root), mounts::has_aliases(&all, &root));
+        self.root_path().map(read).unwrap_or_default()
     }
 
     /// Looks at the mounts again after the kernel reported a change of any mount.
     pub fn check_mounts(&mut self) {
-        let now = self.mounts_below();
+        let (now, has_aliases) = self.mounts_below();
+        self.has_aliases = has_aliases;
         if now != self.mounts {
             self.mounts = now;
             self.read_everything(Reason::Overflow);
@@ -449,6 +456,9 @@ impl Monitor {
     pub fn changes(&mut self, token: Token) -> Result<super::tree::List, Reason> {
         if self.mounts.iter().any(|mount| mounts::is_remote(&mount.kind)) {
             return Err(Reason::NetworkMount);
+        }
+        if self.has_aliases {
+            return Err(Reason::BindMount);
         }
         self.files.problem().map_or(Ok(()), Err)?;
         if token.sequence < self.tree.floor() {

@@ -325,6 +325,20 @@ fn mounts_below_the_root_are_noticed() {
     assert!(text.ends_with(expected), "{text}{errors}");
 }
 
+/// Both paths of a folder have the same watch, so an event names only one of them.
+#[test]
+fn a_bind_mount_below_the_root_gets_the_answer_everything() {
+    let script = "git init -q r && cd r && mkdir a m && echo 1 >a/f && echo 1 >m/f && git add . &&
+        git -c user.name=t -c user.email=e commit -qm a && git config core.fsmonitor \"$HOOK\" &&
+        git config core.fsmonitorHookVersion 2 && git config core.untrackedCache true
+        export ASCERTAIN_FSMONITOR_LIMITS=files=0
+        mount --bind a m; git status; git status; git status
+        echo 2 >>a/f; git status --porcelain; echo -
+        umount m; git status --porcelain; git status --porcelain; echo -";
+    let Some((text, errors)) = in_namespaces(script) else { return };
+    assert!(text.ends_with(" M a/f\n M m/f\n-\n M a/f\n M a/f\n-\n"), "{text}{errors}");
+}
+
 #[test]
 fn another_namespace_gets_the_answer_everything() {
     let repo = Repo::new(2);
