@@ -373,6 +373,8 @@ impl Monitor {
         if events.contains(ReadFlags::QUEUE_OVERFLOW) {
             // The events of the socket may be lost, too. If the repository is gone, so is the socket.
             self.has_socket_changed = true;
+            // A removed folder has no names, but can still be read as an empty one.
+            self.is_gone |= rustix::fs::fstat(&self.root).is_ok_and(|there| there.st_nlink == 0);
             return self.read_everything(Reason::Overflow);
         }
         if watch == self.socket_watch {

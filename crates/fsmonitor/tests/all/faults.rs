@@ -231,7 +231,7 @@ fn a_daemon_ends_with_its_repository() {
     signal(pid, "CONT");
     wait_until("the daemon is gone after an overflow", || !is_running(pid));
     // A linked worktree.
-    let repo = Repo::new(3);
+    let mut repo = Repo::new(3);
     repo.git(["worktree", "add", "-q", "../linked"]);
     repo.enable();
     let linked = repo.beside("linked");
@@ -240,6 +240,16 @@ fn a_daemon_ends_with_its_repository() {
     repo.git(["worktree", "remove", "../linked"]);
     wait_until("the daemon of the linked worktree is gone", || !is_running(pid));
     assert!(repo.pid().is_some());
+    // Only the folder is removed, not its git folder, and the daemon does not get the event.
+    repo.git(["worktree", "add", "-q", "--force", "-B", "other", "../linked"]);
+    run(repo.command_in(&linked).arg("status"));
+    let pid = status(&linked).unwrap().pid.unwrap();
+    let root = std::mem::replace(&mut repo.root, linked);
+    repo.overflow(pid);
+    run(Command::new("rm").arg("-rf").arg(&repo.root));
+    repo.root = root;
+    signal(pid, "CONT");
+    wait_until("the daemon of the removed folder is gone", || !is_running(pid));
 }
 
 #[test]
