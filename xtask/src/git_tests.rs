@@ -20,6 +20,7 @@ pub const PARTS: &[Part] = &[Part::slow(
     &[Need::Debian("/usr/include/zlib.h", "zlib1g-dev"), Need::Debian("make", "make"), SOURCE],
     &[
         Input::Package("ascertain-fsmonitor"),
+        Input::Path("xtask/src/debian.rs"),
         Input::Path("xtask/src/git_tests.rs"),
         Input::Path("xtask/src/git_tests.txt"),
     ],
@@ -111,7 +112,7 @@ fn remove_repositories(folder: &Path) -> anyhow::Result<()> {
 pub fn fetch(suite: &str, folder: &Path) -> anyhow::Result<()> {
     let _ = fs::remove_dir_all(folder);
     let lists = PathBuf::from(format!("{}.{}", folder.display(), std::process::id()));
-    let unpacked = Packages::open(suite, &lists).and_then(|packages| packages.unpack_source("git", folder));
+    let unpacked = Packages::open_sources(suite, &lists).and_then(|packages| packages.unpack_source("git", folder));
     let _ = fs::remove_dir_all(&lists);
     unpacked?;
     let without = ["CURL", "OPENSSL", "EXPAT", "GETTEXT", "PERL", "PYTHON", "TCLTK"].map(|name| format!("NO_{name}=1"));

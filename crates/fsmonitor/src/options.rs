@@ -23,7 +23,8 @@ pub struct EnableOptions {
 /// The way in which `git status` lists untracked files. Git's cache serves only one way at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Untracked {
-    /// A folder without tracked files is one line: `git status` and `git status -unormal`.
+    /// A folder without tracked files is one line: `git status` and `git status -unormal`. If an earlier call with
+    /// [`Untracked::All`] has set `status.showUntrackedFiles`, `enable` restores the earlier value.
     #[default]
     Normal,
     /// Every file is a line: `git status -uall`, which many editors call. `enable` then sets

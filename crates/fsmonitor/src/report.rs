@@ -30,7 +30,8 @@ pub struct Enabled {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changes {
     /// Only these paths, relative to the root, may have changed. A path that ends in `/` stands for everything below
-    /// it.
+    /// it. A path `DIR/_` (or `_` for the root) means that the entries of the folder may have changed; a file of this
+    /// name need not exist.
     Paths(Vec<Vec<u8>>),
     /// Anything may have changed, for this reason.
     Everything(Reason),
@@ -56,6 +57,8 @@ pub enum Reason {
     Overflow,
     /// A network file system is mounted below the root.
     NetworkMount,
+    /// A bind mount shows the same folder at two paths below the root, and an event names only one of them.
+    BindMount,
     /// Too many changes came at once.
     Busy,
     /// Too many files have several names, and there are not enough watches for them.
@@ -68,7 +71,7 @@ pub enum Reason {
 
 impl Reason {
     /// The list of all reasons.
-    pub const ALL: [Reason; 12] = [
+    pub const ALL: [Reason; 13] = [
         Reason::NoToken,
         Reason::EarlierDaemon,
         Reason::TooOld,
@@ -77,6 +80,7 @@ impl Reason {
         Reason::Walking,
         Reason::Overflow,
         Reason::NetworkMount,
+        Reason::BindMount,
         Reason::Busy,
         Reason::Links,
         Reason::BadToken,
@@ -95,6 +99,7 @@ impl Reason {
             Reason::Walking => "walking",
             Reason::Overflow => "overflow",
             Reason::NetworkMount => "network-mount",
+            Reason::BindMount => "bind-mount",
             Reason::Busy => "busy",
             Reason::Links => "links",
             Reason::BadToken => "bad-token",
@@ -123,6 +128,7 @@ impl Reason {
             Reason::Walking => "the daemon was still reading the folders",
             Reason::Overflow => "the queue of the kernel overflowed, or mounts or permissions changed",
             Reason::NetworkMount => "a network file system is mounted below the root",
+            Reason::BindMount => "a bind mount shows the same folder at two paths below the root",
             Reason::Busy => "too many changes came at once",
             Reason::Links => "too many tracked files have several names (hard links)",
             Reason::BadToken => "the token has a form that no monitor uses",

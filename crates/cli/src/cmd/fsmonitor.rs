@@ -147,8 +147,9 @@ Examples:
 /// List the files that changed since a token
 ///
 /// Prints the token for the next question, and the paths, each with a NUL byte at its end. The path `/` means that any
-/// file may have changed. `--format json` gives the reason. The answer depends on the token alone, so any number of
-/// programs can ask. The monitor need not be enabled for git.
+/// file may have changed. A path `DIR/_` (or `_` for the root) means that the entries of the folder may have changed; a
+/// file of this name need not exist. `--format json` gives the reason for `/`. The answer depends on the token alone,
+/// so any number of programs can ask. The monitor need not be enabled for git.
 #[derive(clap::Args)]
 #[command(after_help = SINCE_EXAMPLES)]
 struct SinceArgs {

@@ -15,10 +15,14 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use super::place::{self, Worktree, file_name};
 use super::protocol::{self, Query, Request};
 use super::{daemon, git, settings, token};
-use crate::{Changes, Error, Reason};
+use crate::{Changes, EnableOptions, Error, Reason};
 
 /// Time that functions of the library wait for a daemon.
 pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Longest token that is sent to the daemon, in bytes. Tokens of this program have fewer than 100 bytes. A daemon ends
+/// after a request that is too long, as it does after one of another version.
+const TOKEN_MAX: usize = 1024;
 
 /// A connection to the daemon of a worktree.
 pub struct Client {
@@ -148,10 +152,13 @@ fn is_locked(worktree: &Worktree) -> bool {
 /// Builds a question for the folder in which this process would run git.
 pub fn query(root: &Path, token: &[u8], asker: u32) -> io::Result<Query> {
     let folder = place::identity(&fs::metadata(root)?);
+    // No monitor's token is so long, or contains a NUL byte. The daemon answers `/` to any token that it does not know.
+    let token = if token.len() > TOKEN_MAX || token.contains(&0) { b"?" } else { token };
     Ok(Query { token: token.to_vec(), folder, namespace: protocol::namespace(), asker })
 }
 
-/// Returns the files that changed since a token, and the token for the next question. Starts the daemon if none runs.
+/// Returns the files that changed since a token, and the token for the next question. Starts the daemon if none runs,
+/// with the hook of git's settings, the one in the folder of the running program, or the one in `PATH`.
 ///
 /// An empty token is allowed: the answer is then [`Changes::Everything`]. The answer depends on the token alone, so any
 /// number of programs can ask.
@@ -161,7 +168,8 @@ pub fn query(root: &Path, token: &[u8], asker: u32) -> io::Result<Query> {
 /// no worktree.
 pub fn since(path: &Path, token: &[u8]) -> Result<(Vec<u8>, Changes), Error> {
     let worktree = git::worktree(path)?;
-    let hook = settings::configured_hook(&worktree)?.unwrap_or_else(|| PathBuf::from(crate::HOOK));
+    let beside = || settings::hook(&EnableOptions::default()).ok();
+    let hook = settings::configured_hook(&worktree)?.or_else(beside).unwrap_or_else(|| PathBuf::from(crate::HOOK));
     let deadline = Instant::now() + PATIENCE;
     let asked = query(&worktree.root, token, std::process::id()).and_then(|query| {
         let mut client = connect_or_start(&hook, &worktree, deadline)?;

@@ -106,6 +106,8 @@ struct Scan {
     start: Instant,
     /// The number of walks when the process started. After another walk, events may be lost that the list lacks.
     walks: u64,
+    /// The number of the last change when the process started.
+    sequence: u64,
 }
 
 struct Daemon {
@@ -147,6 +149,8 @@ impl Daemon {
             return Err(Fatal(format!("the worktree is on a file system of type {kind}, which reports no changes")));
         }
         let root = monitor::open_root(&worktree.root).map_err(fatal("could not open the root folder"))?;
+        // It reports the changes of mounts after it was opened, so it is opened before the monitor reads the mounts.
+        let mounts = File::open("/proc/self/mountinfo").ok();
         let mut monitor = Monitor::new(root, limits)?;
         monitor.files.limit = limits.files.min(monitor::watch_limit() as usize / 20);
         let git_dir = git_dir.try_clone().map_err(fatal("could not open the git folder"))?;
@@ -176,7 +180,7 @@ impl Daemon {
             listener,
             socket: place::identity(&socket),
             connections: Vec::new(),
-            mounts: File::open("/proc/self/mountinfo").ok(),
+            mounts,
             namespace: protocol::namespace(),
             scan: None,
             next_scan: now,
@@ -257,11 +261,26 @@ impl Daemon {
         }
         let have_mounts_changed = fds.get(mounts_at).is_some_and(|fd| fd.revents().intersects(PollFlags::PRI));
         if have_mounts_changed {
-            // The kernel reports each change once, when the file is read again.
-            self.mounts = File::open("/proc/self/mountinfo").ok();
-            self.monitor.check_mounts();
+            self.read_mounts();
         }
         Ok(())
+    }
+
+    /// Reads the mounts after the kernel has reported a change.
+    fn read_mounts(&mut self) {
+        // The kernel reports each change once, when the file is read again.
+        self.mounts = File::open("/proc/self/mountinfo").ok();
+        self.monitor.check_mounts();
+    }
+
+    /// Reads the mounts if they have changed since the daemon began to wait.
+    fn check_mounts(&mut self) {
+        let Some(mounts) = &self.mounts else { return };
+        let mut fds = [PollFd::new(mounts, PollFlags::PRI)];
+        let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+        if fds[0].revents().intersects(PollFlags::PRI) {
+            self.read_mounts();
+        }
     }
 
     fn serve_clients(&mut self) -> Result<(), Fatal> {
@@ -359,6 +378,7 @@ impl Daemon {
             Parsed::Other => Err(Reason::BadToken),
         };
         // Even if the answer is `/`, the next token must not be older than the changes that git is about to see.
+        self.check_mounts();
         let is_complete = self.monitor.catch_up()?;
         let list = token.and_then(|token| match token {
             _ if token.daemon != self.instance => Err(Reason::EarlierDaemon),
@@ -418,7 +438,9 @@ impl Daemon {
     }
 
     fn is_scan_due(&self) -> bool {
-        let is_needed = !self.monitor.files.are_all_watched || self.index() != self.scanned_index;
+        let files = &self.monitor.files;
+        // Files that are in every answer may be untracked. The next scan finds out.
+        let is_needed = !files.are_all_watched || files.always_count() > 0 || self.index() != self.scanned_index;
         self.scan.is_none() && is_needed && Instant::now() >= self.next_scan
     }
 
@@ -436,7 +458,14 @@ impl Daemon {
         let Ok(mut child) = command.spawn() else { return self.log("could not start a process to list files") };
         let Some(output) = child.stdout.take() else { return };
         let _ = rustix::io::ioctl_fionbio(&output, true);
-        self.scan = Some(Scan { child, output, list: Vec::new(), start, walks: self.monitor.walks });
+        self.scan = Some(Scan {
+            child,
+            output,
+            list: Vec::new(),
+            start,
+            walks: self.monitor.walks,
+            sequence: self.monitor.tree.sequence(),
+        });
     }
 
     fn read_scan(&mut self) {
@@ -458,7 +487,8 @@ impl Daemon {
             Some((kind, list)) if has_succeeded => {
                 self.retry_scan = Instant::now();
                 if scan.walks == self.monitor.walks {
-                    self.monitor.set_tracked(list, *kind == b'a');
+                    let since = (self.index() == self.scanned_index).then_some(scan.sequence);
+                    self.monitor.set_tracked(list, *kind == b'a', since);
                 }
             }
             _ => {
@@ -573,7 +603,7 @@ fn list(root: &Path, git_dir: &Path, kind: &str, most: usize) -> io::Result<Vec<
     let output = io::BufReader::new(child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?);
     let paths = output.split(0).take(most).collect::<io::Result<Vec<_>>>()?;
     let is_whole = paths.len() < most;
-    // Git may still be writing paths that nobody needs.
+    // Git may still be writing paths that are not needed.
     if !is_whole {
         let _ = child.kill();
     }

@@ -77,12 +77,14 @@ pub struct Monitor {
     /// The reason why tokens older than the journal are invalid.
     floor_reason: Reason,
     mounts: Vec<Mount>,
+    /// `true` if a folder may be at two paths below the root, because of a bind mount. Both have the same watch.
+    has_aliases: bool,
     buffer: Vec<MaybeUninit<u8>>,
     /// `true` if the root has lost its `.git`, or if its file system is gone.
     pub is_gone: bool,
     /// The watch of the daemon's socket.
     pub socket_watch: i32,
-    /// `true` if the socket was removed or replaced.
+    /// `true` if the socket may have been removed or replaced.
     pub has_socket_changed: bool,
 }
 
@@ -106,12 +108,13 @@ impl Monitor {
             walking_since: None,
             floor_reason: Reason::EarlierDaemon,
             mounts: Vec::new(),
+            has_aliases: false,
             buffer: vec![MaybeUninit::uninit(); 32 << 10],
             is_gone: false,
             socket_watch: 0,
             has_socket_changed: false,
         };
-        monitor.mounts = monitor.mounts_below();
+        (monitor.mounts, monitor.has_aliases) = monitor.mounts_below();
         monitor.read_everything(Reason::Walking);
         Ok(monitor)
     }
@@ -139,13 +142,17 @@ impl Monitor {
         walk::path_of(&self.root)
     }
 
-    fn mounts_below(&self) -> Vec<Mount> {
-        self.root_path().map(|root| mounts::below(&mounts::mounts(), &root)).unwrap_or_default()
+    /// Returns the mounts below the root, and whether a folder may be at two paths.
+    fn mounts_below(&self) -> (Vec<Mount>, bool) {
+        let all = mounts::mounts();
+        let read = |root: PathBuf| (mounts::below(&all, &root), mounts::has_aliases(&all, &root));
+        self.root_path().map(read).unwrap_or_default()
     }
 
     /// Looks at the mounts again after the kernel reported a change of any mount.
     pub fn check_mounts(&mut self) {
-        let now = self.mounts_below();
+        let (now, has_aliases) = self.mounts_below();
+        self.has_aliases = has_aliases;
         if now != self.mounts {
             self.mounts = now;
             self.read_everything(Reason::Overflow);
@@ -364,6 +371,10 @@ impl Monitor {
 
     fn handle(&mut self, watch: i32, events: ReadFlags, name: &[u8]) {
         if events.contains(ReadFlags::QUEUE_OVERFLOW) {
+            // The events of the socket may be lost, too. If the repository is gone, so is the socket.
+            self.has_socket_changed = true;
+            // A removed folder has no names, but can still be read as an empty one.
+            self.is_gone |= rustix::fs::fstat(&self.root).is_ok_and(|there| there.st_nlink == 0);
             return self.read_everything(Reason::Overflow);
         }
         if watch == self.socket_watch {
@@ -415,7 +426,14 @@ impl Monitor {
             let is_moved = events.contains(ReadFlags::MOVED_FROM);
             let kinds = if is_moved || self.tree.watch(child) == 0 { ENTRY | BELOW } else { ENTRY };
             self.tree.change(child, kinds);
-            self.remove_below(child);
+            if is_moved {
+                self.remove_below(child);
+            } else {
+                // A deleted folder was empty. A search for paths below each one would take long if there are many.
+                self.unwatch_folder(child);
+                self.set_nested(child, false);
+                self.forget_file(child);
+            }
         } else {
             let kinds = if events.contains(ReadFlags::CREATE) { ENTRY | INNER } else { ENTRY | INNER | BELOW };
             self.tree.change(child, kinds);
@@ -440,6 +458,9 @@ impl Monitor {
     pub fn changes(&mut self, token: Token) -> Result<super::tree::List, Reason> {
         if self.mounts.iter().any(|mount| mounts::is_remote(&mount.kind)) {
             return Err(Reason::NetworkMount);
+        }
+        if self.has_aliases {
+            return Err(Reason::BindMount);
         }
         self.files.problem().map_or(Ok(()), Err)?;
         if token.sequence < self.tree.floor() {
@@ -471,9 +492,10 @@ impl Monitor {
     }
 
     /// Takes over the list of files that a scan found: the paths, each followed by a NUL byte. An empty path separates
-    /// the tracked files from the untracked files.
-    pub fn set_tracked(&mut self, list: &[u8], are_all: bool) {
-        self.files.begin_list(&mut self.tree, self.inotify.as_fd(), are_all);
+    /// the tracked files from the untracked files. `since` is the number of the last change before the scan, or `None`
+    /// if the index has changed since.
+    pub fn set_tracked(&mut self, list: &[u8], are_all: bool, since: Option<u64>) {
+        self.files.begin_list(&mut self.tree, self.inotify.as_fd(), are_all, since);
         let mut are_tracked = true;
         for path in list.split(|byte| *byte == 0) {
             if path.is_empty() {

@@ -13,6 +13,8 @@ pub struct Mount {
     pub kind: String,
     /// Major and minor number of the device, as the file shows them.
     device: String,
+    /// The folder of the file system that is mounted: `/`, or another one for a bind mount.
+    part: Vec<u8>,
 }
 
 /// Returns the mounts in the order in which they were mounted: a later mount hides an earlier one. The list is empty if
@@ -29,7 +31,8 @@ fn mount(line: &[u8]) -> Option<Mount> {
     let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
     let dash = words.iter().position(|word| *word == b"-")?;
     let text = |word: &[u8]| String::from_utf8_lossy(word).into_owned();
-    Some(Mount { folder: unescaped(words.get(4)?), kind: text(words.get(dash + 1)?), device: text(words.get(2)?) })
+    let (folder, part) = (unescaped(words.get(4)?), unescaped(words.get(3)?));
+    Some(Mount { folder, kind: text(words.get(dash + 1)?), device: text(words.get(2)?), part })
 }
 
 /// Replaces escapes such as `\040` by the bytes that they stand for.
@@ -52,8 +55,27 @@ fn with(mut bytes: Vec<u8>, byte: u8) -> Vec<u8> {
 
 /// Returns the type of the file system that contains a folder, by its absolute path.
 pub fn kind_of(mounts: &[Mount], folder: &Path) -> Option<String> {
-    let contains = |mount: &&Mount| is_below(folder.as_os_str().as_bytes(), &mount.folder);
-    mounts.iter().rev().filter(contains).max_by_key(|mount| mount.folder.len()).map(|mount| mount.kind.clone())
+    around(mounts, folder.as_os_str().as_bytes()).map(|mount| mount.kind.clone())
+}
+
+/// Returns the mount that contains a folder: the innermost one, and the last one of several on the same folder.
+fn around<'a>(mounts: &'a [Mount], folder: &[u8]) -> Option<&'a Mount> {
+    mounts.iter().filter(|mount| is_below(folder, &mount.folder)).max_by_key(|mount| mount.folder.len())
+}
+
+/// Returns whether the same folder may be at two paths below `folder`, because two mounts show overlapping parts of the
+/// same file system, as after `mount --bind`.
+pub fn has_aliases(mounts: &[Mount], folder: &Path) -> bool {
+    let of_folder = around(mounts, folder.as_os_str().as_bytes()).map(|mount| {
+        let rest = &folder.as_os_str().as_bytes()[if mount.folder == b"/" { 0 } else { mount.folder.len() }..];
+        let part = [if mount.part == b"/" { &b""[..] } else { &mount.part }, rest].concat();
+        Mount { part: if part.is_empty() { b"/".to_vec() } else { part }, ..mount.clone() }
+    });
+    let shown: Vec<Mount> = below(mounts, folder).into_iter().chain(of_folder).collect();
+    let do_overlap = |one: &Mount, other: &Mount| {
+        one.device == other.device && (is_below(&one.part, &other.part) || is_below(&other.part, &one.part))
+    };
+    shown.iter().enumerate().any(|(index, one)| shown[..index].iter().any(|other| do_overlap(one, other)))
 }
 
 /// Returns the mounts below a folder, without the mount that contains the folder.
@@ -120,6 +142,32 @@ broken line
         assert_eq!(kind("/home/a b/c/d"), "fuse.sshfs");
         assert!(is_remote(&kind("/home/a b/c")) && is_remote("nfs4") && is_remote("9p"));
         assert!(!is_remote("ext4") && !is_remote(&kind("/mnt")) && !is_remote("overlay"));
+    }
+
+    #[test]
+    fn the_last_mount_on_a_folder_decides() {
+        let mounts = parse(
+            b"22 1 8:1 / / rw - ext4 a rw\n30 22 0:40 / /home rw - autofs b rw\n31 30 0:41 / /home rw - nfs4 c rw",
+        );
+        assert_eq!(kind_of(&mounts, Path::new("/home/a")).unwrap(), "nfs4");
+    }
+
+    #[test]
+    fn two_mounts_of_the_same_folder_are_aliases() {
+        let below = |lines: &str| {
+            let mounts =
+                parse(format!("22 1 8:1 / / rw - ext4 a rw\n23 22 8:2 /u /home rw - ext4 b rw\n{lines}").as_bytes());
+            has_aliases(&mounts, Path::new("/home/r"))
+        };
+        assert!(!below(""));
+        // Other file systems, other folders of the same one, and mounts elsewhere.
+        assert!(!below("30 23 0:40 / /home/r/m rw - tmpfs c rw\n31 23 0:41 / /home/r/n rw - tmpfs d rw"));
+        assert!(!below("30 23 8:2 /u/rest /home/r/m rw - ext4 b rw\n31 23 8:2 /v /home/r/n rw - ext4 b rw"));
+        assert!(!below("30 22 8:2 /u/r /mnt rw - ext4 b rw"));
+        // The worktree contains the folder, the folder contains the worktree, or two mounts show the same.
+        assert!(below("30 23 8:2 /u/r/a /home/r/m rw - ext4 b rw"));
+        assert!(below("30 23 8:2 / /home/r/m rw - ext4 b rw"));
+        assert!(below("30 23 0:40 / /home/r/m rw - tmpfs c rw\n31 23 0:40 /x /home/r/n rw - tmpfs c rw"));
     }
 
     #[test]

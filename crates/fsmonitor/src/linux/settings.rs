@@ -19,12 +19,15 @@ const CACHE: &str = "core.untrackedCache";
 const SHOWN: &str = "status.showUntrackedFiles";
 /// Name of the file with the earlier settings.
 const SAVED_FILE: &str = "ascertain-fsmonitor.saved";
+/// Name of the file with the earlier settings of a worktree that has its own configuration file.
+const SAVED_OWN_FILE: &str = "ascertain-fsmonitor.saved-worktree";
 
 /// Sets git up to ask the monitor in this worktree, starts the monitor, and runs `git status` once, which makes the
 /// next `git status` fast. Calling it again renews the settings, for example after the hook has moved.
 ///
 /// # Errors
-/// Nothing is changed if an error is returned. [`Error::AlreadySet`]: another monitor is configured.
+/// The settings are unchanged after an error, unless the monitor was enabled before: then git may use the new settings,
+/// and [`disable`] still restores the earlier ones. [`Error::AlreadySet`]: another monitor is configured.
 pub fn enable(path: &Path, options: &EnableOptions) -> Result<Enabled, Error> {
     let worktree = git::worktree(path)?;
     let mounts = mounts::mounts();
@@ -44,10 +47,16 @@ pub fn enable(path: &Path, options: &EnableOptions) -> Result<Enabled, Error> {
     if options.untracked == Untracked::All {
         settings.push((SHOWN, "all".into()));
     }
+    let was_enabled = store.saved.exists();
     store.save_and_set(&worktree, &settings)?;
     if let Err(error) = check(&worktree, &settings).and_then(|()| record_root(&worktree)) {
-        store.restore(&worktree)?;
+        if !was_enabled {
+            store.restore(&worktree)?;
+        }
         return Err(error);
+    }
+    if options.untracked == Untracked::Normal {
+        store.restore_shown(&worktree)?;
     }
     // An earlier daemon may belong to another hook.
     client::stop(&worktree);
@@ -138,7 +147,7 @@ fn unquoted(value: &[u8]) -> Vec<u8> {
 }
 
 /// Finds the hook that the options name, or else the hook in the folder of the running program.
-fn hook(options: &EnableOptions) -> Result<PathBuf, Error> {
+pub fn hook(options: &EnableOptions) -> Result<PathBuf, Error> {
     let beside = || env::current_exe().and_then(|exe| exe.canonicalize()).map(|exe| exe.with_file_name(HOOK));
     let path = match &options.hook {
         Some(path) => std::path::absolute(path),
@@ -223,10 +232,12 @@ struct Store {
 impl Store {
     fn of(worktree: &Worktree) -> Result<Store, Error> {
         let extension = git::config(worktree, &["--local", "--bool", "--get", "extensions.worktreeConfig"])?;
-        Ok(match extension.as_deref() {
-            Some(b"true\n") => Store { scope: "--worktree", saved: worktree.git_dir.join(SAVED_FILE) },
-            _ => Store { scope: "--local", saved: git::common_dir(worktree)?.join(SAVED_FILE) },
-        })
+        let local = Store { scope: "--local", saved: git::common_dir(worktree)?.join(SAVED_FILE) };
+        // `git sparse-checkout` turns the extension on. Settings that `enable` wrote before are in the shared file.
+        if extension.as_deref() != Some(b"true\n") || local.saved.exists() {
+            return Ok(local);
+        }
+        Ok(Store { scope: "--worktree", saved: worktree.git_dir.join(SAVED_OWN_FILE) })
     }
 
     fn values(&self, worktree: &Worktree, key: &str) -> Result<Vec<Vec<u8>>, Error> {
@@ -274,20 +285,42 @@ impl Store {
                 // The user has set another monitor since.
                 continue;
             }
-            let _ = git::config(worktree, &[self.scope, "--unset-all", key]);
-            for value in &values {
-                let words = ["config", self.scope, "--add", key].map(OsStr::new);
-                git::output_of(git::command(worktree), &[&words[..], &[OsStr::from_bytes(value)]].concat())?;
-            }
-            if values.is_empty() && !self.values(worktree, key)?.is_empty() {
-                return Err(Error::Git {
-                    command: format!("config --unset-all {key}"),
-                    why: "the setting is still there: the configuration file may be locked or read-only".into(),
-                });
-            }
+            self.replace(worktree, key, &values)?;
         }
         fs::remove_file(&self.saved).map_err(Error::system(format!("remove {}", self.saved.display())))?;
         Ok(true)
+    }
+
+    /// Replaces all values of a setting.
+    fn replace(&self, worktree: &Worktree, key: &str, values: &[&[u8]]) -> Result<(), Error> {
+        let _ = git::config(worktree, &[self.scope, "--unset-all", key]);
+        for value in values {
+            let words = ["config", self.scope, "--add", key].map(OsStr::new);
+            git::output_of(git::command(worktree), &[&words[..], &[OsStr::from_bytes(value)]].concat())?;
+        }
+        if values.is_empty() && !self.values(worktree, key)?.is_empty() {
+            return Err(Error::Git {
+                command: format!("config --unset-all {key}"),
+                why: "the setting is still there: the configuration file may be locked or read-only".into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Restores `status.showUntrackedFiles` if an earlier call has set it, and forgets its saved value. A value that
+    /// the user has set since stays.
+    fn restore_shown(&self, worktree: &Worktree) -> Result<(), Error> {
+        let saved = fs::read(&self.saved).unwrap_or_default();
+        let (set, was) = (format!("set {SHOWN}"), format!("was {SHOWN}="));
+        let is_of_shown = |field: &&[u8]| *field == set.as_bytes() || field.starts_with(was.as_bytes());
+        let (own, other): (Vec<&[u8]>, Vec<&[u8]>) = saved.split(|byte| *byte == 0).partition(is_of_shown);
+        if own.is_empty() || self.values(worktree, SHOWN)? != [b"all"] {
+            return Ok(());
+        }
+        let values: Vec<&[u8]> = own.iter().filter_map(|field| field.strip_prefix(was.as_bytes())).collect();
+        self.replace(worktree, SHOWN, &values)?;
+        let path = &self.saved;
+        fs::write(path, other.join(&0)).map_err(Error::system(format!("write {}", path.display())))
     }
 
     /// Removes our hook from a configuration whose earlier settings were lost.

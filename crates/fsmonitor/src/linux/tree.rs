@@ -78,8 +78,9 @@ impl List {
     }
 }
 
-/// Returns whether git accepts this path from a monitor. Git ignores paths that its index may not contain on some
-/// systems: paths with a backslash, or with a name that could stand for `.git`.
+/// Returns whether git accepts this path from a monitor for its cache of untracked files. For this cache, git ignores
+/// paths that its index may not contain on some systems: paths with a backslash, or with a name that could stand for
+/// `.git`.
 fn is_accepted(path: &[u8]) -> bool {
     path.split(|byte| *byte == b'/').all(|name| {
         let starts = |start: &[u8]| name.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start));
@@ -204,6 +205,11 @@ impl Tree {
         self.nodes[node as usize].change &= !u64::from(flags);
     }
 
+    /// The number of the last change of a node; 0 if it has never changed.
+    pub fn last_change(&self, node: NodeId) -> u64 {
+        self.nodes[node as usize].change >> 8
+    }
+
     pub fn watch(&self, node: NodeId) -> i32 {
         self.nodes[node as usize].watch
     }
@@ -278,7 +284,7 @@ impl Tree {
     }
 
     /// Lists the paths that changed after `since`. Returns `None` if the journal does not reach so far back, if the
-    /// list would take git longer than looking at all files, or if git would ignore a path. With `all_folders`, the
+    /// list would take git longer than looking at all files, or if git would ignore a folder. With `all_folders`, the
     /// list also contains a path inside of each folder.
     pub fn changes(&self, since: u64, folders_max: usize, all_folders: bool) -> Option<List> {
         if since < self.floor || since > self.sequence {
@@ -299,15 +305,13 @@ impl Tree {
             path.clear();
             self.write_path(id as u32, &mut path);
             if !is_accepted(&path) {
-                // Git ignores this path, and keeps its list of the untracked files in the folder.
-                let parent = self.parent(id as u32);
-                path.clear();
-                self.write_path(parent, &mut path);
-                if !is_accepted(&path) {
+                // Git uses this path for its index, but would keep its list of the untracked files in the folder.
+                let mut folder = Vec::new();
+                self.write_path(self.parent(id as u32), &mut folder);
+                if !is_accepted(&folder) {
                     return None;
                 }
-                list.add(&path, if path.is_empty() { INSIDE_ROOT } else { INSIDE });
-                continue;
+                list.add(&folder, if folder.is_empty() { INSIDE_ROOT } else { INSIDE });
             }
             let flags = match (is_new, flags & ALWAYS != 0) {
                 (false, false) => INNER,

@@ -62,7 +62,7 @@ fn a_daemon_that_git_starts_inherits_nothing() {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         let words: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
         assert_eq!(words[4], "0", "a session of its own without a terminal");
-        assert_ne!(words[1], std::process::id().to_string(), "not a child that somebody must wait for");
+        assert_ne!(words[1], std::process::id().to_string(), "not a child that the caller must wait for");
         assert_eq!(fs::read_link(format!("/proc/{pid}/cwd")).unwrap().to_str(), Some("/"));
     }
 }
@@ -97,12 +97,16 @@ fn a_foreign_token_gets_the_answer_everything() {
         &["2", &long],
         &["2", "ascertain-fsmonitor:none", "more"],
     ];
+    repo.hook(&repo.root, &["2", ""]);
+    let pid = repo.pid();
+    assert!(pid.is_some());
     for call in calls {
         let (code, token, paths) = repo.hook(&repo.root, call);
         let is_everything = token.starts_with("ascertain-fsmonitor:") && paths == ["/"];
         assert!(code != 0 || is_everything, "{call:?}: {code} {token} {paths:?}");
         assert!(code == 0 || call.first() != Some(&"2"), "{call:?}: version 2 never fails");
     }
+    assert_eq!(repo.pid(), pid, "no token ends the daemon");
     let (code, token, _) = repo.hook(&repo.root, &["2", "junk"]);
     assert_eq!(code, 0);
     let (_, token, paths) = repo.hook(&repo.root, &["2", &token]);
@@ -233,13 +237,33 @@ fn files_with_several_names_are_in_every_answer_if_no_watch_is_left() {
     fs::hard_link(repo.path("f1"), repo.beside("out")).unwrap();
     repo.enable();
     repo.prime();
+    let links = || (repo.status().links.files, repo.status().links.always);
+    wait_until("the file is found", || links() == (1, 1));
     repo.prime();
     for _ in 0..2 {
         append(&repo.beside("out"), "2");
         assert_eq!(repo.same(), " M f1\n");
         repo.git(["commit", "-qam", "b"]);
     }
-    assert_eq!((repo.status().links.files, repo.status().links.always), (1, 1));
+    assert_eq!(links(), (1, 1));
+    // Untracked files with several names, such as those of a package manager, are in the answers only until a scan.
+    repo.write(".gitignore", "ign\n");
+    repo.write("package", "1");
+    fs::create_dir(repo.path("ign")).unwrap();
+    repo.git(["add", "."]);
+    repo.git(["commit", "-qm", "c"]);
+    for number in 0..10_001 {
+        fs::hard_link(repo.path("package"), repo.path(format!("ign/{number}"))).unwrap();
+    }
+    wait_until("only the tracked files are left", || {
+        repo.git(["status"]);
+        links() == (2, 2)
+    });
+    for name in ["out", "r/ign/7"] {
+        append(&repo.beside(name), "2");
+    }
+    assert_eq!(repo.same(), " M f1\n M package\n");
+    assert_eq!(repo.status().last.last().unwrap().everything, None);
 }
 
 /// pre-commit/pre-commit#2795: answers depend on the token alone, and temporary indices work.
@@ -309,16 +333,15 @@ fn a_program_that_removes_the_extension_is_named() {
 fn status_explains_that_all_untracked_files_bypass_the_cache() {
     let repo = Repo::new(3);
     repo.enable();
-    repo.git(["status", "-uall"]);
-    repo.git(["status", "-uall"]);
     // The command is known if git still ran when the daemon looked.
-    let knows = || repo.status().last.iter().any(|answer| answer.command.contains("-uall"));
-    if knows() {
-        assert!(repo.status().hints.iter().any(|hint| hint.contains("-uall")), "{:?}", repo.status().hints);
-    }
+    wait_until("the daemon knows a command", || {
+        repo.git(["status", "-uall"]);
+        repo.status().last.iter().any(|answer| answer.command.contains("-uall"))
+    });
+    assert!(repo.status().hints.iter().any(|hint| hint.contains("-uall")), "{:?}", repo.status().hints);
 }
 
-/// Git's own t3600: `git mv` and `git rm` change `.gitmodules` after they have asked, and then add it to the index.
+/// Git's own t3600: `git mv` and `git rm` change `.gitmodules` after the query, and then add it to the index.
 #[test]
 fn moving_and_removing_a_submodule_stages_gitmodules() {
     let (repo, sub) = (Repo::new(1), Repo::new(1));
@@ -443,6 +466,20 @@ fn a_repository_that_moves_keeps_its_daemon() {
     assert!(repo.status().last.last().unwrap().everything.is_none());
 }
 
+/// The path of a socket may have at most 107 bytes.
+#[test]
+fn a_repository_with_a_long_path_has_a_daemon() {
+    let mut repo = Repo::new(1);
+    let to = repo.beside(&"n".repeat(120));
+    fs::rename(&repo.root, &to).unwrap();
+    repo.root = to;
+    assert_eq!(repo.enable().problem, None);
+    repo.prime();
+    repo.append("f1", "2");
+    assert_eq!(repo.same(), " M f1\n");
+    assert_eq!(repo.status().last.last().unwrap().everything, None);
+}
+
 #[test]
 fn names_that_are_not_utf_8_and_long_paths_work() {
     let repo = Repo::new(1);
@@ -464,6 +501,28 @@ fn names_that_are_not_utf_8_and_long_paths_work() {
         let all = ["status", "--porcelain", "-uall"];
         assert_eq!(repo.git(all), run(repo.plain().args(all)), "{name}");
     }
+    // Git refuses to track `git~1`, and tracks the others. It uses their paths for its index.
+    fs::remove_file(repo.path("git~1")).unwrap();
+    for name in [".git.bak", "git~notes"] {
+        repo.write(name, "");
+    }
+    repo.git(["add", "-f", "."]);
+    repo.git(["commit", "-qm", "b"]);
+    repo.prime();
+    for (name, line) in [
+        ("back\\slash", " M \"back\\\\slash\"\n"),
+        (".git\u{feff}x", " M \".git\\357\\273\\277x\"\n"),
+        (".git.bak", " M .git.bak\n"),
+        ("git~notes", " M git~notes\n"),
+    ] {
+        repo.append(name, "2");
+        assert_eq!(repo.same(), line);
+        repo.git(["commit", "-qam", "c"]);
+        repo.prime();
+    }
+    // A folder whose path git ignores for that cache.
+    fs::rename(repo.path("d\\e"), repo.beside("d")).unwrap();
+    assert_eq!(repo.same().matches(" D ").count(), 2);
     // Deep enough for a path of more than 4,095 bytes from the file system's root.
     let name = "n".repeat(200);
     let script = format!("for i in $(seq 18); do mkdir {name} && cd {name}; done; echo 1 >deep; echo 1 >../deep2");

@@ -100,7 +100,7 @@ struct Folder(u8, u8);
 struct Place(Folder, u8);
 
 const FOLDERS: [&[u8]; 5] = [b"", b"a", b"b b", b"ign", b"\xff\xc3"];
-const FILES: [&[u8]; 6] = [b"f", b"g.o", b"x y", b"b b", b"a", b"\xfe'\""];
+const FILES: [&[u8]; 7] = [b"f", b"g.o", b"x y", b"b b", b"a", b"\xfe'\"", b"x\\2d"];
 
 impl Folder {
     fn path(&self) -> PathBuf {
@@ -110,7 +110,7 @@ impl Folder {
 
 impl Place {
     fn path(&self) -> PathBuf {
-        self.0.path().join(os(FILES[usize::from(self.1) % 6]))
+        self.0.path().join(os(FILES[usize::from(self.1) % 7]))
     }
 }
 
@@ -141,7 +141,7 @@ fn folder() -> impl Strategy<Value = Folder> {
 }
 
 fn place() -> impl Strategy<Value = Place> {
-    (folder(), 0..6_u8).prop_map(|(folder, file)| Place(folder, file))
+    (folder(), 0..7_u8).prop_map(|(folder, file)| Place(folder, file))
 }
 
 fn git() -> impl Strategy<Value = Git> {
