@@ -210,7 +210,7 @@ fn keys_and_types() {
         (
             NOTHING,
             "[[claim]]\nid = 'Ä b'\nexperiment = 'sum'\ncandidate = 'kahan'\nbaseline = 'naive'\nat_least = 2",
-            r#"2:6: `id` must be a name of the characters a-z, 0-9, `.`, `_` and `-`, not "Ä b""#,
+            r#"2:6: `id` must be a name made of the characters a-z, 0-9, `.`, `_` and `-`, not "Ä b""#,
         ),
         (
             NOTHING,
@@ -465,7 +465,11 @@ fn words_that_are_not_known() {
             "predicate = 'time <= 1'\nrate = 0.9",
             "4:13: `1` needs a unit; write it in ns, us, µs, ms, s, min, m, h",
         ),
-        (COMMAND, "at = { n = 1 }", "6:8: unknown parameter `n`; no command line has `{n}`"),
+        (
+            COMMAND,
+            "at = { n = 1 }",
+            "6:8: unknown parameter `n`; no command line has `{n}`; add it to a command line, or leave out the parameter",
+        ),
         (
             SUM,
             "candidate = { varaint = 'kahan' }\nbaseline = 'naive'\nat_least = 2",

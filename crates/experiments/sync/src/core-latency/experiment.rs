@@ -68,8 +68,8 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             ),
             Metric::new(
                 "agreement",
-                "share of comparisons of two pairs of CPUs in which the pair that is closer in the kernel's topology is \
-                 faster (0 to 1)",
+                "in comparisons of two pairs of CPUs, the share in which the pair that is closer in the kernel's topology \
+                 is faster (0 to 1)",
                 Unit::One,
                 Better::Higher,
             ),
