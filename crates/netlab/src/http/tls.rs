@@ -313,7 +313,7 @@ mod tests {
             (&client, AUTHORITY_PEM, "example.com", "example.com"),
             (&client, EXPIRED_PEM, "localhost", "TLS: the server's certificate has expired"),
             (&named(EXPIRED_PEM), EXPIRED_PEM, "localhost", "expired"),
-            (&named(CERTIFICATE_PEM), AUTHORITY_PEM, "localhost", "that is not among the trusted ones"),
+            (&named(CERTIFICATE_PEM), AUTHORITY_PEM, "localhost", "a CA certificate that is not trusted"),
         ] {
             let error = shake_hands(client, &server(server_pem), host).unwrap_err();
             assert!(error.contains(says) && !error.contains("Other("), "{host}: {error}");
