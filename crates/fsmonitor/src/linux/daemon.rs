@@ -480,15 +480,14 @@ impl Daemon {
             }
         }
         let Some(mut scan) = self.scan.take() else { return };
-        // A scan may take a hundredth of a CPU.
-        self.next_scan = Instant::now() + SCAN_PAUSE.max(scan.start.elapsed() * 100);
+        let pauses = self.monitor.limits.scan_pauses;
+        self.next_scan = Instant::now() + SCAN_PAUSE.max(scan.start.elapsed() * pauses);
         let has_succeeded = scan.child.wait().is_ok_and(|status| status.success());
         match scan.list.split_first() {
             Some((kind, list)) if has_succeeded => {
                 self.retry_scan = Instant::now();
                 if scan.walks == self.monitor.walks {
-                    let since = (self.index() == self.scanned_index).then_some(scan.sequence);
-                    self.monitor.set_tracked(list, *kind == b'a', since);
+                    self.monitor.set_tracked(list, *kind == b'a', scan.sequence);
                 }
             }
             _ => {
@@ -538,6 +537,7 @@ fn limits(text: &str) -> Limits {
             "events" => limits.events = value,
             "folders" => limits.folders = value,
             "files" => limits.files = value,
+            "scan_pauses" => limits.scan_pauses = value as u32,
             "idle_ms" => limits.idle = Duration::from_millis(value as u64),
             _ => {}
         }

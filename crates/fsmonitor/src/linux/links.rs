@@ -63,13 +63,13 @@ impl Files {
     }
 
     /// Prepares for a list of the tracked files, which the caller then passes to [`Files::check`]. `since` is the
-    /// number of the last change before git began to list them; `None` if the index has changed in the meantime.
-    pub fn begin_list(&mut self, tree: &mut Tree, kernel: BorrowedFd<'_>, are_all: bool, since: Option<u64>) {
+    /// number of the last change before git began to list them.
+    pub fn begin_list(&mut self, tree: &mut Tree, kernel: BorrowedFd<'_>, are_all: bool, since: u64) {
         self.is_known = true;
         self.are_all_watched = are_all;
         // The list contains every tracked file that had several names, so a file that did not change is untracked if
         // the list lacks it.
-        let is_old = |tree: &Tree, node: NodeId| since.is_some_and(|since| tree.last_change(node) <= since);
+        let is_old = |tree: &Tree, node: NodeId| tree.last_change(node) <= since;
         let old: Vec<NodeId> = self.unwatched.iter().copied().filter(|node| is_old(tree, *node)).collect();
         for node in old {
             self.forget(tree, kernel, node);

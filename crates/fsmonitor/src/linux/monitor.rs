@@ -31,6 +31,8 @@ pub struct Limits {
     pub folders: usize,
     /// Maximum number of files that have their own watches.
     pub files: usize,
+    /// Minimum time between two scans for tracked files, as a multiple of the duration of the first one.
+    pub scan_pauses: u32,
     /// Time without a question after which the daemon ends.
     pub idle: Duration,
 }
@@ -38,7 +40,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         let idle = Duration::from_secs(4 * 60 * 60);
-        Limits { journal: 131_072, events: usize::MAX, folders: 200, files: 4096, idle }
+        Limits { journal: 131_072, events: usize::MAX, folders: 200, files: 4096, scan_pauses: 100, idle }
     }
 }
 
@@ -492,9 +494,8 @@ impl Monitor {
     }
 
     /// Takes over the list of files that a scan found: the paths, each followed by a NUL byte. An empty path separates
-    /// the tracked files from the untracked files. `since` is the number of the last change before the scan, or `None`
-    /// if the index has changed since.
-    pub fn set_tracked(&mut self, list: &[u8], are_all: bool, since: Option<u64>) {
+    /// the tracked files from the untracked files. `since` is the number of the last change before the scan.
+    pub fn set_tracked(&mut self, list: &[u8], are_all: bool, since: u64) {
         self.files.begin_list(&mut self.tree, self.inotify.as_fd(), are_all, since);
         let mut are_tracked = true;
         for path in list.split(|byte| *byte == 0) {

@@ -232,7 +232,7 @@ fn writes_through_other_names_are_noticed() {
 
 #[test]
 fn files_with_several_names_are_in_every_answer_if_no_watch_is_left() {
-    let mut repo = Repo::empty().with_limits("files=0");
+    let mut repo = Repo::empty().with_limits("files=0,scan_pauses=0");
     repo.commit_files(3);
     fs::hard_link(repo.path("f1"), repo.beside("out")).unwrap();
     repo.enable();
