@@ -86,6 +86,18 @@ pub struct PyperfComparison {
     /// Names of benchmarks whose ratio suggests that the two files use different units.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspicious: Vec<(String, f64)>,
+    /// The numbers of values of each benchmark that was compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<ValueCounts>,
+}
+
+/// The numbers of values of a benchmark. The values of a process are not independent, so a comparison uses their mean.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValueCounts {
+    /// Name of the benchmark.
+    pub benchmark: String,
+    /// Number of values of the candidate and of the baseline, over all processes.
+    pub values: [u64; 2],
 }
 
 /// A benchmark that measures something other than time.
@@ -201,6 +213,11 @@ fn values(name: &str, run: &Value) -> Result<Vec<f64>, String> {
 }
 
 impl PyperfBenchmark {
+    /// Returns the number of values of all processes.
+    fn count(&self) -> u64 {
+        self.runs.iter().map(|values| values.len() as u64).sum()
+    }
+
     /// Returns the mean of the values of each process.
     fn means(&self) -> Vec<f64> {
         self.runs.iter().map(|values| values.iter().sum::<f64>() / values.len() as f64).collect()
@@ -213,12 +230,13 @@ pub fn compare(candidate: &PyperfSuite, baseline: &PyperfSuite) -> PyperfCompari
     let mut names: Vec<&str> = baseline.benchmarks.iter().map(|benchmark| benchmark.name.as_str()).collect();
     let known = names.clone();
     names.extend(candidate.benchmarks.iter().map(|of| of.name.as_str()).filter(|name| !known.contains(name)));
-    let (mut times, mut others, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut times, mut others, mut left_out, mut counts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for name in names {
         let pair = [candidate, baseline].map(|suite| suite.benchmark(name).filter(|of| !of.runs.is_empty()));
         let names_of_suites = [&candidate.name, &baseline.name];
         match pair {
             [Some(one), Some(other)] if one.unit == other.unit => {
+                counts.push(ValueCounts { benchmark: name.into(), values: [one, other].map(PyperfBenchmark::count) });
                 let samples = Samples { workload: name.into(), candidate: one.means(), baseline: other.means() };
                 match one.unit.as_str() {
                     SECOND => times.push(samples),
@@ -253,7 +271,7 @@ pub fn compare(candidate: &PyperfSuite, baseline: &PyperfSuite) -> PyperfCompari
     let all = compared.workloads.iter().chain(others.iter().map(|other| &other.ratio));
     let suspicious = all.filter_map(|of| Some((of.workload.clone(), of.ratio.value()?)));
     let suspicious = suspicious.filter(|(_, ratio)| is_suspicious(*ratio)).collect();
-    PyperfComparison { times: compared, others, suspicious }
+    PyperfComparison { times: compared, others, suspicious, counts }
 }
 
 /// Returns whether a ratio equals the ratio of two prefixes of a unit: a power of 1,000 or of 1,024, within 5 %.

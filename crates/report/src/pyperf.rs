@@ -12,7 +12,7 @@ use crate::grid::{ColumnKind, Grid};
 use crate::pictures::forests;
 use crate::suite::{figure, sentences_of};
 use crate::terminal::{self, Style};
-use crate::text::{escape_controls, parted, quoted};
+use crate::text::{counted, escape_controls, parted, quoted};
 
 /// The result of comparing suites of pyperf.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +46,16 @@ impl PyperfReport {
         let of = |comparison: &PyperfComparison| {
             let mut sentences = sentences_of(&comparison.times);
             let [candidate, baseline] = [&comparison.times.candidate, &comparison.times.baseline];
+            if !comparison.counts.is_empty() {
+                let of = |side: usize| values(comparison.counts.iter().map(|of| of.values[side]));
+                sentences.push(format!(
+                    "Each process counts once, by the mean of its values: {} has {} for each benchmark, and {} has {}.",
+                    quoted(candidate),
+                    of(0),
+                    quoted(baseline),
+                    of(1)
+                ));
+            }
             sentences.extend(comparison.others.iter().map(|other| other_unit(other, candidate, baseline)));
             sentences.extend(comparison.suspicious.iter().map(|(name, ratio)| {
                 let ratio = figure(ascertain_engine::suite::Estimate { low: Some(*ratio), high: Some(*ratio) }, None);
@@ -68,8 +78,10 @@ impl PyperfReport {
             ("times as fast", ColumnKind::Number),
             ("share of the time", ColumnKind::Number),
             ("processes", ColumnKind::Number),
+            ("values", ColumnKind::Number),
         ]);
-        for PyperfComparison { times, .. } in &self.comparisons {
+        for comparison in &self.comparisons {
+            let times = &comparison.times;
             for workload in &times.workloads {
                 let share = workload.ratio.value().map_or_else(String::new, |ratio| format!("{:.3}", 1.0 / ratio));
                 let cells = [
@@ -77,7 +89,8 @@ impl PyperfReport {
                     workload.workload.clone(),
                     figure(workload.ratio, workload.interval),
                     share,
-                    processes(workload),
+                    both(workload.values),
+                    both(value_counts(comparison, workload)),
                 ];
                 grid.rows.push(cells.iter().map(|cell| cell.as_str().into()).collect());
             }
@@ -86,9 +99,20 @@ impl PyperfReport {
     }
 }
 
-fn processes(workload: &WorkloadRatio) -> String {
-    let [one, other] = workload.values;
-    format!("{one} / {other}")
+fn both([candidate, baseline]: [u64; 2]) -> String {
+    format!("{candidate} / {baseline}")
+}
+
+/// Returns the numbers of values of a benchmark, for the candidate and for the baseline.
+fn value_counts(comparison: &PyperfComparison, workload: &WorkloadRatio) -> [u64; 2] {
+    let found = comparison.counts.iter().find(|of| of.benchmark == workload.workload);
+    found.map_or(workload.values, |of| of.values)
+}
+
+/// Returns the numbers of values of several benchmarks as text: `60 values` or `30 to 60 values`.
+fn values(counts: impl Iterator<Item = u64> + Clone) -> String {
+    let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
+    if least == most { counted(most, "value") } else { format!("{least} to {most} values") }
 }
 
 /// Returns a sentence about a benchmark that measures no time: it needs more or less, and is never faster or slower.
@@ -119,14 +143,16 @@ impl Report for PyperfReport {
     }
 
     fn csv(&self) -> String {
-        let heading = "candidate,baseline,benchmark,unit,ratio,low,high,candidate_processes,baseline_processes\n";
+        let heading = "candidate,baseline,benchmark,unit,ratio,low,high,candidate_processes,baseline_processes,\
+                       candidate_values,baseline_values\n";
         let mut lines = String::from(heading);
-        for PyperfComparison { times, others, .. } in &self.comparisons {
+        for comparison in &self.comparisons {
+            let PyperfComparison { times, others, .. } = comparison;
             let of_times = times.workloads.iter().map(|workload| ("second", workload));
             for (unit, of) in of_times.chain(others.iter().map(|other| (other.unit.as_str(), &other.ratio))) {
                 let (low, high) = of.interval.map_or((None, None), |ends| (ends.low, ends.high));
                 let names = [times.candidate.as_str(), times.baseline.as_str(), of.workload.as_str(), unit];
-                let counts = of.values.map(|count| count.to_string());
+                let counts = [of.values, value_counts(comparison, of)].map(|both| both.map(|count| count.to_string()));
                 lines += &record(&[
                     &names[0],
                     &names[1],
@@ -135,8 +161,10 @@ impl Report for PyperfReport {
                     &of.ratio.value(),
                     &low,
                     &high,
-                    &counts[0].as_str(),
-                    &counts[1].as_str(),
+                    &counts[0][0].as_str(),
+                    &counts[0][1].as_str(),
+                    &counts[1][0].as_str(),
+                    &counts[1][1].as_str(),
                 ]);
             }
         }

@@ -292,6 +292,43 @@ fn full_load_prefers_equal_threads() {
     assert!((rows[0].speed.value - 1.5).abs() < 1e-12 && rows[1].speed.value == 1.0);
 }
 
+/// Numbers of threads apply to figures without a number. A number that applies to nothing, or twice to the same figures,
+/// is a mistake.
+#[test]
+fn numbers_of_threads_are_of_measured_types_and_given_once() {
+    let text = "type,workload,value,unit\na,w,10,op/s\nb,w,11,op/s\n";
+    let with = |threads: &[(Option<&str>, u64)]| {
+        let threads = threads.iter().map(|(name, threads)| (name.map(String::from), *threads)).collect();
+        cost(&Cost { threads, ..asked(TWO, text) })
+    };
+    let threads = |given: &[(Option<&str>, u64)]| {
+        let row = with(given).unwrap().comparisons.remove(0).workloads.remove(0);
+        (row.reference_threads, row.threads)
+    };
+    assert_eq!(threads(&[]), (1, 1));
+    assert_eq!(threads(&[(None, 2)]), (2, 2));
+    // The number for a type takes precedence over the number for all other types, in any order.
+    assert_eq!(threads(&[(Some("a"), 3), (None, 2)]), (3, 2));
+    assert_eq!(threads(&[(None, 2), (Some("a"), 3)]), (3, 2));
+    for (given, expected) in [
+        (&[(None, 1), (None, 2)][..], "two numbers of threads are given for all types; remove one"),
+        (&[(None, 1), (None, 1)], "two numbers of threads are given for all types; remove one"),
+        (&[(Some("b"), 1), (None, 1), (Some("b"), 2)], "two numbers of threads are given for `b`; remove one"),
+        (
+            &[(Some("c7g.large"), 2)],
+            "a number of threads is given for the type `c7g.large`, which has no figures; remove it, or correct the name",
+        ),
+    ] {
+        assert_eq!(with(given).unwrap_err().to_string(), expected);
+    }
+    // The types of a request are those that it compares.
+    let times = TIMES.replace("processes", "threads");
+    let of_large = |name: &str| Cost { threads: vec![(Some(name.into()), 8)], ..asked(PRICES, &times) };
+    assert!(cost(&of_large("y.2xl")).is_ok());
+    let error = cost(&of_large("z.2xl")).unwrap_err().to_string();
+    assert!(error.contains("`z.2xl`, which has no figures; did you mean `"), "{error}");
+}
+
 const CLAIM: &str =
     "[[claim]]\nid = \"c\"\nsays = \"b is fast\"\ncandidate = \"b\"\nbaseline = \"a\"\nat_least = 1.2\n";
 

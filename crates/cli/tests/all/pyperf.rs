@@ -52,6 +52,34 @@ fn two_files_give_a_mean_of_the_times_alone() {
     assert!(again.stderr.contains("choose another folder"), "{}", again.stderr);
 }
 
+/// faster-cpython/ideas#683: the two sides have different numbers of processes, and of values in each process.
+#[test]
+fn processes_and_values_of_both_sides_are_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, processes: usize, values: usize| {
+        let runs = vec![json!({ "values": vec![0.01; values] }); processes];
+        let benchmark = json!({ "metadata": { "name": "w", "unit": "second" }, "runs": runs });
+        fs::write(folder.path().join(name), json!({ "benchmarks": [benchmark] }).to_string()).unwrap();
+    };
+    file("a.json", 20, 3);
+    file("b.json", 6, 8);
+    let pyperf = |format: &str| ascertain(folder.path(), &["pyperf", "a.json", "b.json", "--format", format]);
+    let text = pyperf("table").stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for expected in [
+        "`b.json` has 6 processes, and `a.json` has 20 processes.",
+        "Each process counts once, by the mean of its values: `b.json` has 48 values for each benchmark, and `a.json` has \
+         60 values.",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let json = pyperf("json").json();
+    assert_eq!(json["comparisons"][0]["counts"], json!([{ "benchmark": "w", "values": [48, 60] }]));
+    let markdown = pyperf("markdown").stdout;
+    assert!(markdown.contains("| 6 / 20 | 48 / 60 |"), "{markdown}");
+    let csv = pyperf("csv").stdout;
+    assert!(csv.ends_with(",6,20,48,60\n"), "{csv}");
+}
+
 #[test]
 fn wrong_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -30,7 +30,9 @@ fn the_interval_is_that_of_processes_and_not_of_values() {
     for _ in 0..400 {
         let [a, b] = [(20, 3), (6, 10)].map(|(processes, values)| file(&mut rng, processes, values));
         let [a, b] = [("a.json", a), ("b.json", b)].map(|(name, file)| PyperfSuite::parse(name, &file).unwrap());
-        let compared = compare(&b, &a).times;
+        let compared = compare(&b, &a);
+        assert_eq!(compared.counts, [ValueCounts { benchmark: "w".into(), values: [60, 60] }]);
+        let compared = compared.times;
         assert!(!compared.is_paired);
         assert_eq!(compared.workloads[0].values, [6, 20]);
         let ends = compared.workloads[0].interval.unwrap();

@@ -2,6 +2,8 @@
 //! from a population, whose true mean is therefore known. Nothing is timed, and all seeds are fixed.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -12,9 +14,12 @@ use super::compare::{Pairs, add_pairs};
 use super::observed::build_logs;
 use crate::values::Bounds;
 
-/// Ten workloads in Python 3.10 and in four builds of Python 3.11, recorded by `ascertain run runtimes` and converted
-/// by `crates/experiments/host/check/record.py`. A row has a runtime, a workload, and its times in microseconds.
-const BUILDS: &str = include_str!("../../tests/golden/runtimes/builds.csv");
+/// The folder of recorded samples, in the folder of this package. A file has Python 3.10 and other runtimes, recorded by
+/// `ascertain run runtimes` and converted by `crates/experiments/host/check/record.py`. A row has a runtime, a workload,
+/// and its times in microseconds.
+const SAMPLES: &str = "tests/golden/runtimes";
+/// The file with ten workloads and four builds of Python 3.11.
+const BUILDS: &str = "builds.csv";
 const BASELINE: &str = "3.10";
 const DRAWS: usize = 2000;
 /// The numbers of intervals that may miss, of 2,000 at 95 %: 100, and five standard deviations in both directions.
@@ -23,14 +28,25 @@ const MAY_MISS: std::ops::RangeInclusive<usize> = 52..=148;
 /// The times of each workload, by runtime.
 type Times = BTreeMap<String, BTreeMap<String, Vec<f64>>>;
 
-fn read(text: &str) -> Times {
+/// Reads the times of a file of recorded samples.
+fn read(name: &str) -> Times {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(SAMPLES).join(name);
     let mut all = Times::new();
-    for line in text.lines() {
+    for line in fs::read_to_string(path).unwrap().lines() {
         let cells: Vec<&str> = line.split(',').collect();
         let times = cells[2..].iter().map(|cell| cell.parse().unwrap()).collect();
         all.entry(cells[0].into()).or_default().insert(cells[1].into(), times);
     }
     all
+}
+
+/// Returns all files of recorded samples: their names and their times.
+fn samples() -> Vec<(String, Times)> {
+    let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(SAMPLES)).unwrap();
+    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert!(names.contains(&BUILDS.to_string()));
+    names.into_iter().map(|name| (name.clone(), read(&name))).collect()
 }
 
 /// Draws this number of indices below `count`, with replacement.
@@ -63,49 +79,54 @@ fn compared(all: &[Pairs]) -> SuiteComparison {
 /// A simulated run draws whole trials, so the workloads of a trial depend on one another as they did when recorded.
 #[test]
 fn intervals_of_this_suite_are_right_95_times_in_100() {
-    let times = read(BUILDS);
-    let baseline = &times[BASELINE];
-    for (index, (name, candidate)) in times.iter().filter(|(name, _)| *name != BASELINE).enumerate() {
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(index as u64);
-        let truth = mean(candidate.iter().map(|(workload, times)| log_ratio(times, &baseline[workload]))).exp();
-        let missed = (0..DRAWS).filter(|_| {
-            let trials = draw(&mut rng, 12, baseline.values().next().unwrap().len());
-            let all = candidate.iter().map(|(workload, times)| pairs(workload, times, &baseline[workload], &trials));
-            let found = compared(&all.collect::<Vec<_>>()).mean.unwrap();
-            !found.this_suite.unwrap().contains(truth)
-        });
-        let missed = missed.count();
-        assert!(MAY_MISS.contains(&missed), "{name}: {missed}");
+    for (file, times) in samples() {
+        let baseline = &times[BASELINE];
+        for (index, (name, candidate)) in times.iter().filter(|(name, _)| *name != BASELINE).enumerate() {
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(index as u64);
+            let truth = mean(candidate.iter().map(|(workload, times)| log_ratio(times, &baseline[workload]))).exp();
+            let missed = (0..DRAWS).filter(|_| {
+                let trials = draw(&mut rng, 12, baseline.values().next().unwrap().len());
+                let all =
+                    candidate.iter().map(|(workload, times)| pairs(workload, times, &baseline[workload], &trials));
+                let found = compared(&all.collect::<Vec<_>>()).mean.unwrap();
+                !found.this_suite.unwrap().contains(truth)
+            });
+            let missed = missed.count();
+            println!("{file}, {name}: {missed} of {DRAWS}");
+            assert!(MAY_MISS.contains(&missed), "{file}, {name}: {missed}");
+        }
     }
 }
 
-/// A simulated run draws ten workloads of many, and five of the recorded trials. Each workload in each build
-/// counts as a workload, so there are forty.
+/// A simulated run draws ten workloads of many, and five of the recorded trials. Each workload in each build counts as a
+/// workload, so the file of builds has forty.
 #[test]
 fn intervals_of_workloads_like_these_are_right_95_times_in_100() {
-    let times = read(BUILDS);
-    let baseline = &times[BASELINE];
-    let workloads: Vec<(&Vec<f64>, &Vec<f64>)> = times
-        .iter()
-        .filter(|(name, _)| *name != BASELINE)
-        .flat_map(|(_, of_build)| of_build.iter().map(|(workload, times)| (times, &baseline[workload])))
-        .collect();
-    assert_eq!(workloads.len(), 40);
-    let truth = mean(workloads.iter().map(|(candidate, baseline)| log_ratio(candidate, baseline))).exp();
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
-    let missed = (0..DRAWS).filter(|_| {
-        let drawn = draw(&mut rng, 10, workloads.len());
-        let trials = draw(&mut rng, 5, workloads[0].0.len());
-        let all = drawn.into_iter().enumerate().map(|(index, workload)| {
-            let (candidate, baseline) = workloads[workload];
-            pairs(&index.to_string(), candidate, baseline, &trials)
+    for (file, times) in samples() {
+        let baseline = &times[BASELINE];
+        let workloads: Vec<(&Vec<f64>, &Vec<f64>)> = times
+            .iter()
+            .filter(|(name, _)| *name != BASELINE)
+            .flat_map(|(_, of_build)| of_build.iter().map(|(workload, times)| (times, &baseline[workload])))
+            .collect();
+        assert!(workloads.len() >= 40, "{file}: {} workloads", workloads.len());
+        let truth = mean(workloads.iter().map(|(candidate, baseline)| log_ratio(candidate, baseline))).exp();
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
+        let missed = (0..DRAWS).filter(|_| {
+            let drawn = draw(&mut rng, 10, workloads.len());
+            let trials = draw(&mut rng, 5, workloads[0].0.len());
+            let all = drawn.into_iter().enumerate().map(|(index, workload)| {
+                let (candidate, baseline) = workloads[workload];
+                pairs(&index.to_string(), candidate, baseline, &trials)
+            });
+            let found = compared(&all.collect::<Vec<_>>()).mean.unwrap().like_these.unwrap();
+            assert_eq!(found.degrees, 9.0);
+            !found.contains(truth)
         });
-        let found = compared(&all.collect::<Vec<_>>()).mean.unwrap().like_these.unwrap();
-        assert_eq!(found.degrees, 9.0);
-        !found.contains(truth)
-    });
-    let missed = missed.count();
-    assert!(MAY_MISS.contains(&missed), "{missed}");
+        let missed = missed.count();
+        println!("{file}: {missed} of {DRAWS}");
+        assert!(MAY_MISS.contains(&missed), "{file}: {missed}");
+    }
 }
 
 /// A simulated build takes the times of each workload from one of the recorded builds. All builds of a simulated run

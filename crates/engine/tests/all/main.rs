@@ -22,3 +22,5 @@ mod parsers;
 mod precision;
 #[cfg(all(feature = "parquet", feature = "samples"))]
 mod recorded;
+#[cfg(feature = "recorded")]
+mod suites;

@@ -2,7 +2,8 @@
 """Compares an interpreter with itself on a busy machine, by `ascertain` and by pyperf's `compare_to`.
 
 Two processes per CPU are busy for random spans of up to two seconds, and idle for spans as long. Each round measures
-the interpreter under two names with `ascertain`, and then twice in a row with pyperf. Every verdict is false.
+the interpreter under two names with `ascertain`, and then twice in a row with pyperf. Every verdict is false. No round
+starts if it would probably end after more than 15 minutes.
 
 Needs a Python with pyperf, the path of `ascertain`, and an interpreter:
 
@@ -17,6 +18,10 @@ import tempfile
 import time
 
 from common import excludes_one, measure_by_pyperf, runtimes, significant
+
+
+# Time for all rounds together, in seconds.
+LIMIT_S = 900
 
 
 def be_busy():
@@ -34,7 +39,13 @@ def main():
     for process in load:
         process.start()
     verdicts = means = intervals = workloads = of_pyperf = 0
+    begin = time.monotonic()
+    longest_s = 0
     for number in range(rounds):
+        begin_of_round = time.monotonic()
+        if begin_of_round - begin + longest_s > LIMIT_S:
+            print(f'stopped after {number} of {rounds} rounds: another round would exceed {LIMIT_S} s')
+            break
         arguments = ['--max-time', f'{time_s}s', '--seed', str(number)]
         ours, _ = runtimes(ascertain, [f'runtime=A={python},B={python}'], arguments)
         workloads += len(ours['workloads'])
@@ -49,6 +60,7 @@ def main():
             of_pyperf += count
         print(f'round {number + 1}: {workloads} workloads so far; false verdicts: ascertain {verdicts}, its mean {means}, '
               f'95 % intervals of its mean {intervals}; compare_to of pyperf {of_pyperf}', flush=True)
+        longest_s = max(longest_s, time.monotonic() - begin_of_round)
     for process in load:
         process.terminate()
 

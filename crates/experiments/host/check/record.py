@@ -14,15 +14,15 @@ import sys
 import tempfile
 
 
-def main():
-    ascertain, run = sys.argv[1:]
+def convert(ascertain, run, file):
+    """Writes the table of a run to a file."""
     with tempfile.TemporaryDirectory(prefix='runtimes-check-') as folder:
         output = os.path.join(folder, 'out')
         subprocess.run([ascertain, 'pyperf', run, '--export', output, '-q'], check=True, stdout=subprocess.DEVNULL)
         suites = {}
         for name in sorted(os.listdir(output)):
-            with open(os.path.join(output, name)) as file:
-                benchmarks = json.load(file)['benchmarks']
+            with open(os.path.join(output, name)) as exported:
+                benchmarks = json.load(exported)['benchmarks']
             times = {of['metadata']['name']: [of_run['values'][0] for of_run in of['runs']] for of in benchmarks}
             suites[name.removesuffix('.json')] = times
     trials = max(len(times) for suite in suites.values() for times in suite.values())
@@ -31,7 +31,13 @@ def main():
     for runtime, suite in suites.items():
         for workload in complete:
             if workload != 'control':
-                print(runtime, workload, *(f'{1e6 * time:.4g}' for time in suite[workload]), sep=',')
+                times = (f'{1e6 * time:.4g}' for time in suite[workload])
+                print(runtime, workload, *times, sep=',', file=file)
+
+
+def main():
+    ascertain, run = sys.argv[1:]
+    convert(ascertain, run, sys.stdout)
 
 
 if __name__ == '__main__':

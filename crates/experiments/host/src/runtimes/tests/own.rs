@@ -1,5 +1,7 @@
 //! The own workloads, their passes, the control, and other languages.
 
+use std::collections::BTreeSet;
+
 use ascertain_engine::experiment::{Session, Setup};
 use ascertain_engine::finding::Remark;
 use ascertain_sys::machine::Machine;
@@ -89,6 +91,42 @@ fn javascript_gives_the_same_results() {
     assert_eq!((comparison.workloads.len(), comparison.left_out.len()), (10, 0), "{:?}", result.outcome.remarks);
     // Two languages have no library in common that would do the same work.
     assert_eq!(comparison.control, None);
+}
+
+/// A fixed order would give a workload the same neighbours in each trial, and a runtime the same position.
+#[test]
+fn workloads_and_runtimes_are_in_another_random_order_in_each_trial() {
+    let Some(python) = python() else { return };
+    let bench = Bench::new();
+    let log = bench.path("log");
+    let runtimes = ["a", "b"].map(|name| {
+        let script = bench.wrapper(&format!("run-{name}"), &format!("export PYTHONMARK={name};"), &python);
+        format!("{name}={script}")
+    });
+    let workloads = ["one", "two", "three", "four"].map(|name| {
+        let noted = format!("' '.join(('{name}', os.environ['PYTHONMARK'], os.environ['PYTHONHASHSEED']))");
+        let log = log.display().to_string();
+        bench.write(&format!("{name}.py"), &format!("import os\nprint({noted}, file=open({log:?}, 'a'))\n"))
+    });
+    let (trials, workloads) = (6, workloads.each_ref().map(String::as_str));
+    files(&[&runtimes[0], &runtimes[1]], &workloads, trials);
+    let noted = fs::read_to_string(&log).unwrap();
+    let processes = noted.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    // Checks of results before and between trials have a seed of their own.
+    let measured: Vec<Vec<&str>> = processes.filter(|process| process[2] != "1").collect();
+    assert_eq!(measured.len() as u64, trials * 8, "{noted}");
+    let (mut orders, mut first_runtimes) = (BTreeSet::new(), BTreeSet::new());
+    for trial in measured.chunks(8) {
+        let of_workloads: Vec<(&str, &str)> = trial.chunks(2).map(|pair| (pair[0][0], pair[0][1])).collect();
+        // The runtimes of a workload follow one another.
+        assert!(trial.chunks(2).all(|pair| pair[0][0] == pair[1][0] && pair[0][1] != pair[1][1]), "{trial:?}");
+        assert_eq!(of_workloads.iter().map(|(name, _)| *name).collect::<BTreeSet<_>>().len(), 4, "{trial:?}");
+        orders.insert(of_workloads.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        first_runtimes.insert(of_workloads.iter().map(|(_, runtime)| *runtime).collect::<Vec<_>>());
+    }
+    // The run has a fixed seed, so its orders are the same each time.
+    assert!(orders.len() >= 4, "{orders:?}");
+    assert!(first_runtimes.len() >= 4, "{first_runtimes:?}");
 }
 
 /// Any program that runs a file is a runtime.
