@@ -97,7 +97,7 @@ fn case_4_seeds_are_listed_and_the_seed_of_the_caller_is_overruled() {
     assert!(text.contains("one hash seed for all runtimes (2 seeds in the JSON)"), "{text}");
     let json = stand.run(both, "workloads=./w.py", &["--format", "json"]).json();
     assert_eq!(json["suites"][0]["comparisons"][0]["left_out"], Value::Null, "{json}");
-    let seeds = json["remarks"].as_array().unwrap().iter().find_map(|remark| seeds(remark));
+    let seeds = json["remarks"].as_array().unwrap().iter().find_map(seeds);
     let seeds = seeds.unwrap_or_else(|| panic!("{json}"));
     assert!(seeds.len() == 2 && seeds[0] != seeds[1] && !seeds.contains(&1), "{seeds:?}");
 }

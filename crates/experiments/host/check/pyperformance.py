@@ -6,8 +6,8 @@ The table is a new file in the folder of recorded samples. The tests `intervals_
 print how many intervals missed.
 
 Needs an environment with pyperformance, the path of `ascertain`, two interpreters, and a number of trials. The baseline
-must be Python 3.10. A trial of 3.10 and 3.11 takes about SECONDS_PER_TRIAL, and checking all workloads takes about as
-long before the first trial:
+must be Python 3.10. On two CPUs, a trial of 50 workloads in 3.10 and 3.11 takes about two minutes. Checking all
+workloads takes as long before the first trial:
 
     python3 -m venv /tmp/environment && /tmp/environment/bin/pip install pyperformance==1.14.0
     python3 pyperformance.py target/release/ascertain /tmp/environment python3.10 python3.11 [TRIALS]
@@ -40,7 +40,10 @@ def main():
         runs = os.path.join(folder, 'runs')
         command = [ascertain, 'run', 'runtimes', '--evidence', runs, '--trials', trials, '--max-time', '1h']
         levels = ['--at', f'runtime=3.10={base},3.11={other}', '--at', 'workloads=pyperformance', '--at', 'limit_s=60']
-        subprocess.run([*command, *levels], env=variables, check=True)
+        # A workload that fails in an interpreter is not part of the table. `ascertain` then ends with 5.
+        done = subprocess.run([*command, *levels], env=variables)
+        if done.returncode not in (0, 5):
+            sys.exit(f'`ascertain` ended with {done.returncode}')
         [run] = os.listdir(runs)
         with open(OUTPUT, 'w') as output:
             convert(ascertain, os.path.join(runs, run), output)

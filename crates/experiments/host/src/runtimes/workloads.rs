@@ -27,7 +27,7 @@ pub enum Source {
     /// A file that is run as a whole.
     File(PathBuf),
     /// A script of pyperformance.
-    Pyperformance(PathBuf),
+    Pyperformance(pyperformance::Script),
 }
 
 /// The word that selects all workloads of pyperformance. It is also the prefix of the name of a single one.
@@ -77,8 +77,8 @@ pub fn select(arm: &Arm, language: &Language) -> Result<Vec<Workload>, String> {
             }
             let name = word.strip_prefix(PYPERFORMANCE).unwrap_or_default().strip_prefix(':');
             let scripts = pyperformance::scripts(name)?.into_iter();
-            found.extend(scripts.map(|(name, script)| Workload {
-                name: name_beside_own(name, language),
+            found.extend(scripts.map(|script| Workload {
+                name: name_beside_own(script.name.clone(), language),
                 source: Source::Pyperformance(script),
             }));
         } else {
