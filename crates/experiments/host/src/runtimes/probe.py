@@ -1,10 +1,14 @@
 # Prints facts about the Python that runs this file, as one line of JSON after a mark. If a shell runs this file,
 # the next line ends it.
 "exit" if 0 else ""
-import json
 import os
-import platform
 import sys
+
+# The modules that were imported before this file.
+AT_START = list(sys.modules.items())
+
+import json
+import platform
 
 
 def variable(name):
@@ -62,7 +66,10 @@ def digest(path):
 
 
 def hooks():
-    """Lists what runs at each start: lines of `.pth` files that import, and customisation modules."""
+    """Lists what runs at each start: lines of `.pth` files that import, customisation modules, and installed packages.
+
+    The same `.pth` file may import a package that only one of two environments has.
+    """
     found = []
     for folder in list(sys.path):
         if not os.path.isdir(folder) or folder == os.path.dirname(os.path.abspath(__file__)):
@@ -79,6 +86,12 @@ def hooks():
         path = getattr(sys.modules.get(name), "__file__", None)
         if path:
             found.append({"name": name, "path": path, "content": digest(path) if os.path.isfile(path) else ""})
+    for name, module in AT_START:
+        path = getattr(module, "__file__", None) or ""
+        is_installed = any(part in ("site-packages", "dist-packages") for part in path.split(os.sep))
+        if is_installed and "." not in name and name not in ("sitecustomize", "usercustomize"):
+            # Packages are compared by name: environments often have another version of one.
+            found.append({"name": name, "path": path, "content": ""})
     seen = {}
     for hook in found:
         seen[(hook["name"], hook["content"])] = hook

@@ -109,12 +109,21 @@ fn what_runs_at_the_start_of_one_side_only_is_listed() {
     fs::write(packages(&b).join("other.pth"), "import\tjson\n").unwrap();
     fs::write(packages(&a).join("usercustomize.py"), "").unwrap();
     fs::write(packages(&a).join("sitecustomize.py"), "x = 1\n").unwrap();
+    // The same file may import a package that only one environment has.
+    let import = ["both", "single"]
+        .map(|name| format!("import importlib.util; importlib.util.find_spec('{name}') and __import__('{name}')\n"));
+    for (environment, names) in [(&a, &["both"][..]), (&b, &["both", "single"])] {
+        fs::write(packages(environment).join("packages.pth"), import.concat()).unwrap();
+        names.iter().for_each(|name| fs::write(packages(environment).join(format!("{name}.py")), "x = 1\n").unwrap());
+    }
     let workload = bench.write("w.py", "pass\n");
     let result = files(&[&format!("A={a}"), &format!("B={b}")], &[&workload], 1);
     let starts = only(&result).starts.clone().unwrap();
     let (only_here, only_baseline) = (starts.candidate, starts.baseline);
     assert!(only_here.contains(&"zz.pth".to_string()) && only_here.contains(&"other.pth".to_string()), "{only_here:?}");
-    assert!(!only_here.iter().any(|name| name == "same.pth" || name == "folders.pth"), "{only_here:?}");
+    assert!(only_here.contains(&"single".to_string()), "{only_here:?}");
+    let is_on_both_sides = |name: &String| ["same.pth", "folders.pth", "packages.pth", "both"].contains(&name.as_str());
+    assert!(!only_here.iter().any(is_on_both_sides), "{only_here:?}");
     let is_there = |name: &str| only_baseline.iter().any(|found| found == name);
     assert!(is_there("other.pth") && is_there("sitecustomize"), "{only_baseline:?}");
 }
