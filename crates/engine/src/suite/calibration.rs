@@ -92,7 +92,6 @@ fn intervals_of_this_suite_are_right_95_times_in_100() {
                 !found.this_suite.unwrap().contains(truth)
             });
             let missed = missed.count();
-            println!("{file}, {name}: {missed} of {DRAWS}");
             assert!(MAY_MISS.contains(&missed), "{file}, {name}: {missed}");
         }
     }
@@ -124,7 +123,6 @@ fn intervals_of_workloads_like_these_are_right_95_times_in_100() {
             !found.contains(truth)
         });
         let missed = missed.count();
-        println!("{file}: {missed} of {DRAWS}");
         assert!(MAY_MISS.contains(&missed), "{file}: {missed}");
     }
 }
