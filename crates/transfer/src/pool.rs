@@ -228,9 +228,10 @@ impl Permission {
 
     /// Waits until the planner and `may_repeat` permit a second request, because the first request is late.
     async fn late(&self, may_repeat: impl Fn() -> bool) -> Self {
+        let began = tokio::time::Instant::now();
         loop {
-            let usual_s = self.pool.planner().usual_s(self.ticket.bytes);
-            sleep(Duration::from_secs_f64(usual_s.unwrap_or(0.0) / 4.0).clamp(LATE_CHECK, MAX_LATE_CHECK)).await;
+            // The pauses grow with the age of the request, so that a slow one is checked a few times only.
+            sleep(began.elapsed().div_f64(4.0).clamp(LATE_CHECK, MAX_LATE_CHECK)).await;
             if !may_repeat() {
                 continue;
             }

@@ -39,7 +39,7 @@ use rows::{Direction, Place, ROWS, Row};
 const LIMIT: Duration = Duration::from_secs(900);
 /// A client that took this many times as long as the fastest one, in each of the first [`SLOW_ROUNDS`] rounds, is not
 /// measured further. It would use most of the time of the bench, and cannot become the fastest peer.
-const SLOW: f64 = 4.0;
+const SLOW: f64 = 2.5;
 /// Number of rounds after which slow clients are left out.
 const SLOW_ROUNDS: usize = 3;
 /// Name of the bucket that all clients use.

@@ -261,8 +261,8 @@ impl Planner {
         let is_in_budget =
             self.extra_bytes == 0 || (self.extra_bytes + ticket.bytes) as f64 <= EXTRA * self.bytes as f64;
         let is_at_end = self.left == 0 && self.under_way.len() < self.constraints.max_concurrency;
-        let is_late = self.usual_s(ticket.bytes).is_some_and(|usual_s| now_s - ticket.began_s >= LATE * usual_s);
-        if !is_in_budget || !is_at_end || !is_late {
+        let is_late = || self.usual_s(ticket.bytes).is_some_and(|usual_s| now_s - ticket.began_s >= LATE * usual_s);
+        if !is_in_budget || !is_at_end || !is_late() {
             return None;
         }
         self.extra_bytes += ticket.bytes;
@@ -271,8 +271,7 @@ impl Planner {
 
     /// Returns the median duration in seconds of the requests for about `bytes` bytes. `None` if there were too few
     /// such requests.
-    #[must_use]
-    pub(crate) fn usual_s(&self, bytes: u64) -> Option<f64> {
+    fn usual_s(&self, bytes: u64) -> Option<f64> {
         let alike = |one: &&Observation| one.bytes / 2 <= bytes && bytes / 2 <= one.bytes;
         let times: Vec<f64> = self.seen.iter().filter(alike).map(|one| one.seconds).collect();
         if times.len() >= COMPARED { median(times) } else { None }
