@@ -143,7 +143,7 @@ impl Parser<'_> {
         let digits = self.text[start..end].replace('_', "");
         let number: f64 = digits.parse().map_err(|_| self.wrong(format!("`{digits}` is not a number")))?;
         if !number.is_finite() {
-            return Err(self.wrong(format!("{} is too large; use a number below 1.8e308", self.shown())));
+            return Err(self.wrong(format!("`{digits}` is too large; use a number below 1.8e308")));
         }
         let (unit, scale, end) = self.unit(end)?;
         self.place = start..end;
@@ -154,7 +154,7 @@ impl Parser<'_> {
             None => format!("{number}e-2").parse().unwrap_or(number),
         };
         if !value.is_finite() {
-            return Err(self.wrong(format!("{} is too large; use a number below 1.8e308", self.shown())));
+            return Err(self.wrong(format!("`{digits}` is too large; use a number below 1.8e308")));
         }
         self.token = Token::Number { value, unit };
         Ok(())

@@ -263,8 +263,9 @@ impl Plan {
                 Entry::AgainStart { join, side } => {
                     let (read, _) = self.before_repeat(self.graph.nodes[join].inputs[side]);
                     let (_, reading) = self.graph.clock_of(self.graph.nodes[read].base);
-                    let most = self.most_of(join)?.checked_add(1)?;
-                    let output = schedule.take(most);
+                    // A last observation may give more values than the join needs at once.
+                    let burst = self.graph.nodes[self.graph.nodes[join].inputs[side]].count.most_of(1)?;
+                    let output = schedule.take(self.most_of(join)?.checked_add(burst.saturating_sub(1))?);
                     let kind = StepKind::Again { end: 0, reading };
                     starts.push(self.steps.len());
                     let inputs = [Input::default(); 4];
@@ -329,6 +330,8 @@ impl Plan {
                 slots.slots[slot] = slots.slots[slot].max(most);
                 slot
             }
+            // The input is copied, and the copy is then processed in place.
+            None if can_reuse == 1 => slots.take(most.max(self.most_of(reads[0].0)?)),
             None => slots.take(most),
         };
         let mut ended: Vec<usize> =

@@ -18,12 +18,12 @@ pub struct Unbounded {
     pub growth: Ratio,
     /// `true` if values wait before they are repeated.
     pub is_before_repeat: bool,
-    /// The expression that aligns by holding.
-    pub hold: String,
+    /// The expression that aligns by holding. `where` has none, because its condition selects values by their index.
+    pub hold: Option<String>,
     /// The expression that reads the evidence again.
     pub again: String,
-    /// The expression with a buffer of a stated size.
-    pub buffer: String,
+    /// The expression with a buffer of a stated size. `where` has none.
+    pub buffer: Option<String>,
 }
 
 impl fmt::Display for Unbounded {
@@ -37,12 +37,21 @@ impl fmt::Display for Unbounded {
         writeln!(f, "  {}  ({} values after t observations)", second.0, of_observations(second.1))?;
         writeln!(f, "  {waiting} values would wait{before}: {gigabytes:.3} GB after 10^9 observations")?;
         writeln!(f, "choose a way out:")?;
-        writeln!(f, "  {hold}")?;
-        writeln!(f, "      aligns by dropping: it uses the latest value, or drops values on the other side")?;
+        match hold {
+            Some(hold) => {
+                writeln!(f, "  {hold}")?;
+                writeln!(
+                    f,
+                    "      aligns by dropping: it uses the latest value; `every` on the other side also drops"
+                )?;
+            }
+            None => writeln!(f, "  `every` on the longer side, which aligns by dropping")?,
+        }
         writeln!(f, "  {again}")?;
-        writeln!(f, "      reads the evidence again; it is recorded, so \"recompute\" and \"spill\" both mean this")?;
-        writeln!(f, "  {buffer}")?;
-        write!(f, "      keeps at most so many values; if the buffer is full, the run stops and reports that")
+        write!(f, "      reads the evidence again; it is recorded, so \"recompute\" and \"spill\" both mean this")?;
+        let Some(buffer) = buffer else { return Ok(()) };
+        writeln!(f, "\n  {buffer}")?;
+        write!(f, "      keeps at most 1,000,000 values; if the buffer is full, the run stops and reports that")
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Engine<'p> {
     slots: Box<[Slot]>,
     places: Box<[Place]>,
     undecided: u64,
+    /// `true` if a reading other than the first has reached the end of the evidence.
+    has_ended: bool,
 }
 
 /// The place of a reading in the evidence.
@@ -98,7 +100,7 @@ impl<'p> Engine<'p> {
             *slot = Slot::new(*values, plan.lanes())?;
         }
         let places = filled(plan.readings(), Place { advance: Advance { clock: 0, observations: 0 }, before: 0 })?;
-        Ok(Engine { plan, states, slots, places, undecided: 0 })
+        Ok(Engine { plan, states, slots, places, undecided: 0, has_ended: false })
     }
 
     /// Returns the number of values that were left out because the condition of a `where` was null for them.
@@ -122,11 +124,11 @@ impl<'p> Engine<'p> {
             if self.advance(evidence, 0, None, most)? == 0 {
                 return Ok(());
             }
-            let is_complete = self.steps(evidence, 0..self.plan.steps.len())?;
+            self.steps(evidence, 0..self.plan.steps.len())?;
             let slot = &self.slots[output];
             let lows = &slot.values[0][..slot.len];
             let highs = if self.plan.lanes() == 2 { &slot.values[1][..slot.len] } else { lows };
-            if (!lows.is_empty() && !observe(Results { lows, highs })) || !is_complete {
+            if !lows.is_empty() && !observe(Results { lows, highs }) {
                 return Ok(());
             }
         }
@@ -146,11 +148,9 @@ impl<'p> Engine<'p> {
         Ok(advance.observations)
     }
 
-    /// Executes some steps for the current observations. Returns `false` if another reading has reached the end of the
-    /// evidence, so that no further results can follow.
-    fn steps<E: Evidence>(&mut self, evidence: &mut E, range: Range<usize>) -> Result<bool, Failure<E::Error>> {
+    /// Executes some steps for the current observations.
+    fn steps<E: Evidence>(&mut self, evidence: &mut E, range: Range<usize>) -> Result<(), Failure<E::Error>> {
         let mut at = range.start;
-        let mut is_complete = true;
         while at < range.end {
             let step = self.plan.steps[at];
             match step.kind {
@@ -159,12 +159,12 @@ impl<'p> Engine<'p> {
                     at += 1;
                 }
                 StepKind::Again { end, reading } => {
-                    is_complete &= self.read_again(evidence, at, &step, end, reading)?;
+                    self.read_again(evidence, at, &step, end, reading)?;
                     at = end;
                 }
             }
         }
-        Ok(is_complete)
+        Ok(())
     }
 
     /// Reads the evidence again until the join has a partner for each value of its other side.
@@ -175,31 +175,32 @@ impl<'p> Engine<'p> {
         step: &Step,
         end: usize,
         reading: usize,
-    ) -> Result<bool, Failure<E::Error>> {
+    ) -> Result<(), Failure<E::Error>> {
         let node = &self.plan.graph.nodes[step.node];
-        let Operation::Join(Join { kind: JoinKind::Again { side }, .. }) = node.operation else { return Ok(true) };
+        let Operation::Join(Join { kind: JoinKind::Again { side }, .. }) = node.operation else { return Ok(()) };
         let source = &self.plan.graph.nodes[node.inputs[side]];
         let (clock, _) = self.plan.graph.clock_of(source.base);
         // The join's own step comes right after the steps that are repeated.
         let join = &self.plan.steps[end];
         let other = join.inputs[1 - side];
-        let State::Join(state) = &self.states[end] else { return Ok(true) };
+        let State::Join(state) = &self.states[end] else { return Ok(()) };
         let fresh = self.slots[other.slot].len as u64 * other.factor + state.waiting(1 - side, other.factor);
         let needed = state.results() + fresh;
         self.slots[step.output].len = 0;
         if needed == 0 {
-            return Ok(true);
+            return Ok(());
         }
         let observations = source.count.observation_of(needed - 1) + 1;
         loop {
             let place = self.places[reading];
             let read = place.before + place.advance.observations as u64;
             if read >= observations {
-                return Ok(true);
+                return Ok(());
             }
             let most = (observations - read).min(self.plan.block) as usize;
             if self.advance(evidence, reading, Some(clock), most)? == 0 {
-                return Ok(false);
+                self.has_ended = true;
+                return Ok(());
             }
             self.steps(evidence, at + 1..end)?;
             self.collect(step.inputs[0], step.output);
@@ -276,10 +277,13 @@ impl<'p> Engine<'p> {
         if step.in_place.is_none() {
             output.len = 0;
         }
-        match self.plan.lanes() {
+        let done = match self.plan.lanes() {
             1 => state.process::<1>(join.operator, join.factor, output, slots, factors),
             _ => state.process::<2>(join.operator, join.factor, output, slots, factors),
-        }
+        };
+        // If another reading has ended, values wait in vain: their partners never come, and they may be lost.
+        let is_in_vain = self.has_ended && !matches!(join.kind, JoinKind::Buffer { .. });
+        if is_in_vain { Ok(()) } else { done }
     }
 
     fn panes(&mut self, at: usize, step: &Step, output: &mut Slot) -> Result<(), RunError> {

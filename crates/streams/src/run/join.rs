@@ -57,11 +57,12 @@ impl JoinState {
         slots: [Option<&Slot>; 2],
         factors: [u64; 2],
     ) -> Result<(), RunError> {
+        let taken = std::mem::take(&mut self.taken);
         let mut sides = [0, 1].map(|side| Side {
             slot: slots[side],
             factor: factors[side],
             next: 0,
-            taken: if side == self.ahead { self.taken } else { 0 },
+            taken: if side == self.ahead { taken } else { 0 },
         });
         let block = output.len;
         let available = [0, 1].map(|side| {
@@ -89,11 +90,8 @@ impl JoinState {
             }
         }
         self.results += results as u64;
-        for side in [0, 1] {
-            self.keep::<L>(side, &sides[side], output, block)?;
-        }
         output.len = results;
-        Ok(())
+        (0..2).try_for_each(|side| self.keep::<L>(side, &sides[side], output, block))
     }
 
     /// Returns the next value of a side.
