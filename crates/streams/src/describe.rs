@@ -1,6 +1,5 @@
 //! The words of a plan.
 
-use crate::expression::name;
 use crate::graph::{Aggregate, Base, Graph, Join, JoinKind, Joined, Node, Operation, seconds};
 use crate::plan::{Plan, Step};
 use crate::run::{Sketch, sketch_of};
@@ -54,7 +53,7 @@ pub(crate) fn step(operation: &Operation, inputs: &[String]) -> String {
 fn aggregated(aggregate: Aggregate, of: &str) -> String {
     match aggregate {
         Aggregate::Quantile(level) => format!("quantile({level}, {of})"),
-        aggregate => format!("{}({of})", name(&aggregate.name())),
+        aggregate => format!("{}({of})", aggregate.name()),
     }
 }
 

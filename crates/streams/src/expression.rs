@@ -178,9 +178,9 @@ impl Expression {
             Kind::Number { text, .. } => f.write_str(text),
             Kind::Series { arm, metric } => {
                 if let Some(arm) = arm {
-                    write!(f, "{}.", name(arm))?;
+                    write!(f, "{}.", quoted_if_needed(arm))?;
                 }
-                f.write_str(&name(metric))
+                f.write_str(&quoted_if_needed(metric))
             }
             Kind::Negate(inner) => {
                 f.write_str("-")?;
@@ -214,7 +214,13 @@ impl Expression {
 }
 
 /// Returns a name as it is written in an expression: between quotation marks, unless it is a plain word.
-pub(crate) fn name(name: &str) -> String {
+///
+/// ```
+/// use ascertain_streams::quoted_if_needed;
+/// assert_eq!([quoted_if_needed("wall"), quoted_if_needed("sleep 1")], ["wall", "\"sleep 1\""]);
+/// ```
+#[must_use]
+pub fn quoted_if_needed(name: &str) -> String {
     let is_start = |c: char| c.is_ascii_alphabetic() || c == '_';
     let is_word = name.starts_with(is_start) && name.chars().all(|c| is_start(c) || c.is_ascii_digit());
     match is_word && !RESERVED.contains(&name) {

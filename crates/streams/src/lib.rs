@@ -18,7 +18,7 @@ mod unit;
 pub use catalog::{Catalogue, OneClock, Series};
 pub use count::{Count, Envelope, Lead, Period};
 pub use error::{Error, Problem};
-pub use expression::Expression;
+pub use expression::{Expression, quoted_if_needed};
 pub use parse::{MOST_BYTES, MOST_DEPTH, parse};
 pub use plan::{Memory, Plan, PlanOptions};
 pub use ratio::Ratio;

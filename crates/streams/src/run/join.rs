@@ -139,6 +139,7 @@ impl JoinState {
         self.taken = side.taken;
         for at in side.next..len {
             if self.rings[0].is_full() {
+                self.taken = if self.rings[0].len() == 0 { 0 } else { self.taken };
                 return Err(RunError::BufferFull { values: self.capacity, results: self.results });
             }
             (0..L).for_each(|lane| self.rings[lane].push(slot.values[lane][at]));
