@@ -121,10 +121,7 @@ fn join_memory(plan: &Plan, step: &Step, join: &Join) -> String {
 fn sketch(sketch: Sketch) -> String {
     match sketch {
         Sketch::Exact { values } => format!("exact, by selection among {} values", grouped(values)),
-        Sketch::ExactSliding { values } => {
-            let values = grouped(values);
-            format!("exact, from {values} values in order of time and {values} in order of size")
-        }
+        Sketch::ExactSliding { values } => format!("exact, by a cursor in {} values", grouped(values)),
         Sketch::Table { .. } => "flat table, relative error 0.0367 %".into(),
         Sketch::TableSliding { values, .. } => {
             format!("flat table, relative error 0.0367 %, and the buckets of {} values", grouped(values))

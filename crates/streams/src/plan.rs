@@ -5,7 +5,7 @@ use std::fmt;
 use crate::build::Builder;
 use crate::catalog::Catalogue;
 use crate::error::{Error, Problem};
-use crate::graph::{Base, Graph, Join, JoinKind, NodeId, Operation};
+use crate::graph::{Base, Graph, Join, JoinKind, Node, NodeId, Operation};
 use crate::parse::parse;
 use crate::run::state_bytes;
 use crate::unit::Unit;
@@ -172,6 +172,37 @@ impl Plan {
         let root = &self.graph.nodes[self.root];
         let is_counted = matches!(self.graph.bases[root.base], Base::Clock { .. });
         is_counted.then(|| root.count.after(observations))
+    }
+
+    /// Checks that each result comes from observations of its own. Only such a series can be judged: the outcomes of
+    /// overlapping windows, lags and averages depend on one another, so a claim about them would not be valid.
+    ///
+    /// # Errors
+    /// If an operator uses an observation for several results. The error names it.
+    pub fn check_independent(&self) -> Result<(), Error> {
+        let dependent = |node: &Node| match &node.operation {
+            Operation::Join(join) => {
+                let counts = [0, 1].map(|side: usize| &self.graph.nodes[node.inputs[side]].count);
+                let is_aligned = matches!(join.kind, JoinKind::Bounded(_)) && counts[0] == counts[1];
+                (!is_aligned).then(|| format!("{} of values with different indices", node.operation.name()))
+            }
+            Operation::Window { length, step, .. } if step >= length => None,
+            Operation::Panes { length_ns, step_ns, .. } if step_ns >= length_ns => None,
+            Operation::JoinHeld { .. }
+            | Operation::Repeat(_)
+            | Operation::Lag(_)
+            | Operation::Ewma(_)
+            | Operation::Running(_)
+            | Operation::Window { .. }
+            | Operation::Panes { .. } => Some(node.operation.name()),
+            _ => None,
+        };
+        let Some(operator) = self.graph.nodes.iter().find_map(dependent) else { return Ok(()) };
+        let problem = format!(
+            "`{operator}` makes outcomes that depend on one another, and a claim needs one fresh outcome per trial; use \
+             windows that do not overlap, such as `mean(window(series, 10))`"
+        );
+        Err(Error::new(&self.text, 0..self.text.len(), Problem::Dependent(problem)))
     }
 
     /// Returns the memory of a run, in bytes.

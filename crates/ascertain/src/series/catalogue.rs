@@ -217,8 +217,8 @@ impl Catalogue for RunCatalogue {
                             several.iter().map(|index| self.kinds[*index].lane.to_string()).collect();
                         let lanes = lanes.join(", ");
                         Err(format!(
-                            "{} was measured in the lanes {lanes}, which have different trials; measure it in a run with \
-                             one lane",
+                            "{} was measured in the lanes {lanes}, which have different trials; measure it in a run \
+                             with one lane",
                             list(distinct)
                         ))
                     }

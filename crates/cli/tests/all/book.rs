@@ -24,6 +24,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("git ", "changes a repository"),
     ("fsmonitor", "changes a repository"),
     ("runtimes", "takes minutes"),
+    ("ascertain series", "needs a long run; `series` runs such commands"),
     ("pyperf ", "needs files of pyperf, or a run of `runtimes`"),
     (".sh", "measures a program of the user"),
     ("cost small large", "needs runs of two machines"),

@@ -35,6 +35,7 @@ mod put_get;
 mod pyperf;
 mod recorded;
 mod report;
+mod series;
 #[cfg(target_os = "linux")]
 mod storage;
 #[cfg(target_os = "linux")]

@@ -118,8 +118,8 @@ impl Builder<'_> {
     pub(super) fn add_checked(&mut self, expression: &Expression, node: Node) -> Result<NodeId, Error> {
         if node.count.rate().is_none() {
             let problem = format!(
-                "the rate of `{expression}` is too large to be computed exactly (more than 62 bits); use smaller factors \
-                 in `every`, `repeat` and `window`"
+                "the rate of `{expression}` is too large to be computed exactly (more than 62 bits); use smaller \
+                 factors in `every`, `repeat` and `window`"
             );
             return Err(self.wrong(expression, Problem::Overflow(problem)));
         }
@@ -151,8 +151,8 @@ impl Builder<'_> {
             let step_ns = arguments.get(2).map_or(Ok(length_ns), |step| self.time(step))?;
             if length_ns % step_ns != 0 || length_ns / step_ns > MOST_PANES {
                 let problem = format!(
-                    "a window of time consists of panes of one step each: use a step that divides the length, and at most \
-                     {MOST_PANES} panes"
+                    "a window of time consists of panes of one step each: use a step that divides the length, and \
+                     at most {MOST_PANES} panes"
                 );
                 return self.argument(expression, problem);
             }
@@ -162,8 +162,8 @@ impl Builder<'_> {
         let step = arguments.get(2).map_or(Ok(values), |step| self.whole(Function::Window, step, 1))?;
         if let Some(all) = self.values_of(input).filter(|all| values > *all) {
             let problem = format!(
-                "the window of {values} values is longer than the evidence, which has {all} values of `{}`; use a window \
-                 of at most {all} values",
+                "the window of {values} values is longer than the evidence, which has {all} values of `{}`; use a \
+                 window of at most {all} values",
                 arguments[0]
             );
             return self.argument(length, problem);
@@ -265,7 +265,8 @@ impl Builder<'_> {
                 _ => "",
             };
             let problem = format!(
-                "`{argument}` is not accepted by `{name}`{reason}; use a whole number from {least} to 10^12, as in `{form}`"
+                "`{argument}` is not accepted by `{name}`{reason}; use a whole number from {least} to 10^12, as in \
+                 `{form}`"
             );
             return self.argument(argument, problem);
         }

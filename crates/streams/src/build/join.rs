@@ -77,8 +77,8 @@ impl Builder<'_> {
     }
 
     pub(super) fn overflow(&self, sides: &Sides) -> Error {
-        let problem = "the rates of the two sides are too large to be compared exactly (more than 62 bits); use smaller \
-                       factors in `every`, `repeat` and `window`";
+        let problem = "the rates of the two sides are too large to be compared exactly (more than 62 bits); use \
+                       smaller factors in `every`, `repeat` and `window`";
         Error::new(self.text, self.place_of(sides), Problem::Overflow(problem.into()))
     }
 

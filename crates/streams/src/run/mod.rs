@@ -2,6 +2,7 @@
 
 mod accumulator;
 mod arithmetic;
+mod cursor;
 mod engine;
 mod evidence;
 mod held;

@@ -1,6 +1,7 @@
 //! Quantiles of windows: exact by selection up to 16,384 values, and from a flat table above.
 
 use super::RunError;
+use super::cursor::SlidingCursor;
 use super::memory::filled;
 use super::state::Sketch;
 use crate::table::{FlatTable, interpolate};
@@ -14,15 +15,17 @@ pub(crate) struct QuantileWindow {
     level: f64,
     length: u64,
     step: u64,
-    /// Values since the start of the window, or since the first value for a sliding window.
+    /// Values of the current window so far.
     place: u64,
+    /// For a sliding window, the place of the oldest value.
+    index: usize,
     store: Store,
 }
 
 #[derive(Clone, Debug)]
 enum Store {
     Exact { values: Box<[f64]>, len: usize },
-    ExactSliding { queue: Box<[f64]>, sorted: Box<[f64]>, len: usize },
+    ExactSliding(SlidingCursor),
     Table(FlatTable),
     TableSliding { queue: Box<[u32]>, table: FlatTable },
 }
@@ -31,17 +34,14 @@ impl QuantileWindow {
     pub fn new(level: f64, length: u64, step: u64, sketch: Sketch) -> Result<QuantileWindow, RunError> {
         let store = match sketch {
             Sketch::Exact { values } => Store::Exact { values: filled(values as usize, 0.0)?, len: 0 },
-            Sketch::ExactSliding { values } => {
-                let values = values as usize;
-                Store::ExactSliding { queue: filled(values, 0.0)?, sorted: filled(values, 0.0)?, len: 0 }
-            }
+            Sketch::ExactSliding { values } => Store::ExactSliding(SlidingCursor::new(values)?),
             Sketch::Table { is_signed, carries } => Store::Table(FlatTable::new(is_signed, carries as usize)?),
             Sketch::TableSliding { is_signed, carries, values } => Store::TableSliding {
                 queue: filled(values as usize, NULL)?,
                 table: FlatTable::new(is_signed, carries as usize)?,
             },
         };
-        Ok(QuantileWindow { level, length, step, place: 0, store })
+        Ok(QuantileWindow { level, length, step, place: 0, index: 0, store })
     }
 
     /// Replaces the first values of the slice by the results. Returns their number.
@@ -76,11 +76,15 @@ impl QuantileWindow {
     fn sliding(&mut self, values: &mut [f64]) -> Result<usize, RunError> {
         let mut results = 0;
         for at in 0..values.len() {
-            let index = (self.place % self.length) as usize;
-            self.store.replace(index, values[at], self.place >= self.length)?;
+            self.store.replace(self.index, values[at])?;
+            self.index += 1;
+            if self.index as u64 == self.length {
+                self.index = 0;
+            }
             self.place += 1;
-            let after_first = self.place.checked_sub(self.length);
-            if after_first.is_some_and(|after_first| after_first.is_multiple_of(self.step)) {
+            if self.place == self.length {
+                // The next result is due after another step.
+                self.place -= self.step;
                 values[results] = self.store.quantile(self.level);
                 results += 1;
             }
@@ -115,7 +119,7 @@ impl Store {
             Store::Table(table) => {
                 values.iter().filter(|value| !value.is_nan()).try_for_each(|value| table.insert(*value))
             }
-            Store::ExactSliding { .. } | Store::TableSliding { .. } => Ok(()),
+            Store::ExactSliding(_) | Store::TableSliding { .. } => Ok(()),
         }
     }
 
@@ -125,39 +129,16 @@ impl Store {
         match self {
             Store::Exact { len, .. } => *len = 0,
             Store::Table(table) => table.clear(),
-            Store::ExactSliding { .. } | Store::TableSliding { .. } => {}
+            Store::ExactSliding(_) | Store::TableSliding { .. } => {}
         }
         quantile
     }
 
-    /// Adds a value to a sliding window in the place of the oldest one, if the window is full.
-    fn replace(&mut self, index: usize, value: f64, is_full: bool) -> Result<(), RunError> {
+    /// Adds a value to a sliding window in the place of the oldest one.
+    fn replace(&mut self, index: usize, value: f64) -> Result<(), RunError> {
         match self {
-            Store::ExactSliding { queue, sorted, len } => {
-                let oldest = std::mem::replace(&mut queue[index], value);
-                let removed = if is_full && !oldest.is_nan() { Some(place(&sorted[..*len], oldest)) } else { None };
-                let added = if value.is_nan() { None } else { Some(place(&sorted[..*len], value)) };
-                match (removed, added) {
-                    // Only the values between the two places move.
-                    (Some(from), Some(to)) if from < to => {
-                        sorted.copy_within(from + 1..to, from);
-                        sorted[to - 1] = value;
-                    }
-                    (Some(from), Some(to)) => {
-                        sorted.copy_within(to..from, to + 1);
-                        sorted[to] = value;
-                    }
-                    (Some(from), None) => {
-                        sorted.copy_within(from + 1..*len, from);
-                        *len -= 1;
-                    }
-                    (None, Some(to)) => {
-                        sorted.copy_within(to..*len, to + 1);
-                        sorted[to] = value;
-                        *len += 1;
-                    }
-                    (None, None) => {}
-                }
+            Store::ExactSliding(cursor) => {
+                cursor.replace(index, value);
                 Ok(())
             }
             Store::TableSliding { queue, table } => {
@@ -175,18 +156,10 @@ impl Store {
     fn quantile(&mut self, level: f64) -> f64 {
         match self {
             Store::Exact { values, len } => select(&mut values[..*len], level),
-            Store::ExactSliding { sorted, len, .. } => {
-                let Some((rank, fraction)) = position(*len, level) else { return f64::NAN };
-                interpolate(sorted[rank], sorted[(rank + 1).min(*len - 1)], fraction)
-            }
+            Store::ExactSliding(cursor) => cursor.quantile(level),
             Store::Table(table) | Store::TableSliding { table, .. } => table.quantile(level).unwrap_or(f64::NAN),
         }
     }
-}
-
-/// Returns the place of a value in a sorted slice: before the first value that is not less.
-fn place(sorted: &[f64], value: f64) -> usize {
-    sorted.partition_point(|known| known.total_cmp(&value).is_lt())
 }
 
 /// Returns the rank below a quantile, counted from 0, and the fraction of the way to the next rank.

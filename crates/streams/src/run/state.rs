@@ -48,8 +48,7 @@ pub(crate) enum Sketch {
 impl Sketch {
     fn bytes(self) -> u64 {
         match self {
-            Sketch::Exact { values } => values * 8,
-            Sketch::ExactSliding { values } => values * 16,
+            Sketch::Exact { values } | Sketch::ExactSliding { values } => values * 8,
             Sketch::Table { is_signed, carries } => FlatTable::bytes(is_signed, carries),
             Sketch::TableSliding { is_signed, carries, values } => {
                 FlatTable::bytes(is_signed, carries).saturating_add(values.saturating_mul(4))

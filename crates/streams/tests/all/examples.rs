@@ -88,6 +88,29 @@ fn the_ways_out_compute_what_they_state() {
 }
 
 #[test]
+fn claims_accept_expressions_with_one_fresh_outcome_per_trial() {
+    for text in ["time", "time / 2 ms", "mean(window(time, 10))", "x / y", "every(x, 3)", "where(x, y > 1)"] {
+        assert_eq!(plan(text).check_independent(), Ok(()), "{text}");
+    }
+    for (text, operator) in [
+        ("mean(window(time, 10, 5))", "mean of window 10 step 5"),
+        ("lag(x, 1)", "lag 1"),
+        ("ewma(x, .1)", "ewma 0.1"),
+        ("max(x)", "max so far"),
+        ("repeat(x, 2)", "repeat 2"),
+        ("x - drop(x, 1)", "- of values with different indices"),
+        ("x - hold(every(x, 9))", "- hold"),
+    ] {
+        let error = plan(text).check_independent().unwrap_err();
+        let expected = format!(
+            "column 1: `{operator}` makes outcomes that depend on one another, and a claim needs one fresh outcome per \
+             trial; use windows that do not overlap, such as `mean(window(series, 10))`"
+        );
+        assert_eq!(error.to_string(), expected, "{text}");
+    }
+}
+
+#[test]
 fn a_full_buffer_ends_the_run() {
     let values = [1.0; 1000];
     for block in [1, 64] {
