@@ -83,7 +83,7 @@ impl SeriesWriter {
                 let head =
                     json!({ "expression": expression, "unit": unit, "memory": memory, "has_ranges": has_ranges });
                 let head = head.to_string();
-                let head = head.trim_start_matches('{').trim_end_matches('}');
+                let head = head.strip_prefix('{').and_then(|head| head.strip_suffix('}')).unwrap_or_default();
                 format!("{{\"schema\":\"ascertain.series/1\",{head},\"results\":[")
             }
         }
