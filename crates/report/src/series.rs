@@ -14,6 +14,8 @@ use crate::options::Format;
 use crate::terminal::Style;
 use crate::text::parted;
 
+/// The name and version of the JSON schema.
+const SCHEMA: &str = "ascertain.series/1";
 /// Results at each end of the series that a table shows.
 const SHOWN: usize = 10;
 
@@ -84,7 +86,7 @@ impl SeriesWriter {
                     json!({ "expression": expression, "unit": unit, "memory": memory, "has_ranges": has_ranges });
                 let head = head.to_string();
                 let head = head.strip_prefix('{').and_then(|head| head.strip_suffix('}')).unwrap_or_default();
-                format!("{{\"schema\":\"ascertain.series/1\",{head},\"results\":[")
+                format!("{{\"schema\":\"{SCHEMA}\",{head},\"results\":[")
             }
         }
     }
@@ -141,11 +143,14 @@ impl SeriesWriter {
                 let (count, nulls) = (self.results, self.nulls);
                 format!("],\"count\":{count},\"nulls\":{nulls},\"undecided\":{undecided}}}\n")
             }
-            Format::Table => parted(self.elements(undecided).iter().map(|element| match element {
-                Element::Table(grid) => self.style.table(grid),
-                Element::Sentences(all) | Element::Paragraph(all) => self.style.paragraph(&all.join(" ")),
-                _ => String::new(),
-            })),
+            Format::Table => {
+                "\n".to_string()
+                    + &parted(self.elements(undecided).iter().map(|element| match element {
+                        Element::Table(grid) => self.style.table(grid),
+                        Element::Sentences(all) | Element::Paragraph(all) => self.style.paragraph(&all.join(" ")),
+                        _ => String::new(),
+                    }))
+            }
             Format::Markdown => parted(self.elements(undecided).iter().map(|element| match element {
                 Element::Table(grid) => crate::markdown::table(grid),
                 Element::Sentences(all) | Element::Paragraph(all) => crate::markdown::paragraph(&all.join(" ")),

@@ -21,7 +21,7 @@ Examples:
   ascertain series latest 'wall / hold(mean(window(wall, 100)))' --format csv
       Compare each time with the mean of the 100 times before";
 
-/// Compute a derived series of a run, in memory that is known beforehand
+/// Compute a derived series of a run, in memory known beforehand
 ///
 /// Prints the plan of the expression and its memory to the byte, and then the results. An expression that needs memory
 /// in proportion to the length of the series is refused, with three ways out. The evidence is read in blocks, so the
