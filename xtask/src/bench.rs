@@ -19,6 +19,7 @@ const BENCHES: &[Bench] = &[
     ("start", "time to start `true`, compared with hyperfine -N", start),
     ("loop", "the loop's own time between in-process observations", || example("ascertain-engine", "loop_cost")),
     ("judge", "outcomes judged per second", || example("ascertain-stats", "judge_throughput")),
+    ("streams", "observations per second of derived series", || example("ascertain-streams", "stream_throughput")),
     ("evidence", "the cost of a row of evidence", || example("ascertain-engine", "evidence_cost")),
     ("history", "time to list and follow 2,000 runs", || example("ascertain-cli", "history_cost")),
     ("page", "the report's page: time to write it, until it is seen, and until it is complete", page),

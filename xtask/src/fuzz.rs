@@ -26,6 +26,7 @@ const TARGETS: &[(&str, &str)] = &[
     ("addresses", "crates/transfer/tests/parsers/addresses"),
     ("dns", "crates/netlab/tests/dns/corpus"),
     ("dns_texts", "crates/netlab/tests/dns/texts"),
+    ("expressions", "crates/streams/tests/parser"),
 ];
 
 /// The compiler flags that cargo-fuzz uses, except the flags that need a nightly compiler.
@@ -42,6 +43,7 @@ pub const PARTS: &[Part] = &[Part::slow(
         Input::Package("ascertain-fuzz"),
         Input::Path("crates/engine/tests"),
         Input::Path("crates/netlab/tests"),
+        Input::Path("crates/streams/tests"),
         Input::Path("crates/sync/tests"),
         Input::Path("crates/sys/tests"),
         Input::Path("crates/transfer/tests"),

@@ -40,8 +40,8 @@ cargo xtask test [WORD …]     run every test, or the parts with one of the wor
 cargo xtask calibrate [N] [steady] [bursts]
                               compare a command with itself N times under each load; the default, 300, takes
                               17 minutes
-cargo xtask bench [NAME …]    measure the goals: power, startup, start, loop, judge, evidence, history, page,
-                              permutation, transfer, size, build, first; `transfer` accepts --rows put-1GB,get-1GB,
+cargo xtask bench [NAME …]    measure the goals: power, startup, start, loop, judge, streams, evidence, history,
+                              page, permutation, transfer, size, build, first; `transfer` accepts --rows put-1GB,get-1GB,
                               --clients s5cmd,rclone, --rounds N and --tiny
 cargo xtask mutants [WORD …]  make orderings, fences, checks and instructions of sync and rseq wrong, one at a time,
                               and print which test notices; only those with all words in their files' names and

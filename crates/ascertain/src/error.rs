@@ -65,6 +65,14 @@ pub enum Error {
         /// The error that the system returned.
         source: std::io::Error,
     },
+    /// An expression over the series of a run is refused.
+    #[cfg(feature = "series")]
+    #[error(transparent)]
+    Expression(#[from] ascertain_streams::Error),
+    /// The computation of a derived series cannot start or go on.
+    #[cfg(feature = "series")]
+    #[error(transparent)]
+    Series(#[from] ascertain_streams::RunError),
     /// A file of prices or figures can't be read.
     #[cfg(feature = "cost")]
     #[error(transparent)]

@@ -30,6 +30,8 @@ mod revision;
 mod run;
 #[cfg(feature = "recorded")]
 pub mod runs;
+#[cfg(feature = "series")]
+pub mod series;
 #[cfg(feature = "commands")]
 pub mod slo;
 

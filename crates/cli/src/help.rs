@@ -8,7 +8,7 @@ use clap::Command;
 pub const GROUPS: &[(&str, &[&str])] = &[
     ("Measure", &["compare", "slo", "check", "run"]),
     ("Decide from data you have", &["judge", "permute", "power", "cost", "pyperf"]),
-    ("Runs", &["continue", "report", "history", "clean"]),
+    ("Runs", &["continue", "report", "series", "history", "clean"]),
     ("This machine", &["calibrate-here", "list", "explain"]),
     ("Tools built on the same libraries", &["put", "get", "ls", "listen", "fsmonitor", "barrierd"]),
     ("Shell", &["completions", "man"]),

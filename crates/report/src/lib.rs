@@ -39,6 +39,8 @@ pub mod pyperf;
 #[cfg(all(feature = "claims", feature = "commands", feature = "html"))]
 pub mod render;
 pub mod sentence;
+#[cfg(feature = "recorded")]
+pub mod series;
 pub mod stores;
 mod suite;
 pub mod terminal;

@@ -26,4 +26,5 @@ pub mod put;
 pub mod pyperf;
 pub mod report;
 pub mod run;
+pub mod series;
 pub mod slo;

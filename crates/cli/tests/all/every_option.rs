@@ -29,6 +29,7 @@ const BASES: &[(&str, &[&str], &[&str])] = &[
     ("report", &["report"], &["RUN"]),
     ("power", &["power", "--at-least", "90%", "--max-trials", "20"], &[]),
     ("pyperf", &["pyperf"], &["RUN"]),
+    ("series", &["series"], &["RUN", "lag(wall, 1)"]),
     ("man", &["man"], &[]),
     ("history", &["history"], &[]),
     ("history list", &["history", "list"], &[]),
@@ -60,11 +61,12 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("permute", &["permute", "PATH", "OLD"]),
     ("cost", &["cost", "--prices=OLD", "PATH"]),
     ("pyperf", &["pyperf", "PATH", "OLD"]),
+    ("series", &["series", "PATH", "lag(wall, 1)"]),
     ("clean", &["clean", "--dry-run", "PATH"]),
 ];
 
 /// Arguments of subcommands, other than paths.
-const NO_PATHS: &[&str] = &["COMMAND", "CMD", "EXPERIMENT", "ID", "S/N", "METRIC", "SHELL"];
+const NO_PATHS: &[&str] = &["COMMAND", "CMD", "EXPERIMENT", "ID", "S/N", "METRIC", "SHELL", "EXPR"];
 
 /// The kinds of object to which a path can lead.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -36,6 +36,7 @@ mod pyperf;
 mod recorded;
 mod report;
 mod runtimes;
+mod series;
 #[cfg(target_os = "linux")]
 mod storage;
 #[cfg(target_os = "linux")]

@@ -77,7 +77,7 @@ pub(crate) use folder::{FinalLines, lines_bytes};
 pub use folder::{Header, Revision, SCHEMA, is_run_id, known_folder, new_run_id, read_header, runs_folder};
 pub use known::{forget_run, is_known};
 pub use moment::rfc3339;
-pub use read_back::{RunEvidence, read_rows};
+pub use read_back::{RowCursor, RunEvidence, read_rows};
 pub(crate) use read_back::{read_run, was_continued};
 pub use row::Row;
 pub use trials::{Series, Trials};

@@ -20,22 +20,43 @@ use super::trials::Trials;
 /// If the run has no file of rows. The iterator returns an error, and then ends, at a row that is not valid. It does
 /// the same if the run ends while the rows are read, because the file then becomes shorter.
 pub fn read_rows(run: &Path) -> Result<impl Iterator<Item = Result<Row<'static>, Error>>, Error> {
-    let lines = LineReader::open(run)?;
-    let mut reader: Option<Box<dyn RowReader>> = Some(Box::new(lines));
-    if lines_bytes(run) == Some(0) {
-        let header = read_header(run)?;
-        if header.final_lines().is_some_and(|lines| lines.bytes > 0) {
-            let parquet = parquet::open(&run.join(PARQUET), header.parquet_checksum.as_deref())?;
-            reader = Some(parquet.ok_or_else(|| Error::NoRows(run.into()))?);
-        }
-    }
+    let mut cursor = Some(RowCursor::open(run)?);
     Ok(iter::from_fn(move || {
-        let row = reader.as_mut()?.next_row().map(|row| row.map(Row::into_owned)).transpose();
+        let row = cursor.as_mut()?.next_row().map(|row| row.map(Row::into_owned)).transpose();
         if !matches!(row, Some(Ok(_))) {
-            reader = None;
+            cursor = None;
         }
         row
     }))
+}
+
+/// A reader of the rows of a run, which holds only a block of them in memory.
+pub struct RowCursor(Box<dyn RowReader>);
+
+impl RowCursor {
+    /// Opens the file of rows of a run.
+    ///
+    /// # Errors
+    /// If the run has no file of rows.
+    pub fn open(run: &Path) -> Result<RowCursor, Error> {
+        let lines = LineReader::open(run)?;
+        if lines_bytes(run) == Some(0) {
+            let header = read_header(run)?;
+            if header.final_lines().is_some_and(|lines| lines.bytes > 0) {
+                let parquet = parquet::open(&run.join(PARQUET), header.parquet_checksum.as_deref())?;
+                return parquet.map(RowCursor).ok_or_else(|| Error::NoRows(run.into()));
+            }
+        }
+        Ok(RowCursor(Box::new(lines)))
+    }
+
+    /// Reads the next row, in the order in which the rows were observed. Returns `None` after the last row.
+    ///
+    /// # Errors
+    /// If the row is not valid, or if the run ends while its rows are read.
+    pub fn next_row(&mut self) -> Result<Option<Row<'_>>, Error> {
+        self.0.next_row()
+    }
 }
 
 /// The evidence of a run: `run.json`, and the rows of complete trials as far as they can be read.

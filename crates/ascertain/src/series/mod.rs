@@ -1,0 +1,105 @@
+//! Computes derived series of a recorded run, in memory that is known before anything runs.
+
+mod catalogue;
+mod rows;
+
+use std::path::{Path, PathBuf};
+
+use ascertain_engine::evidence;
+use ascertain_engine::unit::Unit;
+use ascertain_streams::{Engine, Failure};
+pub use ascertain_streams::{Memory, Plan, PlanOptions, Results};
+use ascertain_sys::interrupt::Stop;
+
+use crate::error::{Error, refused};
+use catalogue::RunCatalogue;
+use rows::RunRows;
+
+/// An expression over the series of a recorded run, with its plan. See [`plan`].
+#[derive(Debug)]
+pub struct Series {
+    run: PathBuf,
+    catalogue: RunCatalogue,
+    plan: Plan,
+}
+
+/// The end of a computation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SeriesEnd {
+    /// Number of values that `where` left out because its condition was null for them.
+    pub undecided: u64,
+    /// `true` if a stop was requested before the end of the evidence.
+    pub was_stopped: bool,
+}
+
+/// Plans an expression over the series of the run in a folder. Reads the rows once, to learn which series there are,
+/// how long they are, and whether observations were cut off.
+///
+/// # Errors
+/// If the run is still being written or can't be read, or if the expression is refused.
+pub fn plan(run: &Path, expression: &str) -> Result<Series, Error> {
+    if evidence::is_going_on(run) {
+        return refused(format!("{} is still being written; wait until the run has ended", run.display()));
+    }
+    let catalogue = RunCatalogue::read(run)?;
+    let plan_with =
+        |has_ranges| Plan::with(expression, &catalogue, PlanOptions { has_ranges, ..PlanOptions::default() });
+    let mut plan = plan_with(false)?;
+    if plan.series().iter().any(|index| catalogue.has_ranges(*index)) {
+        plan = plan_with(true)?;
+    }
+    Ok(Series { run: run.to_path_buf(), catalogue, plan })
+}
+
+impl Series {
+    /// Returns the plan, which prints itself.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Returns the unit of the results.
+    #[must_use]
+    pub fn unit(&self) -> Unit {
+        match self.plan.unit().symbol() {
+            Some("ns") => Unit::Nanosecond,
+            Some("B") => Unit::Byte,
+            Some("B/s") => Unit::BytePerSecond,
+            Some("1/s") => Unit::PerSecond,
+            _ => Unit::One,
+        }
+    }
+
+    /// Returns the size in bytes of the columns into which the rows of a block are read. The library for Parquet needs
+    /// memory of its own, which depends on the file.
+    #[must_use]
+    pub fn reading_bytes(&self) -> u64 {
+        RunRows::bytes(&self.plan)
+    }
+
+    /// Returns a sentence for each used series that lacks values in some trials of its lane.
+    #[must_use]
+    pub fn gaps(&self) -> Vec<String> {
+        self.plan.series().into_iter().filter_map(|index| self.catalogue.gap(index)).collect()
+    }
+
+    /// Reads the evidence block by block. Calls `observe` with the results of each block; if it returns `false`, the
+    /// computation ends.
+    ///
+    /// # Errors
+    /// If a row is not valid, or if a buffer of a stated size is full.
+    pub fn compute(&self, stop: &Stop, mut observe: impl FnMut(Results) -> bool) -> Result<SeriesEnd, Error> {
+        let mut engine = Engine::new(&self.plan)?;
+        let mut rows = RunRows::open(&self.run, &self.catalogue, &self.plan)?;
+        let mut was_stopped = false;
+        let ran = engine.run(&mut rows, |results| {
+            was_stopped = stop.is_requested();
+            !was_stopped && observe(results)
+        });
+        match ran {
+            Ok(()) => Ok(SeriesEnd { undecided: engine.undecided(), was_stopped }),
+            Err(Failure::Evidence(error)) => Err(error.into()),
+            Err(Failure::Run(error)) => Err(error.into()),
+        }
+    }
+}

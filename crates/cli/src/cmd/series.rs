@@ -1,0 +1,104 @@
+//! The subcommand `series`: computes derived series of a recorded run in constant memory.
+
+use std::path::PathBuf;
+
+use ascertain::series::{self, Memory};
+use ascertain::{Ending, runs};
+use ascertain_engine::evidence;
+use ascertain_report::options::Format;
+use ascertain_report::series::{SeriesHeader, SeriesMemory, SeriesWriter};
+use ascertain_sys::interrupt::{self, Stop};
+
+use anyhow::Context;
+
+use crate::options::Display;
+use crate::output;
+
+const EXAMPLES: &str = "\
+Examples:
+  ascertain series latest 'quantile(.99, window(wall, 1000))'
+      Compute the 99th percentile of each 1,000 trials
+  ascertain series latest 'wall / hold(mean(window(wall, 100)))' --format csv
+      Compare each time with the mean of the 100 times before";
+
+/// Compute a derived series of a run, in memory known beforehand
+///
+/// Prints the plan of the expression and its memory to the byte, and then the results. An expression that needs memory
+/// in proportion to the length of the series is refused, with three ways out. The evidence is read in blocks, so the
+/// memory does not depend on the length of the run.
+///
+/// A series is a metric such as `wall`, or an arm and a metric such as `kahan.time`. Put other characters than letters
+/// and digits between double quotation marks: `"sleep 0.010".wall`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Run: its folder, its name, a unique beginning or end of its name, its label, or `latest`
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// Expression over the series of the run
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
+    expression: String,
+    /// Print the plan and its memory, and compute nothing
+    #[arg(long)]
+    plan: bool,
+    /// Folder in which to find the run [default: ~/.local/state/ascertain/runs]
+    #[arg(long, value_name = "DIR")]
+    evidence: Option<PathBuf>,
+    #[command(flatten)]
+    display: Display,
+}
+
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
+    let Args { run, expression, display, .. } = args;
+    let below = args.evidence.clone().unwrap_or_else(evidence::runs_folder);
+    let folder = runs::find(Some(run), &below)?;
+    let planned = series::plan(&folder, expression)?;
+    if !display.quiet {
+        planned.gaps().iter().for_each(|gap| output::note(&format!("note: {gap}")));
+    }
+    let Memory { states, in_flight, steps } = planned.plan().memory();
+    let memory = SeriesMemory {
+        states_bytes: states,
+        in_flight_bytes: in_flight,
+        steps_bytes: steps,
+        reading_bytes: planned.reading_bytes(),
+    };
+    let header = SeriesHeader {
+        expression: expression.clone(),
+        unit: planned.unit(),
+        plan: planned.plan().to_string(),
+        memory,
+        has_ranges: planned.plan().options().has_ranges,
+    };
+    let is_for_people = matches!(display.format, Format::Table | Format::Markdown);
+    if !is_for_people && !display.quiet {
+        output::note(&header.plan);
+    }
+    let mut writer = SeriesWriter::new(header, display.format, display.style());
+    let print = |text: &str| match display.format {
+        Format::Table if display.quiet => Ok(()),
+        Format::Table => output::print_for_people(text),
+        _ => output::print(text),
+    };
+    print(&writer.start())?;
+    if args.plan {
+        return match display.format {
+            Format::Json => print(&writer.end(0)).map(|()| Ending::Done),
+            _ => Ok(Ending::Done),
+        };
+    }
+    interrupt::install().context("can't handle Ctrl-C")?;
+    let mut failed = None;
+    let mut text = String::new();
+    let end = planned.compute(&Stop::default(), |results| {
+        text.clear();
+        writer.add(results.lows, results.highs, &mut text);
+        failed = print(&text).err();
+        failed.is_none()
+    })?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    print(&writer.end(end.undecided))?;
+    Ok(if end.was_stopped { Ending::Interrupted } else { Ending::Done })
+}

@@ -1,0 +1,302 @@
+//! Calls of functions and their arguments.
+
+use std::sync::Arc;
+
+use super::{Builder, Built, MOST_ARGUMENT, MOST_PANES};
+use crate::count::Count;
+use crate::error::{Error, Problem};
+use crate::expression::{Binary, Expression, Function, Kind};
+use crate::graph::{Aggregate, Base, Node, NodeId, Operation, Stamp};
+use crate::unit::Unit;
+
+impl Builder<'_> {
+    pub(super) fn call(
+        &mut self,
+        expression: &Expression,
+        function: Function,
+        arguments: &[Expression],
+    ) -> Result<Built, Error> {
+        let (least, most) = match function {
+            Function::Again
+            | Function::Count
+            | Function::Hold
+            | Function::Max
+            | Function::Mean
+            | Function::Min
+            | Function::PerSecond
+            | Function::Sum => (1, 1),
+            Function::Window => (2, 3),
+            _ => (2, 2),
+        };
+        if !(least..=most).contains(&arguments.len()) {
+            let (given, form, s) = (arguments.len(), function.form(), if arguments.len() == 1 { "" } else { "s" });
+            let problem = format!("`{}` has {given} argument{s}; write it as `{form}`", function.name());
+            return self.argument(expression, problem);
+        }
+        if function == Function::Quantile {
+            let level = self.share(function, &arguments[0])?;
+            return self.aggregate(&arguments[1], Aggregate::Quantile(level));
+        }
+        let first = &arguments[0];
+        match function {
+            Function::Again => {
+                let outer = self.reading;
+                self.graph.readings = self.graph.readings.max(1);
+                self.reading = self.graph.readings;
+                self.graph.readings += 1;
+                let built = self.stream(first);
+                self.reading = outer;
+                built.map(Built::Stream)
+            }
+            Function::Hold => self.stream(first).map(Built::Held),
+            Function::Buffer => {
+                let node = self.stream(first)?;
+                Ok(Built::Buffered(node, self.whole(function, &arguments[1], 1)?))
+            }
+            Function::Min => self.aggregate(first, Aggregate::Min),
+            Function::Max => self.aggregate(first, Aggregate::Max),
+            Function::Mean => self.aggregate(first, Aggregate::Mean),
+            Function::Sum => self.aggregate(first, Aggregate::Sum),
+            Function::Count => self.aggregate(first, Aggregate::Count),
+            Function::PerSecond => self.per_second(first),
+            Function::Where => {
+                let (input, condition) = (self.stream(first)?, self.stream(&arguments[1])?);
+                self.needs_condition(&arguments[1], condition)?;
+                let selected = self.select(Some((expression, first, &arguments[1])), input, condition)?;
+                Ok(Built::Stream(self.compact(selected)))
+            }
+            Function::Window => self.window(expression, arguments),
+            _ => self.resampled(expression, function, arguments),
+        }
+    }
+
+    /// Builds `every`, `repeat`, `lag`, `drop` or `ewma`.
+    pub(super) fn resampled(
+        &mut self,
+        expression: &Expression,
+        function: Function,
+        arguments: &[Expression],
+    ) -> Result<Built, Error> {
+        let input = self.stream(&arguments[0])?;
+        let count = self.node(input).count.clone();
+        let (operation, count) = match function {
+            Function::Every => {
+                let n = self.whole(function, &arguments[1], 1)?;
+                (Operation::Every(n), if n == 1 { count } else { Arc::new(Count::Every(count, n)) })
+            }
+            Function::Repeat => {
+                let n = self.whole(function, &arguments[1], 1)?;
+                (Operation::Repeat(n), if n == 1 { count } else { Arc::new(Count::Repeat(count, n)) })
+            }
+            Function::Lag => (Operation::Lag(self.whole(function, &arguments[1], 0)?), count),
+            Function::Drop => {
+                let k = self.whole(function, &arguments[1], 0)?;
+                (Operation::Drop(k), if k == 0 { count } else { Arc::new(Count::Drop(count, k)) })
+            }
+            _ => {
+                self.needs_number(&arguments[0], input)?;
+                (Operation::Ewma(self.share(function, &arguments[1])?), count)
+            }
+        };
+        if matches!(operation, Operation::Every(1) | Operation::Repeat(1) | Operation::Lag(0) | Operation::Drop(0)) {
+            return Ok(Built::Stream(input));
+        }
+        if let (Operation::Lag(k) | Operation::Drop(k), Some(all)) = (&operation, self.values_of(input))
+            && *k >= all
+        {
+            let problem = format!(
+                "`{expression}` has no values: the evidence has {all} values of `{}`; use a number below {all}",
+                arguments[0]
+            );
+            return self.argument(&arguments[1], problem);
+        }
+        let node = Node { operation, inputs: vec![input], count, ..self.node(input).clone() };
+        Ok(Built::Stream(self.add_checked(expression, node)?))
+    }
+
+    /// Adds a node if its rate can be computed exactly.
+    pub(super) fn add_checked(&mut self, expression: &Expression, node: Node) -> Result<NodeId, Error> {
+        if node.count.rate().is_none() {
+            let problem = format!(
+                "the rate of `{expression}` is too large to be computed exactly (more than 62 bits); use smaller \
+                 factors in `every`, `repeat` and `window`"
+            );
+            return Err(self.wrong(expression, Problem::Overflow(problem)));
+        }
+        Ok(self.graph.add(node))
+    }
+
+    /// Returns the number of values of a series, if the length of its evidence is known.
+    pub(super) fn values_of(&self, node: NodeId) -> Option<u64> {
+        let Base::Clock { clock, .. } = self.graph.bases[self.node(node).base] else { return None };
+        let (_, observations) = self.observations.iter().find(|(known, _)| *known == clock)?;
+        Some(self.node(node).count.after(*observations))
+    }
+
+    pub(super) fn needs_number(&self, expression: &Expression, node: NodeId) -> Result<(), Error> {
+        if self.node(node).unit != Unit::Condition {
+            return Ok(());
+        }
+        let problem = format!("`{expression}` is a condition; use `where` to select the values for which it is true");
+        Err(self.wrong(expression, Problem::Unit(problem)))
+    }
+
+    /// Builds a window of values or of time.
+    pub(super) fn window(&mut self, expression: &Expression, arguments: &[Expression]) -> Result<Built, Error> {
+        let input = self.stream(&arguments[0])?;
+        self.needs_number(&arguments[0], input)?;
+        let length = &arguments[1];
+        if matches!(&length.kind, Kind::Number { unit: Unit::TIME, .. }) {
+            let length_ns = self.time(length)?;
+            let step_ns = arguments.get(2).map_or(Ok(length_ns), |step| self.time(step))?;
+            if length_ns % step_ns != 0 || length_ns / step_ns > MOST_PANES {
+                let problem = format!(
+                    "a window of time consists of panes of one step each: use a step that divides the length, and \
+                     at most {MOST_PANES} panes"
+                );
+                return self.argument(expression, problem);
+            }
+            return Ok(Built::Panes { input, length_ns, step_ns });
+        }
+        let values = self.whole(Function::Window, length, 1)?;
+        let step = arguments.get(2).map_or(Ok(values), |step| self.whole(Function::Window, step, 1))?;
+        if let Some(all) = self.values_of(input).filter(|all| values > *all) {
+            let problem = format!(
+                "the window of {values} values is longer than the evidence, which has {all} values of `{}`; use a \
+                 window of at most {all} values",
+                arguments[0]
+            );
+            return self.argument(length, problem);
+        }
+        Ok(Built::Window { input, length: values, step })
+    }
+
+    /// Builds an aggregate of a window, or of all values so far.
+    pub(super) fn aggregate(&mut self, argument: &Expression, aggregate: Aggregate) -> Result<Built, Error> {
+        let built = self.build(argument)?;
+        let (operation, mut node) = match built {
+            Built::Window { input, length, step } => {
+                let node = self.node(input).clone();
+                let count = match (length, step) {
+                    (1, 1) => node.count.clone(),
+                    _ => Arc::new(Count::Window(node.count.clone(), length, step)),
+                };
+                let operation = Operation::Window { length, step, aggregate };
+                (operation, Node { inputs: vec![input], count, ..node })
+            }
+            Built::Panes { input, length_ns, step_ns } => {
+                let times = self.stamp(input, Stamp::Time)?;
+                let node = self.node(input).clone();
+                let base = self.graph.base(Base::Panes { length_ns, step_ns, count: node.count, base: node.base });
+                let operation = Operation::Panes { length_ns, step_ns, aggregate };
+                (
+                    operation,
+                    Node {
+                        inputs: vec![input, times],
+                        base,
+                        count: Arc::new(Count::Source),
+                        ..self.node(input).clone()
+                    },
+                )
+            }
+            Built::Stream(input) => {
+                self.needs_number(argument, input)?;
+                (Operation::Running(aggregate), Node { inputs: vec![input], ..self.node(input).clone() })
+            }
+            _ => return self.stream(argument).map(Built::Stream),
+        };
+        if aggregate == Aggregate::Count {
+            (node.unit, node.is_signed) = (Unit::ONE, false);
+        }
+        node.operation = operation;
+        Ok(Built::Stream(self.add_checked(argument, node)?))
+    }
+
+    /// Builds the rate of a sum or count over a window of time.
+    pub(super) fn per_second(&mut self, argument: &Expression) -> Result<Built, Error> {
+        let input = self.stream(argument)?;
+        let node = self.node(input).clone();
+        let length_ns = match node.operation {
+            Operation::Panes { length_ns, aggregate: Aggregate::Sum | Aggregate::Count, .. } => length_ns,
+            _ => {
+                let problem = format!(
+                    "`per_second` needs a sum or a count of a window of time, such as `{}`",
+                    Function::PerSecond.form()
+                );
+                return self.argument(argument, problem);
+            }
+        };
+        let unit = node.unit.over(Unit::TIME);
+        let (unit, factor) = match unit.filter(|(unit, _)| unit.symbol().is_some()) {
+            Some(unit) => unit,
+            None => {
+                let problem = format!("`{argument}` is in {}; `per_second` is for counts and bytes", node.unit);
+                return Err(self.wrong(argument, Problem::Unit(problem)));
+            }
+        };
+        let number = length_ns as f64;
+        let operation = Operation::WithNumber { operator: Binary::Divide, number, is_number_first: false, factor };
+        Ok(Built::Stream(self.graph.add(Node { operation, inputs: vec![input], unit, ..node })))
+    }
+
+    /// Returns the value of an argument that must be a number, and its unit.
+    pub(super) fn number(&mut self, function: Function, argument: &Expression) -> Result<(f64, Unit), Error> {
+        match self.build(argument)? {
+            Built::Number(value, unit) => Ok((value, unit)),
+            _ => {
+                let problem = format!("`{argument}` is not a number; write it as `{}`", function.form());
+                self.argument(argument, problem)
+            }
+        }
+    }
+
+    /// Returns the value of an argument that must be a whole number of at least `least`.
+    pub(super) fn whole(&mut self, function: Function, argument: &Expression, least: u64) -> Result<u64, Error> {
+        let (value, unit) = self.number(function, argument)?;
+        if unit != Unit::ONE {
+            let problem = format!("`{argument}` has a unit; write a number of values, as in `{}`", function.form());
+            return Err(self.wrong(argument, Problem::Unit(problem)));
+        }
+        if value.fract() != 0.0 || value < least as f64 || value > MOST_ARGUMENT {
+            let (name, form) = (function.name(), function.form());
+            let reason = match (function, value == 0.0) {
+                (Function::Every, true) => " (it would divide the rate by zero)",
+                (Function::Window, true) => " (a window of zero values has no aggregate)",
+                _ => "",
+            };
+            let problem = format!(
+                "`{argument}` is not accepted by `{name}`{reason}; use a whole number from {least} to 10^12, as in \
+                 `{form}`"
+            );
+            return self.argument(argument, problem);
+        }
+        Ok(value as u64)
+    }
+
+    /// Returns the value of an argument that must be a share between 0 and 1.
+    pub(super) fn share(&mut self, function: Function, argument: &Expression) -> Result<f64, Error> {
+        let (value, unit) = self.number(function, argument)?;
+        let is_weight = function == Function::Ewma;
+        if unit == Unit::ONE && (0.0..=1.0).contains(&value) && !(is_weight && value == 0.0) {
+            return Ok(value);
+        }
+        let range = if is_weight { "above 0 and at most 1" } else { "from 0 to 1" };
+        let problem = format!(
+            "`{argument}` is not accepted by `{}`; use a number {range}, as in `{}`",
+            function.name(),
+            function.form()
+        );
+        self.argument(argument, problem)
+    }
+
+    /// Returns the value of an argument that must be a time, in nanoseconds.
+    pub(super) fn time(&mut self, argument: &Expression) -> Result<u64, Error> {
+        let (value, unit) = self.number(Function::Window, argument)?;
+        if unit == Unit::TIME && (1.0..=9e18).contains(&value.round()) {
+            return Ok(value.round() as u64);
+        }
+        let problem =
+            format!("`{argument}` is not a time of at least 1 ns; write it as `window(series, 10 s, step 1 s)`");
+        self.argument(argument, problem)
+    }
+}

@@ -1,0 +1,148 @@
+//! The words of a plan.
+
+use crate::graph::{Aggregate, Base, Graph, Join, JoinKind, Joined, Node, Operation, seconds};
+use crate::plan::{Plan, Step};
+use crate::run::{Sketch, sketch_of};
+
+/// Writes an operator with the numbers of the steps that it reads.
+pub(crate) fn step(operation: &Operation, inputs: &[String]) -> String {
+    let first = || inputs.first().map_or("", String::as_str);
+    let second = || inputs.get(1).map_or("", String::as_str);
+    match operation {
+        Operation::Series { .. } | Operation::Stamp(_) => operation.name(),
+        Operation::WithNumber { operator, number, is_number_first: true, .. } => {
+            format!("{number} {} {}", operator.symbol(), first())
+        }
+        Operation::WithNumber { operator, number, .. } => format!("{} {} {number}", first(), operator.symbol()),
+        Operation::Negate => format!("-{}", first()),
+        Operation::Not => format!("not {}", first()),
+        Operation::Join(Join { operator: Joined::Select, .. }) => format!("select {} if {}", first(), second()),
+        Operation::Join(Join { operator: Joined::Later, .. }) => format!("later of {} and {}", first(), second()),
+        Operation::Join(Join { operator, kind, .. }) => {
+            let again = |side: usize, input: &str| match kind {
+                JoinKind::Again { side: again } if *again == side => format!("again({input})"),
+                JoinKind::Buffer { side: buffered, values } if *buffered == side => {
+                    format!("buffer({input}, {values})")
+                }
+                _ => input.to_string(),
+            };
+            format!("{} {} {}", again(0, first()), operator.symbol(), again(1, second()))
+        }
+        Operation::JoinHeld { operator, is_held_first: true, .. } => {
+            format!("hold({}) {} {}", second(), operator.symbol(), first())
+        }
+        Operation::JoinHeld { operator, .. } => format!("{} {} hold({})", first(), operator.symbol(), second()),
+        Operation::Compact => format!("drop unselected of {}", first()),
+        Operation::Every(n) => format!("every({}, {n})", first()),
+        Operation::Repeat(n) => format!("repeat({}, {n})", first()),
+        Operation::Lag(k) => format!("lag({}, {k})", first()),
+        Operation::Drop(k) => format!("drop({}, {k})", first()),
+        Operation::Ewma(weight) => format!("ewma({}, {weight})", first()),
+        Operation::Running(aggregate) => aggregated(*aggregate, first()),
+        Operation::Window { length, step, aggregate } => {
+            let step = if step == length { String::new() } else { format!(", step {step}") };
+            aggregated(*aggregate, &format!("window({}, {length}{step})", first()))
+        }
+        Operation::Panes { length_ns, step_ns, aggregate } => {
+            let (length, step) = (seconds(*length_ns), seconds(*step_ns));
+            aggregated(*aggregate, &format!("window({}, {length} s, step {step} s)", first()))
+        }
+    }
+}
+
+fn aggregated(aggregate: Aggregate, of: &str) -> String {
+    match aggregate {
+        Aggregate::Quantile(level) => format!("quantile({level}, {of})"),
+        aggregate => format!("{}({of})", aggregate.name()),
+    }
+}
+
+/// Writes the rate of a node: values per observation, or the clock that is unknown beforehand.
+pub(crate) fn rate(graph: &Graph, node: &Node) -> String {
+    let rate = node.count.rate().map_or_else(String::new, |rate| rate.to_string());
+    let (of, reading) = match &graph.bases[node.base] {
+        Base::Clock { reading, .. } => ("observation", *reading),
+        Base::Where { .. } => ("selected value", graph.clock_of(node.base).1),
+        Base::Panes { .. } => ("window", graph.clock_of(node.base).1),
+    };
+    let again = if reading > 0 { format!(", reading {}", reading + 1) } else { String::new() };
+    format!("{rate} per {of}{again}")
+}
+
+/// Writes the contents of a step's buffers and states.
+pub(crate) fn memory(plan: &Plan, step: &Step) -> String {
+    let node = &plan.graph.nodes[step.node];
+    let values = |count: u64| format!("{} value{}", grouped(count), if count == 1 { "" } else { "s" });
+    match &node.operation {
+        Operation::Join(join) => join_memory(plan, step, join),
+        Operation::JoinHeld { .. } => "the held value".into(),
+        Operation::Lag(k) => values(*k),
+        Operation::Ewma(_) => "the average so far".into(),
+        Operation::Running(Aggregate::Quantile(_)) => sketch(sketch_of(plan, step)),
+        Operation::Running(_) => "the aggregate so far".into(),
+        Operation::Window { aggregate: Aggregate::Quantile(_), .. } => sketch(sketch_of(plan, step)),
+        Operation::Window { length, step, .. } if step >= length => "the aggregate so far".into(),
+        Operation::Window { length, step, .. } => {
+            let pane = crate::ratio::gcd(*length, *step);
+            let each = if pane == 1 { "value".to_string() } else { format!("{} values", grouped(pane)) };
+            format!("{} partial aggregates, one per {each}", grouped(length / pane))
+        }
+        Operation::Panes { length_ns, step_ns, aggregate } => {
+            let panes = grouped(length_ns / step_ns);
+            let s = if panes == "1" { "" } else { "s" };
+            match aggregate {
+                Aggregate::Quantile(_) => format!("{panes} pane{s}, {}", sketch(sketch_of(plan, step))),
+                _ => format!("{panes} pane{s}"),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+fn join_memory(plan: &Plan, step: &Step, join: &Join) -> String {
+    let ring = crate::run::ring_of(plan, step);
+    let s = if ring == 1 { "" } else { "s" };
+    let ring_text = grouped(ring);
+    match &join.kind {
+        JoinKind::Bounded(lead) if lead.first.max(lead.second) > 0 => {
+            let at_most = if lead.is_exact { "" } else { "at most " };
+            let most = lead.first.max(lead.second);
+            match most == ring {
+                true => format!("{at_most}{ring_text} value{s} waiting"),
+                false => format!("{at_most}{ring_text} value{s} waiting, {} after repeat", grouped(most)),
+            }
+        }
+        JoinKind::Buffer { .. } => format!("at most {ring_text} value{s} waiting; if more wait, the run stops"),
+        JoinKind::Again { .. } if ring > 0 => format!("{ring_text} value{s} waiting"),
+        _ => String::new(),
+    }
+}
+
+fn sketch(sketch: Sketch) -> String {
+    match sketch {
+        Sketch::Exact { values } => format!("exact, by selection among {} values", grouped(values)),
+        Sketch::ExactSliding { values } => format!("exact, by a cursor in {} values", grouped(values)),
+        Sketch::Table { .. } => "flat table, relative error 0.0367 %".into(),
+        Sketch::TableSliding { values, .. } => {
+            format!("flat table, relative error 0.0367 %, and the buckets of {} values", grouped(values))
+        }
+    }
+}
+
+/// Writes a number of bytes, or nothing for zero.
+pub(crate) fn bytes(bytes: u64) -> String {
+    if bytes == 0 { String::new() } else { format!("{} B", grouped(bytes)) }
+}
+
+/// Writes a number with a comma before each group of three digits.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,239 @@
+//! The syntax tree of an expression, and its printed form.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::unit::Unit;
+
+/// An expression and its place in the text.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    pub(crate) kind: Kind,
+    /// The bytes of the text that the expression comes from.
+    pub(crate) place: Range<usize>,
+}
+
+/// The form of an expression, with its parts.
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    /// A number in the unit of the evidence, and the text that the user wrote.
+    Number {
+        value: f64,
+        unit: Unit,
+        text: String,
+    },
+    /// A recorded series: the arm, if it is named, and the metric.
+    Series {
+        arm: Option<String>,
+        metric: String,
+    },
+    Negate(Box<Expression>),
+    Not(Box<Expression>),
+    Binary(Binary, Box<Expression>, Box<Expression>),
+    Call(Function, Vec<Expression>),
+}
+
+/// An operator between two expressions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Binary {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Equal,
+    NotEqual,
+    And,
+    Or,
+}
+
+use Binary::{Add, And, Divide, Equal, Greater, GreaterOrEqual, Less, LessOrEqual, Multiply, NotEqual, Or, Subtract};
+
+impl Binary {
+    /// Returns the operator as it is written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Add => "+",
+            Subtract => "-",
+            Multiply => "*",
+            Divide => "/",
+            Less => "<",
+            LessOrEqual => "<=",
+            Greater => ">",
+            GreaterOrEqual => ">=",
+            Equal => "==",
+            NotEqual => "!=",
+            And => "and",
+            Or => "or",
+        }
+    }
+
+    /// Returns how strongly the operator binds; a greater number binds more strongly.
+    pub fn strength(self) -> u8 {
+        match self {
+            Or => 1,
+            And => 2,
+            Less | LessOrEqual | Greater | GreaterOrEqual | Equal | NotEqual => 4,
+            Add | Subtract => 5,
+            Multiply | Divide => 6,
+        }
+    }
+
+    pub fn is_comparison(self) -> bool {
+        self.strength() == 4
+    }
+}
+
+/// A function of the language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Function {
+    Again,
+    Buffer,
+    Count,
+    Drop,
+    Every,
+    Ewma,
+    Hold,
+    Lag,
+    Max,
+    Mean,
+    Min,
+    PerSecond,
+    Quantile,
+    Repeat,
+    Sum,
+    Where,
+    Window,
+}
+
+/// The functions, each with its name and the form of its arguments.
+pub(crate) const FUNCTIONS: &[(Function, &str, &str)] = &[
+    (Function::Again, "again", "again(series)"),
+    (Function::Buffer, "buffer", "buffer(series, 1000)"),
+    (Function::Count, "count", "count(window(series, 1000))"),
+    (Function::Drop, "drop", "drop(series, 10)"),
+    (Function::Every, "every", "every(series, 2)"),
+    (Function::Ewma, "ewma", "ewma(series, 0.01)"),
+    (Function::Hold, "hold", "hold(series)"),
+    (Function::Lag, "lag", "lag(series, 10)"),
+    (Function::Max, "max", "max(window(series, 1000))"),
+    (Function::Mean, "mean", "mean(window(series, 1000))"),
+    (Function::Min, "min", "min(window(series, 1000))"),
+    (Function::PerSecond, "per_second", "per_second(count(window(series, 10 s)))"),
+    (Function::Quantile, "quantile", "quantile(0.99, window(series, 1000))"),
+    (Function::Repeat, "repeat", "repeat(series, 2)"),
+    (Function::Sum, "sum", "sum(window(series, 1000))"),
+    (Function::Where, "where", "where(series, series > 5 ms)"),
+    (Function::Window, "window", "window(series, 1000, step 10)"),
+];
+
+impl Function {
+    /// Returns the function with this name.
+    pub fn of_name(name: &str) -> Option<Function> {
+        FUNCTIONS.iter().find(|(_, known, _)| *known == name).map(|(function, ..)| *function)
+    }
+
+    pub fn name(self) -> &'static str {
+        self.entry().1
+    }
+
+    /// Returns an example of a call.
+    pub fn form(self) -> &'static str {
+        self.entry().2
+    }
+
+    fn entry(self) -> &'static (Function, &'static str, &'static str) {
+        FUNCTIONS.iter().find(|(function, ..)| *function == self).expect("every function is in the table")
+    }
+}
+
+/// Binding strength of `not`.
+const NOT: u8 = 3;
+/// Binding strength of a minus sign before an expression.
+const NEGATE: u8 = 7;
+/// Binding strength of a number, a series or a call.
+const WHOLE: u8 = 8;
+
+impl Expression {
+    fn strength(&self) -> u8 {
+        match &self.kind {
+            Kind::Binary(operator, ..) => operator.strength(),
+            Kind::Not(_) => NOT,
+            Kind::Negate(_) => NEGATE,
+            Kind::Number { .. } | Kind::Series { .. } | Kind::Call(..) => WHOLE,
+        }
+    }
+
+    /// Writes the expression, in parentheses if it binds less strongly than `needed`.
+    fn write(&self, needed: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.strength() < needed {
+            f.write_str("(")?;
+            self.write(0, f)?;
+            return f.write_str(")");
+        }
+        match &self.kind {
+            Kind::Number { text, .. } => f.write_str(text),
+            Kind::Series { arm, metric } => {
+                if let Some(arm) = arm {
+                    write!(f, "{}.", quoted_if_needed(arm))?;
+                }
+                f.write_str(&quoted_if_needed(metric))
+            }
+            Kind::Negate(inner) => {
+                f.write_str("-")?;
+                inner.write(NEGATE, f)
+            }
+            Kind::Not(inner) => {
+                f.write_str("not ")?;
+                inner.write(NOT, f)
+            }
+            Kind::Binary(operator, left, right) => {
+                let strength = operator.strength();
+                // Comparisons cannot follow one another, so both sides of one need more strength.
+                left.write(strength + u8::from(operator.is_comparison()), f)?;
+                write!(f, " {} ", operator.symbol())?;
+                right.write(strength + 1, f)
+            }
+            Kind::Call(function, arguments) => {
+                write!(f, "{}(", function.name())?;
+                for (index, argument) in arguments.iter().enumerate() {
+                    f.write_str(match (index, *function) {
+                        (0, _) => "",
+                        (2, Function::Window) => ", step ",
+                        _ => ", ",
+                    })?;
+                    argument.write(0, f)?;
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+/// Returns a name as it is written in an expression: between quotation marks, unless it is a plain word.
+///
+/// ```
+/// use ascertain_streams::quoted_if_needed;
+/// assert_eq!([quoted_if_needed("wall"), quoted_if_needed("sleep 1")], ["wall", "\"sleep 1\""]);
+/// ```
+#[must_use]
+pub fn quoted_if_needed(name: &str) -> String {
+    let is_start = |c: char| c.is_ascii_alphabetic() || c == '_';
+    let is_word = name.starts_with(is_start) && name.chars().all(|c| is_start(c) || c.is_ascii_digit());
+    match is_word && !RESERVED.contains(&name) {
+        true => name.to_string(),
+        false => format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\"")),
+    }
+}
+
+/// Words that cannot be the name of a series, unless they are between quotation marks.
+pub(crate) const RESERVED: [&str; 4] = ["and", "or", "not", "step"];
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(0, f)
+    }
+}

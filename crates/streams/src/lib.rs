@@ -1,0 +1,28 @@
+#![doc = include_str!("../README.md")]
+
+mod build;
+mod catalog;
+mod count;
+mod describe;
+mod error;
+mod expression;
+mod graph;
+mod parse;
+mod plan;
+mod ratio;
+mod refusal;
+mod run;
+mod table;
+mod unit;
+
+pub use catalog::{Catalogue, OneClock, Series};
+pub use count::{Count, Envelope, Lead, Period};
+pub use error::{Error, Problem};
+pub use expression::{Expression, quoted_if_needed};
+pub use parse::{MOST_BYTES, MOST_DEPTH, parse};
+pub use plan::{Memory, Plan, PlanOptions};
+pub use ratio::Ratio;
+pub use refusal::Unbounded;
+pub use run::{Advance, Engine, Evidence, Failure, MOST_EXACT, Recorded, Results, RunError};
+pub use table::{FlatTable, OCTAVES, RELATIVE_ERROR};
+pub use unit::Unit;

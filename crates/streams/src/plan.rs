@@ -1,0 +1,442 @@
+//! The plan of an expression: its steps in order, and the memory of each to the byte.
+
+use std::fmt;
+
+use crate::build::Builder;
+use crate::catalog::Catalogue;
+use crate::error::{Error, Problem};
+use crate::graph::{Base, Graph, Join, JoinKind, Node, NodeId, Operation};
+use crate::parse::parse;
+use crate::run::state_bytes;
+use crate::unit::Unit;
+
+/// Observations in a block, unless the caller chooses another number.
+const BLOCK: usize = 256;
+/// A slot may hold this many times the values of a block before the block is made smaller.
+const MOST_EXPANSION: u64 = 16;
+
+/// Settings of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanOptions {
+    /// Most observations that are processed at once. With 1, the memory is the least; larger blocks are faster.
+    pub block: usize,
+    /// `true` if values can be ranges, because observations were cut off. Every value then takes 16 bytes.
+    pub has_ranges: bool,
+}
+
+impl Default for PlanOptions {
+    fn default() -> PlanOptions {
+        PlanOptions { block: BLOCK, has_ranges: false }
+    }
+}
+
+/// An accepted expression: what is computed in which order, and in how much memory.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(crate) graph: Graph,
+    pub(crate) root: NodeId,
+    pub(crate) steps: Vec<Step>,
+    /// For each slot, the most values that it holds.
+    pub(crate) slots: Vec<u64>,
+    pub(crate) options: PlanOptions,
+    /// Observations in a block.
+    pub(crate) block: u64,
+    text: String,
+}
+
+/// A step of the plan.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Step {
+    pub node: NodeId,
+    pub kind: StepKind,
+    /// The slots from which the step reads, and the number of times that each value is repeated.
+    pub inputs: [Input; 4],
+    /// The slot that receives the values.
+    pub output: usize,
+    /// For a join, the side whose slot is also the output.
+    pub in_place: Option<usize>,
+}
+
+/// The kind of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StepKind {
+    /// Computes the values of a node.
+    Node,
+    /// Reads the evidence again, for the join with the id `node`, until the join's other side has its partners. The
+    /// steps before `end` are repeated; their values are collected in the output.
+    Again { end: usize, reading: usize },
+}
+
+/// A slot from which a step reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Input {
+    pub slot: usize,
+    /// The number of times that each value is repeated.
+    pub factor: u64,
+}
+
+/// The memory of a plan, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Buffers and states of the operators.
+    pub states: u64,
+    /// Values in flight between operators.
+    pub in_flight: u64,
+    /// The list of steps with their positions and counters. It depends only on the number of operators.
+    pub steps: u64,
+}
+
+impl Memory {
+    /// Returns the sum, which is exactly the memory that a run allocates.
+    #[must_use]
+    pub fn total(self) -> u64 {
+        self.states.saturating_add(self.in_flight).saturating_add(self.steps)
+    }
+}
+
+impl Plan {
+    /// Plans an expression with the default options.
+    ///
+    /// # Errors
+    /// If the expression does not parse, names an unknown series, mixes units, or needs memory in proportion to the
+    /// length of the series.
+    pub fn new(text: &str, catalogue: &dyn Catalogue) -> Result<Plan, Error> {
+        Plan::with(text, catalogue, PlanOptions::default())
+    }
+
+    /// Plans an expression.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn with(text: &str, catalogue: &dyn Catalogue, options: PlanOptions) -> Result<Plan, Error> {
+        let expression = parse(text)?;
+        let mut builder = Builder::new(text, catalogue);
+        let root = builder.result(&expression)?;
+        let graph = builder.graph;
+        let block = options.block.max(1) as u64;
+        let mut plan =
+            Plan { graph, root, steps: Vec::new(), slots: Vec::new(), options, block, text: expression.to_string() };
+        let too_large = || {
+            let problem = "the values of one observation are too many to be counted; use smaller factors in `repeat`";
+            Error::new(text, expression.place.clone(), Problem::Overflow(problem.into()))
+        };
+        let most = plan.most_at_once().ok_or_else(too_large)?;
+        if most > MOST_EXPANSION.saturating_mul(block) {
+            plan.block = (u128::from(block) * u128::from(block) / u128::from(most)).max(1) as u64;
+        }
+        plan.schedule().ok_or_else(too_large)?;
+        Ok(plan)
+    }
+
+    /// Returns the unit of the result.
+    #[must_use]
+    pub fn unit(&self) -> Unit {
+        self.graph.nodes[self.root].unit
+    }
+
+    /// Returns the most observations that a run processes at once.
+    #[must_use]
+    pub fn block(&self) -> usize {
+        self.block as usize
+    }
+
+    /// Returns the options of the plan.
+    #[must_use]
+    pub fn options(&self) -> PlanOptions {
+        self.options
+    }
+
+    /// Returns the number of times that the evidence is read at the same time: 1, and one more for each `again`.
+    #[must_use]
+    pub fn readings(&self) -> usize {
+        self.graph.readings
+    }
+
+    /// Returns the indices of the recorded series that the expression uses, in ascending order.
+    #[must_use]
+    pub fn series(&self) -> Vec<usize> {
+        let index = |operation: &Operation| match operation {
+            Operation::Series { index, .. } => Some(*index),
+            _ => None,
+        };
+        let mut all: Vec<usize> = self.graph.nodes.iter().filter_map(|node| index(&node.operation)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Returns the number of results after this many observations. Returns `None` if the number depends on the values,
+    /// or on the times of the observations.
+    #[must_use]
+    pub fn results_after(&self, observations: u64) -> Option<u64> {
+        let root = &self.graph.nodes[self.root];
+        let is_counted = matches!(self.graph.bases[root.base], Base::Clock { .. });
+        is_counted.then(|| root.count.after(observations))
+    }
+
+    /// Checks that each result comes from observations of its own. Only such a series can be judged: the outcomes of
+    /// overlapping windows, lags and averages depend on one another, so a claim about them would not be valid.
+    ///
+    /// # Errors
+    /// If an operator uses an observation for several results. The error names it.
+    pub fn check_independent(&self) -> Result<(), Error> {
+        let dependent = |node: &Node| match &node.operation {
+            Operation::Join(join) => {
+                let counts = [0, 1].map(|side: usize| &self.graph.nodes[node.inputs[side]].count);
+                let is_aligned = matches!(join.kind, JoinKind::Bounded(_)) && counts[0] == counts[1];
+                (!is_aligned).then(|| format!("{} of values with different indices", node.operation.name()))
+            }
+            Operation::Window { length, step, .. } if step >= length => None,
+            Operation::Panes { length_ns, step_ns, .. } if step_ns >= length_ns => None,
+            Operation::JoinHeld { .. }
+            | Operation::Repeat(_)
+            | Operation::Lag(_)
+            | Operation::Ewma(_)
+            | Operation::Running(_)
+            | Operation::Window { .. }
+            | Operation::Panes { .. } => Some(node.operation.name()),
+            _ => None,
+        };
+        let Some(operator) = self.graph.nodes.iter().find_map(dependent) else { return Ok(()) };
+        let problem = format!(
+            "`{operator}` makes outcomes that depend on one another, and a claim needs one fresh outcome per trial; use \
+             windows that do not overlap, such as `mean(window(series, 10))`"
+        );
+        Err(Error::new(&self.text, 0..self.text.len(), Problem::Dependent(problem)))
+    }
+
+    /// Returns the memory of a run, in bytes.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        let states = self.steps.iter().map(|step| self.state_of(step)).fold(0, u64::saturating_add);
+        let values = self.slots.iter().fold(0_u64, |sum, values| sum.saturating_add(*values));
+        let in_flight = values.saturating_mul(self.value_bytes());
+        Memory { states, in_flight, steps: crate::run::step_bytes(self) }
+    }
+
+    /// Returns the size of a value: 8 bytes, or 16 if values can be ranges.
+    #[must_use]
+    pub fn value_bytes(&self) -> u64 {
+        8 * self.lanes() as u64
+    }
+
+    pub(crate) fn lanes(&self) -> usize {
+        if self.options.has_ranges { 2 } else { 1 }
+    }
+
+    pub(crate) fn state_of(&self, step: &Step) -> u64 {
+        match step.kind {
+            StepKind::Node => state_bytes(self, step).saturating_mul(self.lanes() as u64),
+            StepKind::Again { .. } => 0,
+        }
+    }
+
+    /// Returns the most values that a clock gives in a block.
+    fn most_of_base(&self, base: usize) -> Option<u64> {
+        match &self.graph.bases[base] {
+            Base::Clock { .. } => Some(self.block),
+            Base::Where { count, base, .. } => count.most_of(self.most_of_base(*base)?),
+            Base::Panes { length_ns, step_ns, count, base } => {
+                count.most_of(self.most_of_base(*base)?)?.checked_mul(length_ns / step_ns)
+            }
+        }
+    }
+
+    /// Returns the most values that a node gives in a block.
+    pub(crate) fn most_of(&self, node: NodeId) -> Option<u64> {
+        let node = &self.graph.nodes[node];
+        node.count.most_of(self.most_of_base(node.base)?)
+    }
+
+    fn most_at_once(&self) -> Option<u64> {
+        (0..self.graph.nodes.len()).map(|node| self.most_of(node)).try_fold(0, |most, each| Some(most.max(each?)))
+    }
+
+    /// Returns the input of a join: values before they are repeated, and the number of repetitions.
+    pub(crate) fn before_repeat(&self, mut node: NodeId) -> (NodeId, u64) {
+        let mut factor = 1;
+        while let Operation::Repeat(n) = self.graph.nodes[node].operation {
+            factor *= n;
+            node = self.graph.nodes[node].inputs[0];
+        }
+        (node, factor)
+    }
+
+    /// Returns the nodes whose values a step for this node reads, with the number of repetitions.
+    fn reads(&self, node: NodeId) -> Vec<(NodeId, u64)> {
+        let Operation::Join(_) = self.graph.nodes[node].operation else {
+            return self.graph.nodes[node].inputs.iter().map(|input| (*input, 1)).collect();
+        };
+        self.graph.nodes[node].inputs.iter().map(|input| self.before_repeat(*input)).collect()
+    }
+
+    /// Puts the nodes in order and assigns slots.
+    fn schedule(&mut self) -> Option<()> {
+        let mut order = Vec::new();
+        self.visit(self.root, &mut order);
+        let mut last_use = vec![0; self.graph.nodes.len()];
+        let mut schedule = Slots::default();
+        for (index, entry) in order.iter().enumerate() {
+            if let Entry::Node(node) = entry {
+                self.reads(*node).iter().for_each(|(read, _)| last_use[*read] = index);
+            }
+        }
+        last_use[self.root] = order.len();
+        let mut slot_of = vec![usize::MAX; self.graph.nodes.len()];
+        let mut starts = Vec::new();
+        for (index, entry) in order.iter().enumerate() {
+            match *entry {
+                Entry::Node(node) => {
+                    let step = self.step(node, &slot_of, &|read| last_use[read] == index, &mut schedule)?;
+                    slot_of[node] = step.output;
+                    self.steps.push(step);
+                }
+                Entry::AgainStart { join, side } => {
+                    let (read, _) = self.before_repeat(self.graph.nodes[join].inputs[side]);
+                    let (_, reading) = self.graph.clock_of(self.graph.nodes[read].base);
+                    // A last observation may give more values than the join needs at once.
+                    let burst = self.graph.nodes[self.graph.nodes[join].inputs[side]].count.most_of(1)?;
+                    let output = schedule.take(self.most_of(join)?.checked_add(burst.saturating_sub(1))?);
+                    let kind = StepKind::Again { end: 0, reading };
+                    starts.push(self.steps.len());
+                    let inputs = [Input::default(); 4];
+                    self.steps.push(Step { node: join, kind, inputs, output, in_place: None });
+                }
+                Entry::AgainEnd { join, side } => {
+                    let start = starts.pop()?;
+                    let (read, factor) = self.before_repeat(self.graph.nodes[join].inputs[side]);
+                    let (end, from) = (self.steps.len(), slot_of[read]);
+                    let StepKind::Again { reading, .. } = self.steps[start].kind else { return None };
+                    self.steps[start].kind = StepKind::Again { end, reading };
+                    self.steps[start].inputs[0] = Input { slot: from, factor };
+                    slot_of[read] = self.steps[start].output;
+                    schedule.free.push(from);
+                }
+            }
+        }
+        self.slots = schedule.slots;
+        Some(())
+    }
+
+    fn visit(&self, node: NodeId, order: &mut Vec<Entry>) {
+        if order.contains(&Entry::Node(node)) {
+            return;
+        }
+        let reads = self.reads(node);
+        match self.graph.nodes[node].operation {
+            Operation::Join(Join { kind: JoinKind::Again { side }, .. }) => {
+                self.visit(reads[1 - side].0, order);
+                order.push(Entry::AgainStart { join: node, side });
+                self.visit(reads[side].0, order);
+                order.push(Entry::AgainEnd { join: node, side });
+            }
+            _ => reads.iter().for_each(|(read, _)| self.visit(*read, order)),
+        }
+        order.push(Entry::Node(node));
+    }
+
+    /// Makes the step of a node: its slots, and whether it works in place. `ends` returns whether no later step reads
+    /// the values of a node.
+    fn step(&self, node: NodeId, slot_of: &[usize], ends: &dyn Fn(NodeId) -> bool, slots: &mut Slots) -> Option<Step> {
+        let reads = self.reads(node);
+        let most = self.most_of(node)?;
+        let mut inputs = [Input::default(); 4];
+        for (input, (read, factor)) in inputs.iter_mut().zip(&reads) {
+            *input = Input { slot: slot_of[*read], factor: *factor };
+        }
+        let is_once = |read: &NodeId| reads.iter().filter(|(other, _)| other == read).count() == 1;
+        let can_reuse = match self.graph.nodes[node].operation {
+            Operation::Series { .. } | Operation::Stamp(_) | Operation::Panes { .. } => 0,
+            Operation::Join(_) => 2,
+            _ => 1,
+        };
+        let candidates = reads.iter().take(can_reuse).enumerate();
+        let in_place = candidates
+            .filter(|(_, (read, factor))| *factor == 1 && ends(*read) && is_once(read))
+            .map(|(side, _)| side)
+            .next();
+        let output = match in_place {
+            Some(side) => {
+                let slot = inputs[side].slot;
+                slots.slots[slot] = slots.slots[slot].max(most);
+                slot
+            }
+            // The input is copied, and the copy is then processed in place.
+            None if can_reuse == 1 => slots.take(most.max(self.most_of(reads[0].0)?)),
+            None => slots.take(most),
+        };
+        let mut ended: Vec<usize> =
+            reads.iter().filter(|(read, _)| ends(*read)).map(|(read, _)| slot_of[*read]).collect();
+        ended.sort_unstable();
+        ended.dedup();
+        slots.free.extend(ended.into_iter().filter(|slot| *slot != output));
+        Some(Step { node, kind: StepKind::Node, inputs, output, in_place })
+    }
+}
+
+/// An entry of the order in which nodes are computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Entry {
+    Node(NodeId),
+    AgainStart { join: NodeId, side: usize },
+    AgainEnd { join: NodeId, side: usize },
+}
+
+/// The slots while they are assigned.
+#[derive(Default)]
+struct Slots {
+    slots: Vec<u64>,
+    free: Vec<usize>,
+}
+
+impl Slots {
+    /// Takes a free slot, or a new one, for this many values.
+    fn take(&mut self, values: u64) -> usize {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(0);
+            self.slots.len() - 1
+        });
+        self.slots[slot] = self.slots[slot].max(values);
+        slot
+    }
+}
+
+impl fmt::Display for Plan {
+    /// Writes the plan as a table: the steps, their rates and their memory.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "plan of {}", self.text)?;
+        let mut number_of = vec![0; self.graph.nodes.len()];
+        let mut rows = Vec::new();
+        for step in self.steps.iter().filter(|step| step.kind == StepKind::Node) {
+            number_of[step.node] = rows.len() + 1;
+            let node = &self.graph.nodes[step.node];
+            let inputs = self.reads(step.node).into_iter().map(|(read, factor)| match factor {
+                1 => number_of[read].to_string(),
+                factor => format!("repeat({}, {factor})", number_of[read]),
+            });
+            let text = crate::describe::step(&node.operation, &inputs.collect::<Vec<_>>());
+            let rate = crate::describe::rate(&self.graph, node);
+            let memory = crate::describe::memory(self, step);
+            rows.push([(rows.len() + 1).to_string(), text, rate, crate::describe::bytes(self.state_of(step)), memory]);
+        }
+        let Memory { states, in_flight, steps } = self.memory();
+        let values: u64 = self.slots.iter().sum();
+        let per_block = match self.block {
+            1 => String::new(),
+            block => format!(", for {block} observations at a time"),
+        };
+        let s = if values == 1 { "" } else { "s" };
+        let in_flight = crate::describe::bytes(in_flight);
+        let flight = format!("{} value{s} in flight{per_block}", crate::describe::grouped(values));
+        rows.push([String::new(), "between the steps".into(), String::new(), in_flight, flight]);
+        let widths = [0, 1, 2, 3].map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+        for row in &rows {
+            let [number, text, rate, bytes, memory] = row;
+            let [first, second, third, fourth] = widths;
+            let line = format!("  {number:>first$}  {text:second$}  {rate:third$}  {bytes:>fourth$}  {memory}");
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        let together = crate::describe::bytes(states.saturating_add(self.memory().in_flight));
+        write!(f, "memory: {together}, and {} for the list of steps", crate::describe::bytes(steps))
+    }
+}

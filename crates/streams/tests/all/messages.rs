@@ -1,0 +1,123 @@
+//! The plans and the messages, in golden files. `BLESS=1` writes them.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::{env, fs};
+
+use ascertain_streams::{Plan, PlanOptions};
+
+use crate::catalogue;
+
+fn compare(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if env::var_os("BLESS").is_some() {
+        fs::write(&path, found).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(found, expected, "{}: if the change is right, run the test with BLESS=1", path.display());
+}
+
+const REFUSED: &[&str] = &[
+    "",
+    "time +",
+    "time memory",
+    "time / (memory",
+    "time)",
+    "time = 5",
+    "time & memory",
+    "'time'",
+    "\"time",
+    "5 parsecs",
+    "1e999 * time",
+    "x.",
+    "x < y < 2",
+    "timr",
+    "arm.time",
+    "evry(time, 2)",
+    "every(time)",
+    "every(time, 0)",
+    "every(time, 1.5)",
+    "every(time, 2 s)",
+    "every(time, x)",
+    "repeat(time, 0)",
+    "window(time, 0)",
+    "mean(window(time, 0))",
+    "mean(window(time, 1000001))",
+    "drop(time, 1000000)",
+    "mean(window(time, 10 s, step 3 s))",
+    "mean(window(time, 10 s, step 3))",
+    "window(time, 1000)",
+    "window(time, 1000) / time",
+    "quantile(99, window(time, 1000))",
+    "ewma(time, 0)",
+    "time / 0",
+    "1 < 2",
+    "7",
+    "time + memory",
+    "time / memory",
+    "time < memory",
+    "time and x > 1",
+    "-(x > 1)",
+    "not x",
+    "where(time, x)",
+    "mean(x > 1)",
+    "(x > 1) + 1",
+    "hold(time)",
+    "hold(x) / hold(y)",
+    "buffer(x, 10)",
+    "buffer(every(x, 2), 10) / y",
+    "every(time, 2) / time",
+    "repeat(time, 2) / time",
+    "mean(window(time, 1000, 10)) / time",
+    "where(time, every(x, 2) > 5)",
+    "where(x, x > 1) - y",
+    "where(x, x > 1) - where(x, x > 2)",
+    "count(window(x, 1 s)) - x",
+    "x - hold(again(y))",
+    "per_second(x)",
+    "per_second(mean(window(memory, 1 s)))",
+    "repeat(repeat(repeat(repeat(repeat(repeat(x, 1e12), 1e12), 1e12), 1e12), 1e12), 1e12)",
+    "every(every(every(every(every(every(x, 1e12), 1e12), 1e12), 1e12), 1e12), 1e12)",
+];
+
+#[test]
+fn messages_name_the_place_and_the_way_out() {
+    let catalogue = catalogue().with_observations(1_000_000);
+    let mut text = String::new();
+    for expression in REFUSED {
+        let error = match Plan::new(expression, &catalogue) {
+            Err(error) => error,
+            Ok(plan) => panic!("accepted: {plan}"),
+        };
+        assert!(expression.get(error.place()).is_some(), "{expression}");
+        writeln!(text, "{expression}\n{error}\n").unwrap();
+    }
+    compare("messages.txt", &text);
+}
+
+#[test]
+fn plans_show_steps_rates_and_memory() {
+    let mut text = String::new();
+    for (expression, block, has_ranges) in [
+        ("ewma(time, .01) / lag(ewma(time, .01), 1000)", 1, false),
+        ("time / hold(quantile(.99, window(time, 1000)))", 1, false),
+        ("time / hold(quantile(.99, window(time, 1000)))", 256, true),
+        ("time - repeat(every(time, 2), 2)", 1, false),
+        ("repeat(every(time, 6), 4) - repeat(every(time, 3), 2)", 1, false),
+        ("time - mean(window(time, 1000, 1))", 256, false),
+        ("repeat(every(time, 1009), 1009) - repeat(every(time, 1013), 1013)", 1, false),
+        ("every(time, 2) / again(time)", 256, false),
+        ("every(time, 2) / buffer(time, 1000)", 256, false),
+        ("where(memory, time > 5 ms) / hold(max(window(where(memory, time > 5 ms), 10 s, step 1 s)))", 256, false),
+        ("quantile(.5, window(time - lag(time, 1), 100000, 10))", 256, false),
+        ("quantile(.5, window(time, 100, 1))", 256, false),
+        ("per_second(count(window(time, 10 s, step 1 s)))", 256, false),
+    ] {
+        let plan = Plan::with(expression, &catalogue(), PlanOptions { block, has_ranges }).unwrap();
+        // The list of steps depends on the compiler.
+        let plan = plan.to_string();
+        let (plan, _) = plan.rsplit_once(", and ").unwrap();
+        writeln!(text, "{plan}\n").unwrap();
+    }
+    compare("plans.txt", &text);
+}
