@@ -35,13 +35,13 @@ pub struct SeriesMemory {
 /// A description of a derived series before its first result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesHeader {
-    /// The expression.
+    /// The expression as the user wrote it.
     pub expression: String,
     /// The unit of the results.
     pub unit: Unit,
     /// The plan as text: steps, rates and memory.
     pub plan: String,
-    /// The memory.
+    /// The memory that the plan needs.
     pub memory: SeriesMemory,
     /// `true` if results are ranges, because observations were cut off.
     pub has_ranges: bool,

@@ -61,8 +61,8 @@ impl<'a> Builder<'a> {
             return Ok(node);
         }
         let problem = format!(
-            "`{expression}` is in {unit}, and results are in ns, B, B/s, 1/s or without a unit; turn the fraction \
-             round, or divide by a number with a unit, such as `1 ms` or `1 MB`"
+            "`{expression}` is in {unit}, and results are in ns, B, B/s, 1/s or without a unit. Invert the fraction, \
+             or divide by a number with a unit, such as `1 ms` or `1 MB`"
         );
         Err(self.wrong(expression, Problem::Unit(problem)))
     }
@@ -248,7 +248,7 @@ impl<'a> Builder<'a> {
                 }
             }
             _ if first != second => wrong(format!(
-                "`{expression}` has {first} on the left and {second} on the right of `{symbol}`; give both sides the \
+                "`{expression}` has {first} on the left and {second} on the right of `{symbol}`. Give both sides the \
                  same unit, for example by dividing each by a number with its unit, such as `1 ms` or `1 MB`"
             )),
             _ if operator.is_comparison() => Ok((Unit::Condition, 1.0)),

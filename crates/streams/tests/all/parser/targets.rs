@@ -5,8 +5,8 @@ use ascertain_streams::{Engine, OneClock, Plan, PlanOptions, Recorded, Unit, par
 /// Largest memory of a plan that is also run, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Checks that a parsed expression is the same after it was printed and parsed again, that errors have a place in the
-/// text, and that every accepted plan runs without a panic.
+/// Checks that a parsed expression is the same after it was printed and parsed again. Also checks that errors have a
+/// place in the text, and that every accepted plan runs without a panic.
 pub fn expressions(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match parse(text) {
