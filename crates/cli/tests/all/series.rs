@@ -55,6 +55,14 @@ fn the_plan_comes_before_the_results() {
         "{plan}"
     );
     assert!(results.contains("30 results, of which 9 are null"), "{results}");
+    for (expression, sentence) in [
+        ("mean(window(\"true\".wall, 30))", "\n1 result, from "),
+        ("lag(\"true\".wall, 1)", "\n30 results, of which 1 is null, from "),
+        ("every(lag(\"true\".wall, 1), 30)", "\nThe only result is null."),
+    ] {
+        let ran = series(state, &[expression]);
+        assert!(ran.stdout.contains(sentence), "{}", ran.stdout);
+    }
     let only = series(state, &[expression, "--plan"]);
     assert!(only.code == Some(0) && ran.stdout.starts_with(&only.stdout), "{}", only.stdout);
     let json = series(state, &[expression, "--format", "json"]).json();
