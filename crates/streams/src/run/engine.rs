@@ -8,7 +8,7 @@ use super::arithmetic::operated;
 use super::evidence::{Advance, Evidence};
 use super::held::Order;
 use super::memory::filled;
-use super::state::{REMOVED, Slot, State, UNDECIDED};
+use super::state::{NO_VALUE, REMOVED, Slot, State, UNDECIDED};
 use crate::graph::{Join, JoinKind, Operation, Stamp};
 use crate::plan::{Input, Plan, Step, StepKind};
 
@@ -109,7 +109,8 @@ impl<'p> Engine<'p> {
         self.undecided
     }
 
-    /// Reads the evidence to its end. Calls `observe` with the results; if it returns `false`, the run ends.
+    /// Reads the evidence to its end. Calls `observe` after each block with its results, of which there may be none. If
+    /// `observe` returns `false`, the run ends.
     ///
     /// # Errors
     /// If the evidence cannot be read, or a buffer or table is full.
@@ -128,7 +129,7 @@ impl<'p> Engine<'p> {
             let slot = &self.slots[output];
             let lows = &slot.values[0][..slot.len];
             let highs = if self.plan.lanes() == 2 { &slot.values[1][..slot.len] } else { lows };
-            if !lows.is_empty() && !observe(Results { lows, highs }) {
+            if !observe(Results { lows, highs }) {
                 return Ok(());
             }
         }
@@ -281,7 +282,7 @@ impl<'p> Engine<'p> {
             1 => state.process::<1>(join.operator, join.factor, output, slots, factors),
             _ => state.process::<2>(join.operator, join.factor, output, slots, factors),
         };
-        // If another reading has ended, values wait in vain: their partners never come, and they may be lost.
+        // If another reading has ended, the partners of the waiting values never arrive, so these may be lost.
         let is_in_vain = self.has_ended && !matches!(join.kind, JoinKind::Buffer { .. });
         if is_in_vain { Ok(()) } else { done }
     }
@@ -326,7 +327,10 @@ impl<'p> Engine<'p> {
                 let values = output.values.iter_mut().take(lanes);
                 values.for_each(|lane| lane[..len].iter_mut().for_each(|value| *value = 1.0 - *value));
             }
-            (Operation::Compact, _) => self.undecided += compact(output, lanes),
+            (Operation::Compact, _) => {
+                let undecided = compact(output, lanes);
+                self.undecided += if step.is_counted { undecided } else { 0 };
+            }
             (Operation::Every(n), State::Every(skip)) => every(output, lanes, *n, skip),
             (Operation::Drop(_), State::Drop(left)) => {
                 let dropped = (*left).min(len as u64);
@@ -470,10 +474,10 @@ fn repeat(slot: &mut Slot, lanes: usize, n: usize) {
 fn ewma(values: &mut [f64], average: &mut f64, weight: f64) {
     let mut current = *average;
     for value in values {
-        if current.is_nan() {
-            current = *value;
-        } else if !value.is_nan() {
-            current = current * (1.0 - weight) + *value * weight;
+        if !value.is_nan() {
+            // With a weight of 1, the product of an infinite average and 0 would be undefined.
+            let is_replaced = weight == 1.0 || current.to_bits() == NO_VALUE.to_bits();
+            current = if is_replaced { *value } else { current * (1.0 - weight) + *value * weight };
         }
         *value = current;
     }
