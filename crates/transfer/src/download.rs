@@ -374,13 +374,15 @@ impl<'a> ObjectDownload<'a> {
             let fetched = manager.gate.retry.run(bytes, Kind::Transient(None), request).await;
             fetched.map(|fetched| (draft, fetched)).map_err(|failure| file.error(failure))
         };
-        let fetched = async {
+        // The futures are large, so they are moved in boxes.
+        let fetched = Box::pin(async {
             let may_repeat = || !manager.gate.retry.is_refused();
+            let first = Box::pin(fetch());
             match permission {
-                Some(permission) => permission.hedge(may_repeat, fetch(), async { Box::pin(fetch()).await }).await,
-                None => fetch().await.map(|fetched| (fetched, false)),
+                Some(permission) => permission.hedge(may_repeat, first, async { Box::pin(fetch()).await }).await,
+                None => first.await.map(|fetched| (fetched, false)),
             }
-        };
+        });
         let fetched = manager.or_stopped(manager.gently(from, fetched)).await??;
         let ((draft, ((sums, meta), stats)), is_hedged) = fetched;
         let mut stats = if is_hedged { stats.hedged() } else { stats };

@@ -33,8 +33,9 @@ pub struct ListedObject {
 /// request.
 pub fn list(address: &OsStr, options: &Options, settings: Settings, stop: Stop) -> Result<Vec<ListedObject>> {
     let manager = TransferManager::new(settings, stop, Box::new(()));
-    on_runtime(async {
-        let from = Location::open(address, options)?;
+    let (address, options) = (address.to_owned(), options.clone());
+    on_runtime(async move {
+        let from = Location::open(&address, &options)?;
         if from.is_read_only() {
             let message =
                 format!("{}: can't list the files of an HTTP server; give the address of a store", from.address);

@@ -102,11 +102,11 @@ pub fn run(request: &TransferRequest, observer: Box<dyn Observer>, stop: Stop) -
     raise_file_limit();
     let manager = TransferManager::new(request.settings.clone(), stop, observer);
     let store = Options { max_connections: Some(request.settings.max_concurrency.max(1)), ..request.store.clone() };
-    let request = &TransferRequest { store, ..request.clone() };
-    on_runtime(async {
+    let request = TransferRequest { store, ..request.clone() };
+    on_runtime(async move {
         match request.direction {
-            Direction::Put => put(request, &manager).await,
-            Direction::Get => get(request, &manager).await,
+            Direction::Put => put(&request, &manager).await,
+            Direction::Get => get(&request, &manager).await,
         }
     })
 }
@@ -119,11 +119,16 @@ fn raise_file_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// Runs a future to its end on a new runtime.
-pub(crate) fn on_runtime<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+/// Runs a future to its end on a new runtime. The future runs on a thread of the runtime. On this thread, each of its
+/// steps would need a switch between threads.
+pub(crate) fn on_runtime<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
     let runtime = Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Request(format!("could not start the async runtime: {error}")))?;
-    let result = runtime.block_on(work);
+    let joined = runtime.block_on(runtime.spawn(work));
+    let result = joined.unwrap_or_else(|error| match error.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(error) => Err(Error::Request(error.to_string())),
+    });
     // A thread may be blocked in a read of standard input, which can't be interrupted. So the runtime does not wait for
     // it.
     runtime.shutdown_background();
@@ -422,7 +427,8 @@ impl TransferManager {
             let (halt, mut halted) = (Arc::clone(&halt), halted.clone());
             let status = TransferStatus::Failed(Error::Request("the transfer panicked".into()));
             let panic_result = TransferResult::new(&file.path, &object, file.bytes, status);
-            let task = tasks.spawn(async move {
+            // The future is large, so it is moved in a box.
+            let task = tasks.spawn(Box::pin(async move {
                 let transfer = async {
                     match &root {
                         _ if manager.settings.dry_run => {
@@ -451,7 +457,7 @@ impl TransferManager {
                 total.complete(&file, &result);
                 drop(turn);
                 result
-            });
+            }));
             if_panics.insert(task.id(), panic_result);
         }
         while let Some(joined) = tasks.join_next_with_id().await {
