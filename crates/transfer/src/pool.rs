@@ -251,7 +251,7 @@ impl Permission {
     pub fn complete(mut self, stats: &RequestStats) {
         let (now_s, mut planner) = (self.pool.now_s(), self.pool.planner());
         planner.complete(&self.ticket, now_s, stats.first_try);
-        if stats.retries.slow_down > 0 {
+        if stats.retries.slow_down > 0 || stats.retries.silent > 0 {
             planner.slow_down(&self.ticket);
         }
         drop(planner);

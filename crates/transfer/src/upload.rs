@@ -403,8 +403,9 @@ impl<'a> ObjectUpload<'a> {
     where
         F: Future<Output = Result<(ObjectMeta, RequestStats), Failure>>,
     {
-        let (settings, mut failing_since) = (&self.manager.settings, None);
+        let (settings, mut failing_since) = (&self.manager.settings, None::<Instant>);
         for number in 1.. {
+            let began = Instant::now();
             let failure = match self.manager.or_stopped(send()).await? {
                 Ok((meta, stats)) => {
                     requests.push(stats);
@@ -419,8 +420,9 @@ impl<'a> ObjectUpload<'a> {
                 return Err(failure.into());
             }
             // The store may answer other requests, which show that nothing was stored. So the time begins with the
-            // first lost answer, and not with the latest success.
-            let failing_since = *failing_since.get_or_insert_with(Instant::now);
+            // first lost answer, and not with the latest success. Times in which bytes moved do not count.
+            let moving = failure.moved.map_or(Duration::ZERO, |moved| moved.saturating_duration_since(began));
+            let failing_since = *failing_since.insert(failing_since.map_or_else(Instant::now, |since| since + moving));
             let before = match &self.before {
                 // After a second request, the object is almost certainly the new one. A request that must not replace
                 // an object can only have created a new one. Without retries, the object is assumed to be the new one.

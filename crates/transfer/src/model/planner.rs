@@ -403,9 +403,9 @@ impl Planner {
         }
     }
 
-    /// Reduces the number of parts in flight, because the store refused the part of `ticket` with status 429 or 503. If
-    /// many parts that were in flight together are refused, the number is reduced only once. It grows again by one with
-    /// each round of parts without a refusal.
+    /// Reduces the number of parts in flight, because the store refused the part of `ticket` with status 429 or 503, or
+    /// because the part made no progress. If many parts that were in flight together are refused, the number is reduced
+    /// only once. It grows again by one with each round of parts without a refusal.
     pub fn slow_down(&mut self, ticket: &Ticket) {
         self.unrefused = 0;
         if ticket.began_s < self.slowed_s {
