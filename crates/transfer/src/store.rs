@@ -28,6 +28,7 @@ mod sts;
 mod transport;
 mod watched;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -241,6 +242,43 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Lists all objects whose names start with `prefix`, in the order of names.
     async fn list(&self, prefix: &str, attempt: &mut Attempt) -> Result<Vec<ObjectMeta>>;
+
+    /// Lists the objects whose names start with `prefix` with one request. Returns the objects of the page with the
+    /// token `page`, or of the first page. Also returns the token of the next page, if there is one. By default, one
+    /// page has all objects.
+    async fn list_page(
+        &self,
+        prefix: &str,
+        _page: Option<&str>,
+        attempt: &mut Attempt,
+    ) -> Result<(Vec<ObjectMeta>, Option<String>)> {
+        Ok((self.list(prefix, attempt).await?, None))
+    }
+}
+
+/// The position in a list that consists of pages.
+#[derive(Debug, Default)]
+pub(crate) struct ListCursor {
+    page: Option<String>,
+    /// The tokens of all pages so far.
+    pages: HashSet<String>,
+}
+
+impl ListCursor {
+    /// Returns the token of the next page to request; `None` for the first page.
+    pub fn page(&self) -> Option<&str> {
+        self.page.as_deref()
+    }
+
+    /// Moves on to the page with the token `next`. Returns `false` if there is no such page. Fails if the list never
+    /// ends, because one of its pages refers to an earlier page.
+    pub fn advance(&mut self, next: Option<String>) -> Result<bool> {
+        if next.as_ref().is_some_and(|next| !self.pages.insert(next.clone())) {
+            return Err(Failure::fatal("the pages of the list refer to each other in a circle"));
+        }
+        self.page = next;
+        Ok(self.page.is_some())
+    }
 }
 
 /// The bytes of an object as they arrive, from first to last.

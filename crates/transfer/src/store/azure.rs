@@ -86,14 +86,13 @@ impl Container {
 impl Container {
     /// Lists blobs. `include` names further entries of each blob, such as its versions.
     async fn list_blobs(&self, prefix: &str, include: Option<&str>, attempt: &mut Attempt) -> Result<Vec<Blob>> {
-        let mut query = vec![("restype", "container"), ("comp", "list")];
-        query.extend(include.map(|include| ("include", include)));
-        query.extend(Some(("prefix", prefix)).filter(|_| !prefix.is_empty()));
-        let parse = |text: &str| {
-            let page: Page = self.client.parse("", text.trim_start_matches('\u{feff}'))?;
-            Ok((page.blobs.blobs, page.next_marker.filter(|next| !next.is_empty())))
-        };
-        self.client.list(&query, "marker", attempt, parse).await
+        self.client.list(&list_query(prefix, include), NEXT_PAGE, attempt, |text| self.parse_page(text)).await
+    }
+
+    /// Parses a page of a list. Returns its blobs, and the token of the next page if there is one.
+    fn parse_page(&self, text: &str) -> Result<(Vec<Blob>, Option<String>)> {
+        let page: Page = self.client.parse("", text.trim_start_matches('\u{feff}'))?;
+        Ok((page.blobs.blobs, page.next_marker.filter(|next| !next.is_empty())))
     }
 
     /// Lists the entries of exactly one name.
@@ -107,6 +106,17 @@ impl Container {
         let snapshots = query.is_empty().then(|| ("x-ms-delete-snapshots", "include".into()));
         self.client.delete(name, query, snapshots.into_iter().collect(), attempt).await
     }
+}
+
+/// The query parameter with the token of a page of a list.
+const NEXT_PAGE: &str = "marker";
+
+/// Returns the query of a request for a list.
+fn list_query<'a>(prefix: &'a str, include: Option<&'a str>) -> Vec<(&'static str, &'a str)> {
+    let mut query = vec![("restype", "container"), ("comp", "list")];
+    query.extend(include.map(|include| ("include", include)));
+    query.extend(Some(("prefix", prefix)).filter(|_| !prefix.is_empty()));
+    query
 }
 
 /// The header with the version of Azure's protocol. Every request has it, because answers may differ between versions.
@@ -325,6 +335,18 @@ impl Store for Container {
     async fn list(&self, prefix: &str, attempt: &mut Attempt) -> Result<Vec<ObjectMeta>> {
         let blobs = self.list_blobs(prefix, None, attempt).await?;
         Ok(blobs.into_iter().map(ObjectMeta::from).collect())
+    }
+
+    async fn list_page(
+        &self,
+        prefix: &str,
+        page: Option<&str>,
+        attempt: &mut Attempt,
+    ) -> Result<(Vec<ObjectMeta>, Option<String>)> {
+        let query = list_query(prefix, None);
+        let (blobs, next) =
+            self.client.list_page(&query, (NEXT_PAGE, page), attempt, |text| self.parse_page(text)).await?;
+        Ok((blobs.into_iter().map(ObjectMeta::from).collect(), next))
     }
 }
 

@@ -227,6 +227,20 @@ fn a_listing_may_take_longer_than_a_request() {
     assert!(simulate(listed).is_err() && store.count(|call| *call == Call::List) == 1);
 }
 
+/// Every third request for a page fails. The pages before it are not requested again.
+#[test]
+fn a_long_list_survives_failures() {
+    let (folder, store) = (tempfile::tempdir().unwrap(), Memory { page_objects: 5, ..Memory::new(ANY) });
+    (0..200).for_each(|index| store.insert(&format!("p/{index:03}"), b"x"));
+    let failure = Fault::Fails(ascertain_transfer::Kind::Transient(None));
+    store.script(move |call, times| (call == Call::List && times % 3 == 2).then_some(failure));
+    let (manager, place, many) = (manager(settings()), store.place("p/"), Selection::default());
+    let listed = manager.get_many(&place, folder.path(), &many);
+    let got = simulate(async { tokio::time::timeout(Duration::from_secs(60), listed).await }).unwrap().unwrap();
+    assert_eq!((got.len(), failed(&got)), (200, vec![]));
+    assert_eq!(store.count(|call| *call == Call::List), 40 + 19);
+}
+
 /// The rate limit delays each file until its turn. A stop must not wait for that.
 #[test]
 fn a_stop_does_not_wait_for_the_rate_limit() {
