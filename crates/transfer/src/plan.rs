@@ -20,7 +20,8 @@ const LISTED_FILES: usize = 4;
 /// Selects which files of a folder, or which objects under a prefix, are transferred.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Patterns for the names of files, relative to the folder or prefix.
+    /// Patterns for the names of files, relative to the folder or prefix. If a command has several sources, the patterns
+    /// also apply to the names of the files among them.
     pub filter: Filter,
     /// Treatment of symbolic links in a folder of this machine.
     pub links: Links,
@@ -88,7 +89,9 @@ impl PlannedFile {
     }
 }
 
-/// Lists the files at `paths` and in folders at `paths`. If a path can't be read, its entry contains the problem.
+/// Lists the files at `paths` and in folders at `paths`. If a path can't be read, its entry contains the problem. If
+/// there are several paths, the names of their files must also be selected, because a shell may have found the files by a
+/// pattern.
 pub(crate) fn list_sources<P: AsRef<Path>>(paths: &[P], selection: &Selection) -> Vec<PlannedFile> {
     let mut files = Vec::new();
     for path in paths.iter().map(AsRef::as_ref) {
@@ -98,6 +101,7 @@ pub(crate) fn list_sources<P: AsRef<Path>>(paths: &[P], selection: &Selection) -
                 let walk = Walk { filter: Some(&selection.filter), links: selection.links };
                 walk.visit(path, "", &mut |entry| files.push(PlannedFile::new(entry, false)));
             }
+            Ok(_) if paths.len() > 1 && !selection.filter.takes(&name) => {}
             Ok(metadata) => {
                 files.push(PlannedFile::new(Entry { name, path: path.to_path_buf(), found: Ok(metadata) }, true));
             }
