@@ -23,7 +23,7 @@ use crate::model::{Planner, WHOLE_BYTES};
 use crate::names::{beneath, shown};
 use crate::part::{Fetcher, Sink};
 use crate::plan::{Listing, PlannedFile};
-use crate::pool::{Permission, Wanted};
+use crate::pool::{Hedge, Permission, Wanted};
 use crate::repair::ExpectedSums;
 use crate::result::{RepairedRange, RequestStats, RequestSummary, TransferResult, TransferStatus};
 use crate::scheduler::Scheduler;
@@ -375,7 +375,7 @@ impl<'a> ObjectDownload<'a> {
             fetched.map(|fetched| (draft, fetched)).map_err(|failure| file.error(failure))
         };
         let fetched = async {
-            let may_repeat = || !manager.gate.retry.is_refused();
+            let condition = || if manager.gate.retry.is_refused() { Hedge::Never } else { Hedge::AtEnd };
             match permission {
                 Some(permission) => permission.hedge(may_repeat, fetch(), async { Box::pin(fetch()).await }).await,
                 None => fetch().await.map(|fetched| (fetched, false)),
@@ -396,7 +396,7 @@ impl<'a> ObjectDownload<'a> {
         if self.meta.size().is_none() {
             return self.write_unsized_to(out).await;
         }
-        let sink = Sink::InOrder { out, next: 0, waiting: Default::default() };
+        let sink = Sink::InOrder { out, next: Arc::default(), waiting: Default::default() };
         let mut scheduler = self.scheduler(PartList::default(), Journal::default());
         self.fetch(sink, &mut scheduler).await?;
         Ok(self.result)

@@ -54,6 +54,17 @@ pub(crate) struct Permission {
     is_complete: bool,
 }
 
+/// The condition for requesting a part a second time while its first request is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hedge {
+    /// The part must not be requested twice.
+    Never,
+    /// The part may be requested again at the end of the command.
+    AtEnd,
+    /// The part may be requested again now, because all other parts wait for it.
+    Now,
+}
+
 /// A request that a transfer wants to send next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wanted {
@@ -199,11 +210,11 @@ impl Permission {
     /// Sends a request, and sends it a second time if it is late. Returns the first answer, and drops the other
     /// request. Fails if both requests fail.
     ///
-    /// A single slow connection or disk of the store would otherwise delay the end of the whole command. The second
-    /// request is sent only while `may_repeat` returns `true`, for example while the store is not too busy.
+    /// A single slow connection or disk of the store would otherwise delay the end of the whole command. `condition` is
+    /// evaluated repeatedly, because it changes while the request is in flight.
     pub async fn hedge<T, E>(
         &self,
-        may_repeat: impl Fn() -> bool,
+        condition: impl Fn() -> Hedge,
         first: impl Future<Output = Result<T, E>>,
         second: impl Future<Output = Result<T, E>>,
     ) -> Result<(T, bool), E> {
@@ -211,7 +222,7 @@ impl Permission {
         let _second_permission = tokio::select! {
             biased;
             answer = &mut first => return answer.map(|answer| (answer, false)),
-            permission = self.late(may_repeat) => permission,
+            permission = self.late(condition) => permission,
         };
         let mut second = second;
         tokio::select! {
@@ -226,17 +237,18 @@ impl Permission {
         }
     }
 
-    /// Waits until the planner and `may_repeat` permit a second request, because the first request is late.
-    async fn late(&self, may_repeat: impl Fn() -> bool) -> Self {
+    /// Waits until the planner and `condition` permit a second request, because the first request is late.
+    async fn late(&self, condition: impl Fn() -> Hedge) -> Self {
         let began = tokio::time::Instant::now();
         loop {
             // The pauses grow with the age of the request, so that a slow one is checked a few times only.
             sleep(began.elapsed().div_f64(4.0).clamp(LATE_CHECK, MAX_LATE_CHECK)).await;
-            if !may_repeat() {
+            let condition = condition();
+            if condition == Hedge::Never {
                 continue;
             }
             let (now_s, mut planner) = (self.pool.now_s(), self.pool.planner());
-            if let Some(ticket) = planner.repeat_late(&self.ticket, now_s) {
+            if let Some(ticket) = planner.repeat_late(&self.ticket, now_s, condition == Hedge::Now) {
                 return Self { pool: Arc::clone(&self.pool), ticket, is_complete: false };
             }
         }

@@ -254,13 +254,14 @@ impl Planner {
         self.under_way.len() < self.shape.concurrency
     }
 
-    /// Permits a second request for the part of `ticket` if the first request is late at the time `now_s`. Every other
-    /// part must have been handed out, and there must be an unused connection. The second requests together carry at
-    /// most [`EXTRA`] of all bytes, but always at least one part.
-    pub(crate) fn repeat_late(&mut self, ticket: &Ticket, now_s: f64) -> Option<Ticket> {
+    /// Permits a second request for the part of `ticket` if the first request is late at the time `now_s`. Unless all
+    /// other parts wait for this one (`is_blocking`), every other part must have been handed out, and there must be an
+    /// unused connection. The second requests together carry at most [`EXTRA`] of all bytes, but always at least one
+    /// part.
+    pub(crate) fn repeat_late(&mut self, ticket: &Ticket, now_s: f64, is_blocking: bool) -> Option<Ticket> {
         let is_in_budget =
             self.extra_bytes == 0 || (self.extra_bytes + ticket.bytes) as f64 <= EXTRA * self.bytes as f64;
-        let is_at_end = self.left == 0 && self.under_way.len() < self.constraints.max_concurrency;
+        let is_at_end = is_blocking || self.left == 0 && self.under_way.len() < self.constraints.max_concurrency;
         let is_late = || self.usual_s(ticket.bytes).is_some_and(|usual_s| now_s - ticket.began_s >= LATE * usual_s);
         if !is_in_budget || !is_at_end || !is_late() {
             return None;
