@@ -19,6 +19,7 @@ use super::checked::{self, Checksum};
 use super::client::{Call, Client, Headers, NO_STORE, quoted, refused_again};
 use super::refusal::parse_time;
 use super::transport::Response;
+use crate::crc64::crc64_of_blocks;
 use crate::{Attempt, Attributes, Error, Kind, Limits, ObjectMeta, PartBody, PutOptions, RangeWriter, Store, Upload};
 
 /// Name of the header with the checksum of a body. It is the same CRC-64/NVME as for S3, but its bytes are in reverse
@@ -145,6 +146,10 @@ fn encoded(crc64: u64) -> String {
     BASE64_STANDARD.encode(crc64.to_le_bytes())
 }
 
+fn decoded(crc64: &str) -> Option<u64> {
+    Some(u64::from_le_bytes(BASE64_STANDARD.decode(crc64).ok()?.try_into().ok()?))
+}
+
 /// Returns the identifier under which the store keeps the part `index` of an upload. All identifiers of an object must
 /// have the same length.
 fn block_id(upload: &Upload, index: usize) -> String {
@@ -191,17 +196,34 @@ impl Store for Container {
         self.get_whole(of, into, attempt).await.map(|(filled, _)| filled)
     }
 
+    /// Reads the object in pieces for which the store sends checksums, one after the other over the same connection.
     async fn get_whole(
         &self,
         of: &ObjectMeta,
-        into: RangeWriter,
+        mut into: RangeWriter,
         attempt: &mut Attempt,
     ) -> Result<(RangeWriter, ObjectMeta)> {
-        let mut response = self.request_range(of, &into.range(), attempt).await?;
-        let meta = response.meta(&of.name, of.bytes);
-        let filled = response.fill(into, attempt).await?;
-        self.check(&of.name, filled.crc64(), &response)?;
-        Ok((filled, meta))
+        let (Range { start, end }, mut next) = (into.range(), into.range().start);
+        loop {
+            let is_refused = self.range_sums.load(Ordering::Relaxed) == REFUSED;
+            let piece = next..if is_refused { end } else { end.min(next + CHECKED_RANGE_BYTES) };
+            let mut response = self.request_range(of, &piece, attempt).await?;
+            let (meta, before) = (response.meta(&of.name, of.bytes), (next - start, into.crc64()));
+            response.add_to(&mut into, attempt).await?;
+            if into.left() as u64 != end - piece.end {
+                let message = "the store sent fewer or more bytes than the requested range";
+                return Err(self.client.failure(&of.name, Kind::Corrupted, message));
+            }
+            let fits = |sum| into.crc64() == crc64_of_blocks([before, (piece.end - piece.start, sum)]);
+            if response.header(CRC64).is_some_and(|sum| !decoded(sum).is_some_and(fits)) {
+                let message = "the bytes that arrived do not have the checksum in the answer";
+                return Err(self.client.failure(&of.name, Kind::Corrupted, message));
+            }
+            next = piece.end;
+            if next >= end {
+                return Ok((into, meta));
+            }
+        }
     }
 
     async fn read_into(

@@ -225,6 +225,12 @@ impl Response {
 
     /// Reads the whole body into a writer. Fails if the body does not have the size of the writer's range.
     pub async fn fill(&mut self, mut into: RangeWriter, attempt: &mut Attempt) -> Result<RangeWriter> {
+        self.add_to(&mut into, attempt).await?;
+        into.whole().map_err(|failure| self.request.about(failure))
+    }
+
+    /// Adds the whole body to a writer. Fails if the body exceeds the writer's range.
+    pub async fn add_to(&mut self, into: &mut RangeWriter, attempt: &mut Attempt) -> Result<()> {
         while let Some(next) = self.chunk(attempt).await? {
             into.add(&next).map_err(|failure| self.request.about(failure))?;
         }
