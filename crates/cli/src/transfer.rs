@@ -47,7 +47,7 @@ pub struct TransferOptions {
     #[arg(long, help_heading = "Files")]
     no_clobber: bool,
     /// Skip files that are the same at the destination, by checksum if the store has one, otherwise by size and time.
-    /// `get` of a folder compares the checksum only of files whose time differs
+    /// In a folder, the checksum is compared only if the time is newer (`put`) or differs (`get`), or with --verify
     #[arg(long, help_heading = "Files")]
     skip_unchanged: bool,
     /// Compare the content again after the transfer: `put` reads the object back, `get` reads it twice

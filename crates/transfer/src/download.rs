@@ -157,10 +157,10 @@ impl TransferManager {
     }
 
     /// Returns whether a list describes an object well enough to download it. If not, the store must be asked for a
-    /// property that lists lack. The checksum is needed to decide whether the file at `path` has the same content. The
-    /// modification time of the original file is usually part of the answer to the download. For an empty object there
+    /// property that lists lack. The checksum is needed to decide whether the file at `path` has the same content, if its
+    /// time differs, and always with [`Settings::verify`]. The modification time of the original file is usually part of the answer to the download. For an empty object there
     /// is no download, so the store must be asked for this time.
-    fn is_listed_enough(&self, listed: &ObjectMeta, path: &Path) -> bool {
+    pub(crate) fn is_listed_enough(&self, listed: &ObjectMeta, path: &Path) -> bool {
         if self.settings.preserve && listed.bytes == 0 {
             return false;
         }
@@ -168,7 +168,8 @@ impl TransferManager {
             return true;
         }
         let there = fs::symlink_metadata(path).ok();
-        there.is_none_or(|there| there.len() != listed.bytes || there.modified().ok() == listed.modified)
+        let is_copy = |modified| !self.settings.verify && modified == listed.modified;
+        there.is_none_or(|there| there.len() != listed.bytes || is_copy(there.modified().ok()))
     }
 
     /// Returns the reason to skip a download to the file `path`; `None` if the object must be fetched.
@@ -377,7 +378,7 @@ impl<'a> ObjectDownload<'a> {
         let fetched = async {
             let condition = || if manager.gate.retry.is_refused() { Hedge::Never } else { Hedge::AtEnd };
             match permission {
-                Some(permission) => permission.hedge(may_repeat, fetch(), async { Box::pin(fetch()).await }).await,
+                Some(permission) => permission.hedge(condition, fetch(), async { Box::pin(fetch()).await }).await,
                 None => fetch().await.map(|fetched| (fetched, false)),
             }
         };
