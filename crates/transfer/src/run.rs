@@ -76,11 +76,18 @@ impl TransferRequest {
     pub fn failed_file(&self, error: Error) -> Option<TransferResult> {
         let [source] = &*self.sources else { return None };
         let is_put = self.direction == Direction::Put;
-        let object = Location::open(if is_put { &self.destination } else { source }, &self.store).ok()?;
+        let address = if is_put { &self.destination } else { source };
+        let anonymous = Options { endpoint_url: self.store.endpoint_url.clone(), ..Options::default() };
+        // Without credentials, the address is still valid.
+        let without_credentials = |_| Location::open(address, &Options { anonymous: true, ..anonymous });
+        let mut object = Location::open(address, &self.store).or_else(without_credentials).ok()?;
         let path = match is_put {
             true => PathBuf::from(source),
             false => target_path(&object, Path::new(local_path(self.destination.to_str()?).ok()?)),
         };
+        if is_put && object.is_prefix() && source != STANDARD && !path.is_dir() {
+            object = object.named(&format!("{}{}", object.name, path.file_name()?.to_str()?));
+        }
         let is_single = !object.is_prefix() && !matches!(error, Error::Request(_));
         is_single.then(|| TransferResult::new(&path, &object, 0, TransferStatus::Failed(error)))
     }
