@@ -346,8 +346,11 @@ impl Connections {
         attempt: &mut Attempt,
     ) -> Result<Box<dyn Stream>> {
         let (host, port) = proxy.map_or((&endpoint.host, endpoint.port), |proxy| (&proxy.host, proxy.port));
-        let mut tcp = self.connect_tcp(host, port, attempt).await.map_err(|error| unreachable(host, port, &error))?;
-        tcp.set_nodelay(true).map_err(|error| unreachable(host, port, &error))?;
+        // A name that was known earlier is only unknown because of an outage.
+        let was_known = attempt.contact.as_ref().is_some_and(|contact| contact.was_made());
+        let unreachable = |error| unreachable(host, port, &error, was_known);
+        let mut tcp = self.connect_tcp(host, port, attempt).await.map_err(unreachable)?;
+        tcp.set_nodelay(true).map_err(unreachable)?;
         if !endpoint.secure {
             attempt.connected = Some(Instant::now());
             return Ok(Box::new(WatchedStream::new(tcp, request.clone())));
@@ -467,10 +470,12 @@ fn roots(environment: &Environment) -> Result<RootCertStore> {
     Ok(roots)
 }
 
-fn unreachable(host: &str, port: u16, error: &io::Error) -> Failure {
+/// Returns the failure to connect to a host. `was_known` is `true` if the command has reached a server before.
+fn unreachable(host: &str, port: u16, error: &io::Error, was_known: bool) -> Failure {
     let words = error.to_string();
     // The standard library has no error kind for an unknown host, so the text is searched.
-    if ["not known", "no address", "nodename"].iter().any(|answer| words.contains(answer)) {
+    let is_unknown = ["not known", "no address", "nodename"].iter().any(|answer| words.contains(answer));
+    if is_unknown && !was_known {
         let hint = "check the address, and the region or the account in it";
         return Failure::fatal(format!("there is no host {host}; {hint}")).of_whole_store();
     }
@@ -513,5 +518,14 @@ mod tests {
             let failure = insecure("host", &error);
             assert!(failure.kind == crate::Kind::Fatal && failure.message.contains(words), "{failure}");
         }
+    }
+
+    /// Without a network, macOS and some routers answer that a host does not exist.
+    #[test]
+    fn a_host_that_vanishes_is_an_outage() {
+        let error = io::Error::other("failed to lookup address information: Name or service not known");
+        let [first, later] = [false, true].map(|was_known| unreachable("host", 443, &error, was_known));
+        assert!(first.kind == crate::Kind::Fatal && first.concerns_whole_store, "{first}");
+        assert!(later.kind == crate::Kind::Transient(None) && !later.concerns_whole_store, "{later}");
     }
 }
