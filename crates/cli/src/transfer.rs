@@ -277,9 +277,7 @@ pub fn transfer(request: &TransferRequest, options: &TransferOptions) -> anyhow:
     }
     if halted > 0 {
         let of = results.len();
-        output::note(&format!(
-            "{halted} of {of} files not transferred, because the error above concerns the whole store"
-        ));
+        output::note(&format!("{halted} of {of} files not transferred, because the error above concerns all files"));
     }
     if stopped > 0 {
         let of = results.len();
