@@ -9,6 +9,7 @@ use crate::location::Location;
 use crate::manager::{Settings, TransferManager};
 use crate::part::LARGE_BYTES;
 use crate::pattern::{Pattern, split_name};
+use crate::result::Observer;
 use crate::retry::request;
 use crate::run::on_runtime;
 use crate::store::{Failure, Kind, ListCursor, ObjectMeta, Options};
@@ -30,9 +31,15 @@ pub struct ListedObject {
 ///
 /// # Errors
 /// Fails if the address is invalid, if the store can't be listed (such as an HTTP server), or if it refuses the
-/// request.
-pub fn list(address: &OsStr, options: &Options, settings: Settings, stop: Stop) -> Result<Vec<ListedObject>> {
-    let manager = TransferManager::new(settings, stop, Box::new(()));
+/// request. `observer` receives outages.
+pub fn list(
+    address: &OsStr,
+    options: &Options,
+    settings: Settings,
+    observer: Box<dyn Observer>,
+    stop: Stop,
+) -> Result<Vec<ListedObject>> {
+    let manager = TransferManager::new(settings, stop, observer);
     on_runtime(async {
         let from = Location::open(address, options)?;
         if from.is_read_only() {

@@ -527,7 +527,9 @@ fn a_folder_is_listed_without_the_right_to_read() {
         false => answer("403 Forbidden", "", b""),
     });
     let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
-    let listed = ascertain_transfer::list("s3://bucket/dir".as_ref(), &options, settings(), Stop::default()).unwrap();
+    let listed =
+        ascertain_transfer::list("s3://bucket/dir".as_ref(), &options, settings(), Box::new(()), Stop::default());
+    let listed = listed.unwrap();
     assert_eq!(listed.iter().map(|object| &*object.meta.name).collect::<Vec<_>>(), ["dir/a"]);
 }
 
