@@ -104,7 +104,7 @@ impl Pool {
 
     /// Returns the requests of an additional file, and adds its bytes to the bytes that the planner counts.
     pub fn added_file(self: &Arc<Self>, bytes: u64) -> FileRequests {
-        self.planner().add(bytes);
+        self.planner().add(bytes, 1);
         self.file(bytes)
     }
 
@@ -157,6 +157,9 @@ impl FileRequests {
     /// Waits until the planner permits the next request. The files that wait are served in the order of their calls.
     pub async fn permit(self: Arc<Self>, wanted: Wanted) -> Permission {
         let _turn = self.pool.turn.lock().await;
+        if let Wanted::Part { file_bytes, .. } = wanted {
+            self.recount(file_bytes);
+        }
         loop {
             if let Some(permission) = self.pool.try_permit(wanted) {
                 self.leave_place();
@@ -168,6 +171,18 @@ impl FileRequests {
             }
             // At the start, the planner may permit more requests only because time has passed.
             let _ = timeout(Duration::from_secs_f64(RAMP_S / 2.0), self.pool.changed.notified()).await;
+        }
+    }
+
+    /// Corrects the plan if `bytes` bytes of the file are left. The file may have another size than in the list, or its
+    /// transfer may have started again.
+    fn recount(&self, bytes: u64) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        match left.replace(bytes) {
+            Some(counted) if counted == bytes => {}
+            Some(counted) if counted > bytes => self.pool.planner().leave_out(counted - bytes, 0),
+            Some(counted) => self.pool.planner().add(bytes - counted, 0),
+            None => self.pool.planner().add(bytes, 1),
         }
     }
 
@@ -278,5 +293,37 @@ impl Drop for Permission {
             self.pool.planner().give_up(&self.ticket, now_s);
         }
         self.pool.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Constraints;
+    use crate::store::Limits;
+
+    /// One file has become shorter since it was listed, one longer, and the transfer of one starts again.
+    #[tokio::test]
+    async fn the_plan_follows_the_actual_sizes_of_files() {
+        let limits = Limits { min_part_bytes: 1, max_part_bytes: 1 << 40, max_parts: 1000, max_put_bytes: 1 << 40 };
+        let constraints = Constraints {
+            limits,
+            memory_bytes: 1 << 30,
+            min_concurrency: 8,
+            max_concurrency: 8,
+            limit_bytes_per_s: None,
+        };
+        let pool = Pool::new(Planner::for_files(350, 4, constraints), Instant::now(), None);
+        let [shorter, longer, again, last] = [100, 100, 100, 50].map(|bytes| Arc::new(pool.file(bytes)));
+        let permit = async |file: &Arc<FileRequests>, bytes| {
+            drop(Arc::clone(file).permit(Wanted::whole(bytes)).await);
+            pool.planner().left()
+        };
+        assert_eq!(permit(&shorter, 40).await, 250);
+        assert_eq!(permit(&longer, 130).await, 150);
+        assert_eq!([permit(&again, 100).await, permit(&again, 100).await], [50, 50]);
+        assert_eq!(permit(&last, 50).await, 0);
+        drop([shorter, longer, again, last]);
+        assert!(pool.is_at_end());
     }
 }

@@ -291,9 +291,9 @@ impl Planner {
         self.files_left = self.files_left.saturating_sub(files);
     }
 
-    /// Adds a file that is transferred in addition, such as an object that is read back.
-    pub(crate) fn add(&mut self, bytes: u64) {
-        (self.bytes, self.left, self.files_left) = (self.bytes + bytes, self.left + bytes, self.files_left + 1);
+    /// Adds `bytes` bytes and `files` files that are transferred in addition, such as an object that is read back.
+    pub(crate) fn add(&mut self, bytes: u64, files: usize) {
+        (self.bytes, self.left, self.files_left) = (self.bytes + bytes, self.left + bytes, self.files_left + files);
     }
 
     /// Hands out again a part of `bytes` bytes that an earlier attempt did not complete. Returns `None` if enough parts
