@@ -28,7 +28,8 @@ use crate::store::{Attributes, Kind, Limits, ObjectMeta, PutOptions, Store, Uplo
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Limit on the total size of the parts in flight. Each part may use up to an eighth more memory. In addition, up
-    /// to 64 MiB of unused buffers are kept for reuse, and a store of local files keeps up to 64 MiB more.
+    /// to 64 MiB of unused buffers are kept for reuse, and a store of local files keeps up to 64 MiB more. A part for
+    /// which a stream waits may be requested a second time in excess of the limit.
     pub memory_bytes: u64,
     /// Maximum number of requests in flight for all files of a command, or for one file that is transferred alone; at
     /// least one.
