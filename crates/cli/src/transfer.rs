@@ -47,7 +47,7 @@ pub struct TransferOptions {
     #[arg(long, help_heading = "Files")]
     no_clobber: bool,
     /// Skip files that are the same at the destination, by checksum if the store has one, otherwise by size and time.
-    /// `get` of a folder compares the checksum only of files whose time differs
+    /// In a folder, the checksum is compared only if the time is newer (`put`) or differs (`get`), or with --verify
     #[arg(long, help_heading = "Files")]
     skip_unchanged: bool,
     /// Compare the content again after the transfer: `put` reads the object back, `get` reads it twice
@@ -75,15 +75,8 @@ pub struct TransferOptions {
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "20ms",
           value_parser = duration, help_heading = "Transfer")]
     gentle: Option<Duration>,
-    /// Maximum number of retries of one request [default: no limit but the time]
-    #[arg(long, value_name = "N", help_heading = "Transfer")]
-    retries: Option<u64>,
-    /// Time for which failed requests are retried while no request succeeds, such as `10m`
-    #[arg(long, value_name = "TIME", default_value = "2min", value_parser = duration, help_heading = "Transfer")]
-    retry_for: Duration,
-    /// Time without progress after which a request fails (5 times as long while the store assembles an object)
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration, help_heading = "Transfer")]
-    timeout: Duration,
+    #[command(flatten)]
+    retries: RetryOptions,
     /// Start interrupted transfers from the beginning, even if they can be resumed
     #[arg(long, conflicts_with = "resume", help_heading = "Transfer")]
     fresh: bool,
@@ -106,6 +99,28 @@ pub struct TransferOptions {
     store: StoreOptions,
     #[command(flatten)]
     display: Display,
+}
+
+/// Options for failed requests and silent stores.
+#[derive(clap::Args)]
+pub struct RetryOptions {
+    /// Maximum number of retries of one request [default: no limit but the time]
+    #[arg(long, value_name = "N", help_heading = "Transfer")]
+    retries: Option<u64>,
+    /// Time for which failed requests are retried while no request succeeds, such as `10m`
+    #[arg(long, value_name = "TIME", default_value = "2min", value_parser = duration, help_heading = "Transfer")]
+    retry_for: Duration,
+    /// Time without progress after which a request fails (5 times as long while the store assembles an object)
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration, help_heading = "Transfer")]
+    timeout: Duration,
+}
+
+impl RetryOptions {
+    /// Returns `settings` with the limits on retries.
+    pub fn settings(&self, settings: Settings) -> Settings {
+        let &Self { retries, retry_for, timeout } = self;
+        Settings { retries: retries.unwrap_or(u64::MAX), retry_for, timeout, ..settings }
+    }
 }
 
 /// Options of all commands that access a store.
@@ -197,7 +212,7 @@ impl TransferOptions {
             sources,
             destination,
             selection: Selection { filter, links },
-            settings: Settings {
+            settings: self.retries.settings(Settings {
                 memory_bytes: self.memory,
                 max_concurrency: self.connections.into(),
                 min_concurrency: self.min_connections.unwrap_or(1).into(),
@@ -212,13 +227,10 @@ impl TransferOptions {
                 journals: (!self.no_journal).then(journals),
                 notes: Some(journals()),
                 resume: if self.fresh { Resume::Never } else { self.resume },
-                retries: self.retries.unwrap_or(u64::MAX),
-                retry_for: self.retry_for,
-                timeout: self.timeout,
                 seed: crate::options::seed(None),
                 ..Settings::default()
-            },
-            store: Options { timeout: Some(self.timeout), ..self.store.options() },
+            }),
+            store: Options { timeout: Some(self.retries.timeout), ..self.store.options() },
         }
     }
 }
@@ -234,7 +246,7 @@ pub fn transfer(request: &TransferRequest, options: &TransferOptions) -> anyhow:
         bail!("--format json can't share standard output with the object; name a file for the object");
     }
     interrupt::install().context("can't handle Ctrl-C")?;
-    let observer = ProgressLine { line: Line::new(!display.quiet), latest: Mutex::default() };
+    let observer = ProgressLine::new(!display.quiet);
     let began = Instant::now();
     let results = match run(request, Box::new(observer), Stop::default()) {
         Ok(results) => results,
@@ -277,9 +289,7 @@ pub fn transfer(request: &TransferRequest, options: &TransferOptions) -> anyhow:
     }
     if halted > 0 {
         let of = results.len();
-        output::note(&format!(
-            "{halted} of {of} files not transferred, because the error above concerns the whole store"
-        ));
+        output::note(&format!("{halted} of {of} files not transferred, because the error above concerns all files"));
     }
     if stopped > 0 {
         let of = results.len();
@@ -406,13 +416,18 @@ const RESUME: &[Word<Resume>] = &[
 ];
 
 /// An observer that shows the progress of transfers, and outages, on one line.
-struct ProgressLine {
+pub struct ProgressLine {
     line: Line,
     /// The latest progress that was reported: the share of the work that is done, and a sentence.
     latest: Mutex<(f64, String)>,
 }
 
 impl ProgressLine {
+    /// Creates the observer. It shows nothing unless `is_shown`.
+    pub fn new(is_shown: bool) -> Self {
+        Self { line: Line::new(is_shown), latest: Mutex::default() }
+    }
+
     /// Draws the latest progress, after the sentence about an outage if there is one.
     fn redraw(&self, outage: Option<&Outage<'_>>) {
         let (share, progress) = self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -23,7 +23,7 @@ use crate::model::{Planner, WHOLE_BYTES};
 use crate::names::{beneath, shown};
 use crate::part::{Fetcher, Sink};
 use crate::plan::{Listing, PlannedFile};
-use crate::pool::{Permission, Wanted};
+use crate::pool::{Hedge, Permission, Wanted};
 use crate::repair::ExpectedSums;
 use crate::result::{RepairedRange, RequestStats, RequestSummary, TransferResult, TransferStatus};
 use crate::scheduler::Scheduler;
@@ -157,10 +157,10 @@ impl TransferManager {
     }
 
     /// Returns whether a list describes an object well enough to download it. If not, the store must be asked for a
-    /// property that lists lack. The checksum is needed to decide whether the file at `path` has the same content. The
-    /// modification time of the original file is usually part of the answer to the download. For an empty object there
+    /// property that lists lack. The checksum is needed to decide whether the file at `path` has the same content, if its
+    /// time differs, and always with [`Settings::verify`]. The modification time of the original file is usually part of the answer to the download. For an empty object there
     /// is no download, so the store must be asked for this time.
-    fn is_listed_enough(&self, listed: &ObjectMeta, path: &Path) -> bool {
+    pub(crate) fn is_listed_enough(&self, listed: &ObjectMeta, path: &Path) -> bool {
         if self.settings.preserve && listed.bytes == 0 {
             return false;
         }
@@ -168,7 +168,8 @@ impl TransferManager {
             return true;
         }
         let there = fs::symlink_metadata(path).ok();
-        there.is_none_or(|there| there.len() != listed.bytes || there.modified().ok() == listed.modified)
+        let is_copy = |modified| !self.settings.verify && modified == listed.modified;
+        there.is_none_or(|there| there.len() != listed.bytes || is_copy(there.modified().ok()))
     }
 
     /// Returns the reason to skip a download to the file `path`; `None` if the object must be fetched.
@@ -376,10 +377,10 @@ impl<'a> ObjectDownload<'a> {
         };
         // The futures are large, so they are moved in boxes.
         let fetched = Box::pin(async {
-            let may_repeat = || !manager.gate.retry.is_refused();
+            let condition = || if manager.gate.retry.is_refused() { Hedge::Never } else { Hedge::AtEnd };
             let first = Box::pin(fetch());
             match permission {
-                Some(permission) => permission.hedge(may_repeat, first, async { Box::pin(fetch()).await }).await,
+                Some(permission) => permission.hedge(condition, first, async { Box::pin(fetch()).await }).await,
                 None => first.await.map(|fetched| (fetched, false)),
             }
         });
@@ -398,7 +399,7 @@ impl<'a> ObjectDownload<'a> {
         if self.meta.size().is_none() {
             return self.write_unsized_to(out).await;
         }
-        let sink = Sink::InOrder { out, next: 0, waiting: Default::default() };
+        let sink = Sink::InOrder { out, next: Arc::default(), waiting: Default::default() };
         let mut scheduler = self.scheduler(PartList::default(), Journal::default());
         self.fetch(sink, &mut scheduler).await?;
         Ok(self.result)

@@ -104,9 +104,9 @@ pub enum Error {
     /// The request contradicts itself, or does not fit the files and folders of this machine. The text is the message.
     #[error("{0}")]
     Request(String),
-    /// The transfer was cancelled, because the transfer of another file failed for a reason that concerns the whole
-    /// store ([`Error::concerns_whole_store`]).
-    #[error("not transferred, because the store refused another file or did not answer")]
+    /// The transfer was cancelled, because the transfer of another file failed for a reason that concerns all files
+    /// ([`Error::concerns_whole_store`]).
+    #[error("not transferred, because an error of another file concerns all files")]
     Halted,
     /// A stop was requested before the transfer was complete.
     #[error("stopped")]
@@ -139,12 +139,13 @@ pub enum Omission {
 
 impl Error {
     /// Returns whether the same error would occur for every object of the store. Examples are wrong credentials, a
-    /// missing bucket and a disabled account. A command then need not try its other files.
+    /// missing bucket, and a store or a disk without room. A command then need not try its other files.
     #[must_use]
     pub fn concerns_whole_store(&self) -> bool {
         match self {
             Self::Store(failure) => failure.concerns_whole_store,
             Self::NoCredentials(_) => true,
+            Self::File { source, .. } => is_disk_full(source),
             _ => false,
         }
     }
@@ -170,6 +171,13 @@ pub(crate) fn copy(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
+/// Returns whether the operating system has reported that a disk or a quota is full. The error for a single file that is
+/// larger than the free space does not come from the operating system.
+fn is_disk_full(error: &io::Error) -> bool {
+    let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+    is_full && error.raw_os_error().is_some()
+}
+
 /// Converts an I/O error on a file to a failure of the local store that the file is in.
 pub(crate) fn file_failure(action: &str, path: &Path, error: &io::Error) -> Failure {
     let kind = match error.kind() {
@@ -179,5 +187,23 @@ pub(crate) fn file_failure(action: &str, path: &Path, error: &io::Error) -> Fail
         io::ErrorKind::Interrupted => Kind::Transient(None),
         _ => Kind::Fatal,
     };
-    Failure::new(kind, format!("{action} {}: {error}", path.display()))
+    let failure = Failure::new(kind, format!("{action} {}: {error}", path.display()));
+    if is_disk_full(error) { failure.of_whole_store() } else { failure }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A single file that is larger than the free space does not concern the other files.
+    #[test]
+    fn a_full_disk_concerns_all_files() {
+        let full = || io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error());
+        let too_large = || io::Error::new(io::ErrorKind::StorageFull, "the file needs more room");
+        let concerns = |error: io::Error| Error::file("can't write", Path::new("a"))(error).concerns_whole_store();
+        assert_eq!([concerns(full()), concerns(too_large())], [true, false]);
+        let failed = |error: io::Error| file_failure("can't write", Path::new("a"), &error);
+        assert!(failed(full()).concerns_whole_store && failed(full()).kind == Kind::Full);
+        assert!(!failed(too_large()).concerns_whole_store);
+    }
 }

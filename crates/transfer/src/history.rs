@@ -16,7 +16,7 @@ use crate::journal::journal_path;
 use crate::location::Location;
 use crate::manager::Settings;
 use crate::model::Forecast;
-use crate::result::{TransferResult, TransferStatus};
+use crate::result::TransferResult;
 use crate::run::Direction;
 
 /// The extension of the file of a history.
@@ -72,9 +72,12 @@ pub(crate) struct History {
 
 impl History {
     /// Opens the history of a store, in the folder of the settings. Returns `None` if there is no such folder, or if
-    /// the store is a folder on this machine. Also returns `None` if the settings make commands slower than usual.
+    /// the store is a folder on this machine. Also returns `None` if the settings make commands slower than usual, or if
+    /// they skip files: such a command takes time for files that it does not transfer.
     pub fn open(settings: &Settings, direction: Direction, location: &Location) -> Option<Self> {
-        let is_usual = settings.limit_bytes_per_s.is_none() && settings.gentle.is_none() && !settings.verify;
+        let is_usual = settings.limit_bytes_per_s.is_none()
+            && settings.gentle.is_none()
+            && !(settings.verify || settings.skip_unchanged || settings.no_clobber);
         let folder = settings.journals.as_deref().filter(|_| is_usual && !settings.dry_run)?;
         if location.store.local_path(&location.name).is_some() {
             return None;
@@ -91,15 +94,14 @@ impl History {
         Some(Self { path, store, connections, commands })
     }
 
-    /// Records a command if all its files were transferred or skipped. Does nothing if the command transferred too
-    /// little ([`MIN_BYTES`], [`MIN_FILES`]), or if the file can't be written.
+    /// Records a command if it has transferred all its files. Does nothing if it has resumed an earlier command, because
+    /// it also takes time for the files and parts that it does not transfer. Does nothing either if the command
+    /// transferred too little ([`MIN_BYTES`], [`MIN_FILES`]), or if the file can't be written.
     pub fn record(&self, results: &[TransferResult], elapsed_s: f64) {
-        if results.iter().any(|result| matches!(result.status, TransferStatus::Failed(_))) {
+        if results.iter().any(|result| !result.is_transferred() || result.resumed_bytes > 0) {
             return;
         }
-        let transferred = || results.iter().filter(|result| result.is_transferred() && result.parts > 0);
-        let bytes = transferred().map(|result| result.bytes - result.resumed_bytes).sum();
-        let files = transferred().count() as u64;
+        let (bytes, files) = (results.iter().map(|result| result.bytes).sum(), results.len() as u64);
         if bytes >= MIN_BYTES || files >= MIN_FILES {
             let _ = self.add(CommandRecord { bytes, files, elapsed_s, connections: self.connections });
         }
@@ -188,6 +190,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::result::TransferStatus;
 
     const STORE: &str = "Put http://h s3://b";
 
@@ -280,22 +283,20 @@ mod tests {
     }
 
     #[test]
-    fn a_small_or_failed_command_is_not_recorded() {
+    fn a_command_that_is_small_or_incomplete_is_not_recorded() {
         let folder = tempfile::tempdir().unwrap();
         let history = open(folder.path());
-        let result = |bytes| TransferResult {
-            bytes,
-            parts: 1,
-            status: TransferStatus::Transferred,
-            ..TransferResult::default()
-        };
-        let failed = || TransferResult { status: TransferStatus::Failed(crate::Error::Stopped), ..result(0) };
+        let result = |bytes| TransferResult { bytes, status: TransferStatus::Transferred, ..TransferResult::default() };
+        let failed = TransferStatus::Failed(crate::Error::Stopped);
+        let with_status = |status| TransferResult { status, ..result(MIN_BYTES) };
         history.record(&[result(MIN_BYTES - 1)], 1.0);
-        history.record(&[result(MIN_BYTES), failed()], 1.0);
-        let resumed = TransferResult { resumed_bytes: MIN_BYTES, ..result(MIN_BYTES + 1) };
-        history.record(&[resumed], 1.0);
+        for status in [failed, TransferStatus::Unchanged, TransferStatus::Exists, TransferStatus::Planned] {
+            history.record(&[result(MIN_BYTES), with_status(status)], 1.0);
+        }
+        let resumed = TransferResult { resumed_bytes: 1, ..result(MIN_BYTES) };
+        history.record(&[result(MIN_BYTES), resumed], 1.0);
         assert_eq!(open(folder.path()).commands, []);
-        history.record(&[result(MIN_BYTES), TransferResult::default()], 1.0);
-        assert_eq!(open(folder.path()).commands, [command(MIN_BYTES, 1, 1.0)]);
+        history.record(&[result(MIN_BYTES), result(0)], 1.0);
+        assert_eq!(open(folder.path()).commands, [command(MIN_BYTES, 2, 1.0)]);
     }
 }

@@ -9,9 +9,10 @@ use crate::location::Location;
 use crate::manager::{Settings, TransferManager};
 use crate::part::LARGE_BYTES;
 use crate::pattern::{Pattern, split_name};
+use crate::result::Observer;
 use crate::retry::request;
 use crate::run::on_runtime;
-use crate::store::{Failure, Kind, ObjectMeta, Options};
+use crate::store::{Failure, Kind, ListCursor, ObjectMeta, Options};
 
 /// An object of a store in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,9 +31,15 @@ pub struct ListedObject {
 ///
 /// # Errors
 /// Fails if the address is invalid, if the store can't be listed (such as an HTTP server), or if it refuses the
-/// request.
-pub fn list(address: &OsStr, options: &Options, settings: Settings, stop: Stop) -> Result<Vec<ListedObject>> {
-    let manager = TransferManager::new(settings, stop, Box::new(()));
+/// request. `observer` receives outages.
+pub fn list(
+    address: &OsStr,
+    options: &Options,
+    settings: Settings,
+    observer: Box<dyn Observer>,
+    stop: Stop,
+) -> Result<Vec<ListedObject>> {
+    let manager = TransferManager::new(settings, stop, observer);
     let (address, options) = (address.to_owned(), options.clone());
     on_runtime(async move {
         let from = Location::open(&address, &options)?;
@@ -78,10 +85,37 @@ impl TransferManager {
 
     /// Lists the objects of a store whose names begin with `prefix`, with retries.
     pub(crate) async fn list_names(&self, from: &Location, prefix: &str) -> Result<Vec<ObjectMeta>> {
-        let request = request!(attempt = self.gate, from.store.list(prefix, &mut attempt));
-        // The timeout is long, because listing takes an unknown number of requests, one after the other.
-        let (objects, _) = self.or_stopped(self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request)).await??;
-        Ok(objects)
+        let mut objects = Vec::new();
+        let add = |page| {
+            objects.extend(page);
+            true
+        };
+        self.list_pages(from, prefix, add).await.map(|_| objects)
+    }
+
+    /// Lists the objects of a store whose names begin with `prefix`, page by page, and repeats only the requests that
+    /// fail. Passes each page to `take`, and stops if `take` returns `false`. Returns whether the list is complete.
+    pub(crate) async fn list_pages(
+        &self,
+        from: &Location,
+        prefix: &str,
+        mut take: impl FnMut(Vec<ObjectMeta>) -> bool,
+    ) -> Result<bool> {
+        let mut cursor = ListCursor::default();
+        loop {
+            let page = cursor.page();
+            let request = request!(attempt = self.gate, from.store.list_page(prefix, page, &mut attempt));
+            // The timeout is long, because a local store reads all its folders in one request.
+            let listed = self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request);
+            let ((objects, next), _) = self.or_stopped(listed).await??;
+            let is_wanted = take(objects);
+            if !cursor.advance(next).map_err(|failure| failure.about(&from.address))? {
+                return Ok(true);
+            }
+            if !is_wanted {
+                return Ok(false);
+            }
+        }
     }
 
     /// Resolves the special characters of a [`Pattern`] in the name of a location. Returns the folder in front of the
@@ -94,7 +128,13 @@ impl TransferManager {
         // A name that is no valid pattern, such as `a[`, can still be the name of an object.
         let Ok(Some((folder, pattern))) = split_name(&from.name) else { return Ok((from, None)) };
         let is_literal = if from.is_prefix() {
-            !self.list_names(&from, &from.name).await?.is_empty()
+            let mut is_found = false;
+            let look = |page: Vec<ObjectMeta>| {
+                is_found |= !page.is_empty();
+                !is_found
+            };
+            self.list_pages(&from, &from.name, look).await?;
+            is_found
         } else {
             self.head_if_permitted(&from).await?.is_some()
         };

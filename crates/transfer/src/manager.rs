@@ -28,7 +28,8 @@ use crate::store::{Attributes, Kind, Limits, ObjectMeta, PutOptions, Store, Uplo
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Limit on the total size of the parts in flight. Each part may use up to an eighth more memory. In addition, up
-    /// to 64 MiB of unused buffers are kept for reuse, and a store of local files keeps up to 64 MiB more.
+    /// to 64 MiB of unused buffers are kept for reuse, and a store of local files keeps up to 64 MiB more. A part for
+    /// which a stream waits may be requested a second time in excess of the limit.
     pub memory_bytes: u64,
     /// Maximum number of requests in flight for all files of a command, or for one file that is transferred alone; at
     /// least one.
@@ -66,7 +67,8 @@ pub struct Settings {
     /// Treatment of an interrupted transfer that has a journal.
     pub resume: Resume,
     /// Maximum number of retries of one request; [`u64::MAX`] for no limit except [`Self::retry_for`]. A request whose
-    /// bytes arrive corrupted is sent at most three times.
+    /// bytes arrive corrupted is sent at most three times. A request that the store has answered with an error ten
+    /// times, for all of [`Self::retry_for`], fails although other requests succeed.
     pub retries: u64,
     /// Time for which transient failures are retried while no request of the manager succeeds. The time starts again
     /// whenever a request succeeds. Times in which bytes of the failed request moved do not count. When the whole time
@@ -74,9 +76,10 @@ pub struct Settings {
     pub retry_for: Duration,
     /// Average wait before the first retry of a request. The waits before later retries are longer.
     pub back_off: Duration,
-    /// Time limit for each answer. A whole request may take 25 s longer than this limit, and one more second for every
-    /// 16 KiB of a part. For a store in the cloud, [`Options::timeout`](crate::Options::timeout) also limits the time
-    /// without progress.
+    /// Time limit for each answer, counted from the latest progress of the request. Opening the connection may take 25 s
+    /// more, and each 16 KiB of a part one second more. For a store in the cloud,
+    /// [`Options::timeout`](crate::Options::timeout) limits the time without progress more strictly. For your own store,
+    /// call [`Attempt::record_progress`](crate::Attempt::record_progress) while bytes move.
     pub timeout: Duration,
     /// Seed of the random numbers that vary the waits before retries.
     pub seed: u64,

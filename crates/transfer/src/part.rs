@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -12,6 +13,7 @@ use crate::buffers::{Buffers, RangeWriter, TargetFile};
 use crate::error::{Error, Result};
 use crate::journal::{Part, PartReceipt};
 use crate::location::Location;
+use crate::pool::Hedge;
 use crate::rate_limit::RateLimit;
 use crate::result::RequestStats;
 use crate::retry::{RetryPolicy, request};
@@ -28,9 +30,9 @@ pub(crate) trait PartWork: Send {
     /// first request for the part is late. The two requests must not disturb each other.
     fn start(&self, part: Part, is_second: bool) -> BoxFuture<'static, Result<PartOutput>>;
 
-    /// Returns a function that decides whether a part may be transferred twice at the same time.
-    fn may_repeat(&self) -> Box<dyn Fn() -> bool + Send + Sync> {
-        Box::new(|| true)
+    /// Returns a function that decides whether the part may be transferred twice at the same time.
+    fn hedge(&self, _part: Part) -> Box<dyn Fn() -> Hedge + Send + Sync> {
+        Box::new(|| Hedge::AtEnd)
     }
 
     /// Receives the bytes of the transferred part, if they are kept in memory. Does nothing by default.
@@ -84,17 +86,31 @@ impl PartGate {
     /// memory until the returned permit is dropped.
     pub async fn admit(&self, bytes: u64) -> Result<OwnedSemaphorePermit> {
         let permit = self.allocate(bytes).await;
+        self.pace(bytes).await;
+        permit
+    }
+
+    /// Waits until the rate limit permits the start of a part of `bytes` bytes.
+    async fn pace(&self, bytes: u64) {
         if !self.in_slices {
             self.rate_limit.wait(bytes).await;
         }
-        permit
     }
 
     /// Waits until there is memory for `bytes` bytes. Dropping the returned permit frees the memory.
     pub async fn allocate(&self, bytes: u64) -> Result<OwnedSemaphorePermit> {
-        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).clamp(1, self.units);
-        let permit = Arc::clone(&self.memory).acquire_many_owned(units).await;
+        let permit = Arc::clone(&self.memory).acquire_many_owned(self.units(bytes)).await;
         permit.map_err(|error| Error::Request(error.to_string()))
+    }
+
+    /// Returns whether there is memory for `bytes` bytes now.
+    fn has_room(&self, bytes: u64) -> bool {
+        self.memory.available_permits() >= self.units(bytes) as usize
+    }
+
+    /// Returns the number of permits for `bytes` bytes of memory.
+    fn units(&self, bytes: u64) -> u32 {
+        u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).clamp(1, self.units)
     }
 
     /// Adds the rate limit to the record of an attempt, if it delays each slice of a part.
@@ -132,9 +148,9 @@ pub(crate) struct Sender {
 }
 
 impl PartWork for Sender {
-    fn may_repeat(&self) -> Box<dyn Fn() -> bool + Send + Sync> {
+    fn hedge(&self, _part: Part) -> Box<dyn Fn() -> Hedge + Send + Sync> {
         let store = Arc::clone(&self.store);
-        Box::new(move || store.has_stable_tokens())
+        Box::new(move || if store.has_stable_tokens() { Hedge::AtEnd } else { Hedge::Never })
     }
 
     fn start(&self, part: Part, _is_second: bool) -> BoxFuture<'static, Result<PartOutput>> {
@@ -154,7 +170,8 @@ pub(crate) enum Sink<'a> {
     /// A stream that receives the parts in the order of their offsets.
     InOrder {
         out: &'a mut (dyn Write + Send),
-        next: usize,
+        /// Index of the part that the stream receives next.
+        next: Arc<AtomicUsize>,
         /// Parts, by index, that wait in memory because an earlier part of the stream is still missing.
         waiting: BTreeMap<usize, HeldPart>,
     },
@@ -166,7 +183,7 @@ pub(crate) enum Sink<'a> {
 /// The bytes of a part in memory. They count towards the memory limit until they are delivered to the stream.
 pub(crate) struct HeldPart {
     pub body: PartBody,
-    _permit: OwnedSemaphorePermit,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 /// Fetches the parts of an object.
@@ -184,14 +201,26 @@ impl<'a> Fetcher<'a> {
 }
 
 impl PartWork for Fetcher<'_> {
+    /// A part that a stream needs next may be requested again at any time if the memory is full of later parts.
+    fn hedge(&self, part: Part) -> Box<dyn Fn() -> Hedge + Send + Sync> {
+        let Sink::InOrder { next, .. } = &self.sink else { return Box::new(|| Hedge::AtEnd) };
+        let (next, gate) = (Arc::clone(next), self.gate.clone());
+        let is_blocking = move || next.load(Ordering::Relaxed) == part.index && !gate.has_room(part.bytes);
+        Box::new(move || if is_blocking() { Hedge::Now } else { Hedge::AtEnd })
+    }
+
     fn start(&self, part: Part, is_second: bool) -> BoxFuture<'static, Result<PartOutput>> {
         let (store, meta, gate) = (Arc::clone(&self.store), Arc::clone(&self.meta), self.gate.clone());
         // Only the first request writes to the file while its bytes arrive. The bytes of a second request are written
         // after the first request was dropped. So the file never mixes the bytes of both.
         let is_held = is_second || matches!(self.sink, Sink::InOrder { .. } | Sink::Memory);
         let target = if let Sink::File(target) = &self.sink { Some(Arc::clone(target)) } else { None };
+        let next = if let Sink::InOrder { next, .. } = &self.sink { Some(Arc::clone(next)) } else { None };
         Box::pin(async move {
-            let permit = gate.admit(part.bytes).await?;
+            // All memory may be full of parts that wait for this one. So its second request does not wait for memory.
+            let is_blocking = is_second && next.is_some_and(|next| next.load(Ordering::Relaxed) == part.index);
+            let permit = if is_blocking { None } else { Some(gate.allocate(part.bytes).await?) };
+            gate.pace(part.bytes).await;
             let range = part.offset..part.offset + part.bytes;
             let request = |attempt| async {
                 let mut attempt = gate.with_rate_limit(attempt);
@@ -228,9 +257,9 @@ impl PartWork for Fetcher<'_> {
         waiting.extend(held.map(|held| (part.index, held)));
         let cant_write = Error::file("can't write", Path::new("the output"));
         let mut write = || {
-            while let Some(held) = waiting.remove(next) {
+            while let Some(held) = waiting.remove(&next.load(Ordering::Relaxed)) {
                 out.write_all(&held.body.bytes)?;
-                *next += 1;
+                next.fetch_add(1, Ordering::Relaxed);
             }
             if waiting.is_empty() { out.flush() } else { Ok(()) }
         };

@@ -1,7 +1,7 @@
 //! The plan of a command: the object for each file, or the file for each object. A command only adds or replaces files
 //! and objects. It never removes what is missing at the source.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,9 @@ use crate::error::{Error, Omission, Result};
 use crate::location::Location;
 use crate::manager::TransferManager;
 use crate::names::{Filter, beneath};
-use crate::part::LARGE_BYTES;
 use crate::pattern::Pattern;
-use crate::retry::request;
 use crate::source::version;
-use crate::store::{Kind, ObjectMeta};
+use crate::store::ObjectMeta;
 use crate::walk::{Entry, Links, Walk};
 
 /// Smallest number of files for which the store is listed, instead of asking for each object.
@@ -22,7 +20,8 @@ const LISTED_FILES: usize = 4;
 /// Selects which files of a folder, or which objects under a prefix, are transferred.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Patterns for the names of files, relative to the folder or prefix.
+    /// Patterns for the names of files, relative to the folder or prefix. If a command has several sources, the patterns
+    /// also apply to the names of the files among them.
     pub filter: Filter,
     /// Treatment of symbolic links in a folder of this machine.
     pub links: Links,
@@ -90,7 +89,9 @@ impl PlannedFile {
     }
 }
 
-/// Lists the files at `paths` and in folders at `paths`. If a path can't be read, its entry contains the problem.
+/// Lists the files at `paths` and in folders at `paths`. If a path can't be read, its entry contains the problem. If
+/// there are several paths, the names of their files must also be selected, because a shell may have found the files by a
+/// pattern.
 pub(crate) fn list_sources<P: AsRef<Path>>(paths: &[P], selection: &Selection) -> Vec<PlannedFile> {
     let mut files = Vec::new();
     for path in paths.iter().map(AsRef::as_ref) {
@@ -100,6 +101,7 @@ pub(crate) fn list_sources<P: AsRef<Path>>(paths: &[P], selection: &Selection) -
                 let walk = Walk { filter: Some(&selection.filter), links: selection.links };
                 walk.visit(path, "", &mut |entry| files.push(PlannedFile::new(entry, false)));
             }
+            Ok(_) if paths.len() > 1 && !selection.filter.takes(&name) => {}
             Ok(metadata) => {
                 files.push(PlannedFile::new(Entry { name, path: path.to_path_buf(), found: Ok(metadata) }, true));
             }
@@ -159,21 +161,30 @@ impl TransferManager {
 
     /// Lists the objects of the store, which saves a request for each file. Does so only if an earlier attempt is
     /// resumed (`is_resumed`), or if existing files are skipped and there are many files. Without a list, the files
-    /// keep [`Listing::Unknown`].
+    /// keep [`Listing::Unknown`]. The list ends when it has taken as many requests as there are files. Files that it
+    /// does not contain then keep [`Listing::Unknown`], too.
     pub(crate) async fn list_targets(&self, files: &mut [PlannedFile], to: &Location, is_resumed: bool) -> Result<()> {
         let skips = (self.settings.no_clobber || self.settings.skip_unchanged) && files.len() >= LISTED_FILES;
         if !(skips || is_resumed) || to.store.local_path(&to.name).is_some() {
             return Ok(());
         }
-        let prefix = common_prefix(files.iter().map(|file| &*file.object));
-        let request = request!(attempt = self.gate, to.store.list(prefix, &mut attempt));
-        let listing = self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request);
-        // These credentials may permit only writing. Then each file is sent, or looked up on its own.
-        let Ok((objects, _)) = self.or_stopped(listing).await? else { return Ok(()) };
-        let mut objects: BTreeMap<String, ObjectMeta> =
-            objects.into_iter().map(|meta| (meta.name.clone(), meta)).collect();
-        for file in files {
-            file.listing = objects.remove(&file.object).map_or(Listing::Missing, Listing::There);
+        let prefix = common_prefix(files.iter().map(|file| &*file.object)).to_string();
+        let mut wanted: HashMap<_, _> = files.iter_mut().map(|file| (file.object.clone(), &mut file.listing)).collect();
+        let mut pages_left = wanted.len();
+        let take = |page: Vec<ObjectMeta>| {
+            for meta in page {
+                if let Some(listing) = wanted.remove(&meta.name) {
+                    *listing = Listing::There(meta);
+                }
+            }
+            pages_left -= 1;
+            pages_left > 0
+        };
+        match self.list_pages(to, &prefix, take).await {
+            Ok(true) => wanted.into_values().for_each(|listing| *listing = Listing::Missing),
+            Err(Error::Stopped) => return Err(Error::Stopped),
+            // These credentials may permit only writing. Then each file is sent, or looked up on its own.
+            Ok(false) | Err(_) => {}
         }
         Ok(())
     }

@@ -54,6 +54,17 @@ pub(crate) struct Permission {
     is_complete: bool,
 }
 
+/// The condition for requesting a part a second time while its first request is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hedge {
+    /// The part must not be requested twice.
+    Never,
+    /// The part may be requested again at the end of the command.
+    AtEnd,
+    /// The part may be requested again now, because all other parts wait for it.
+    Now,
+}
+
 /// A request that a transfer wants to send next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wanted {
@@ -93,7 +104,7 @@ impl Pool {
 
     /// Returns the requests of an additional file, and adds its bytes to the bytes that the planner counts.
     pub fn added_file(self: &Arc<Self>, bytes: u64) -> FileRequests {
-        self.planner().add(bytes);
+        self.planner().add(bytes, 1);
         self.file(bytes)
     }
 
@@ -146,6 +157,9 @@ impl FileRequests {
     /// Waits until the planner permits the next request. The files that wait are served in the order of their calls.
     pub async fn permit(self: Arc<Self>, wanted: Wanted) -> Permission {
         let _turn = self.pool.turn.lock().await;
+        if let Wanted::Part { file_bytes, .. } = wanted {
+            self.recount(file_bytes);
+        }
         loop {
             if let Some(permission) = self.pool.try_permit(wanted) {
                 self.leave_place();
@@ -157,6 +171,18 @@ impl FileRequests {
             }
             // At the start, the planner may permit more requests only because time has passed.
             let _ = timeout(Duration::from_secs_f64(RAMP_S / 2.0), self.pool.changed.notified()).await;
+        }
+    }
+
+    /// Corrects the plan if `bytes` bytes of the file are left. The file may have another size than in the list, or its
+    /// transfer may have started again.
+    fn recount(&self, bytes: u64) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        match left.replace(bytes) {
+            Some(counted) if counted == bytes => {}
+            Some(counted) if counted > bytes => self.pool.planner().leave_out(counted - bytes, 0),
+            Some(counted) => self.pool.planner().add(bytes - counted, 0),
+            None => self.pool.planner().add(bytes, 1),
         }
     }
 
@@ -199,11 +225,11 @@ impl Permission {
     /// Sends a request, and sends it a second time if it is late. Returns the first answer, and drops the other
     /// request. Fails if both requests fail.
     ///
-    /// A single slow connection or disk of the store would otherwise delay the end of the whole command. The second
-    /// request is sent only while `may_repeat` returns `true`, for example while the store is not too busy.
+    /// A single slow connection or disk of the store would otherwise delay the end of the whole command. `condition` is
+    /// evaluated repeatedly, because it changes while the request is in flight.
     pub async fn hedge<T, E>(
         &self,
-        may_repeat: impl Fn() -> bool,
+        condition: impl Fn() -> Hedge,
         first: impl Future<Output = Result<T, E>>,
         second: impl Future<Output = Result<T, E>>,
     ) -> Result<(T, bool), E> {
@@ -211,7 +237,7 @@ impl Permission {
         let _second_permission = tokio::select! {
             biased;
             answer = &mut first => return answer.map(|answer| (answer, false)),
-            permission = self.late(may_repeat) => permission,
+            permission = self.late(condition) => permission,
         };
         let mut second = second;
         tokio::select! {
@@ -226,17 +252,18 @@ impl Permission {
         }
     }
 
-    /// Waits until the planner and `may_repeat` permit a second request, because the first request is late.
-    async fn late(&self, may_repeat: impl Fn() -> bool) -> Self {
+    /// Waits until the planner and `condition` permit a second request, because the first request is late.
+    async fn late(&self, condition: impl Fn() -> Hedge) -> Self {
         let began = tokio::time::Instant::now();
         loop {
             // The pauses grow with the age of the request, so that a slow one is checked a few times only.
             sleep(began.elapsed().div_f64(4.0).clamp(LATE_CHECK, MAX_LATE_CHECK)).await;
-            if !may_repeat() {
+            let condition = condition();
+            if condition == Hedge::Never {
                 continue;
             }
             let (now_s, mut planner) = (self.pool.now_s(), self.pool.planner());
-            if let Some(ticket) = planner.repeat_late(&self.ticket, now_s) {
+            if let Some(ticket) = planner.repeat_late(&self.ticket, now_s, condition == Hedge::Now) {
                 return Self { pool: Arc::clone(&self.pool), ticket, is_complete: false };
             }
         }
@@ -251,7 +278,7 @@ impl Permission {
     pub fn complete(mut self, stats: &RequestStats) {
         let (now_s, mut planner) = (self.pool.now_s(), self.pool.planner());
         planner.complete(&self.ticket, now_s, stats.first_try);
-        if stats.retries.slow_down > 0 {
+        if stats.retries.slow_down > 0 || stats.retries.silent > 0 {
             planner.slow_down(&self.ticket);
         }
         drop(planner);
@@ -266,5 +293,37 @@ impl Drop for Permission {
             self.pool.planner().give_up(&self.ticket, now_s);
         }
         self.pool.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Constraints;
+    use crate::store::Limits;
+
+    /// One file has become shorter since it was listed, one longer, and the transfer of one starts again.
+    #[tokio::test]
+    async fn the_plan_follows_the_actual_sizes_of_files() {
+        let limits = Limits { min_part_bytes: 1, max_part_bytes: 1 << 40, max_parts: 1000, max_put_bytes: 1 << 40 };
+        let constraints = Constraints {
+            limits,
+            memory_bytes: 1 << 30,
+            min_concurrency: 8,
+            max_concurrency: 8,
+            limit_bytes_per_s: None,
+        };
+        let pool = Pool::new(Planner::for_files(350, 4, constraints), Instant::now(), None);
+        let [shorter, longer, again, last] = [100, 100, 100, 50].map(|bytes| Arc::new(pool.file(bytes)));
+        let permit = async |file: &Arc<FileRequests>, bytes| {
+            drop(Arc::clone(file).permit(Wanted::whole(bytes)).await);
+            pool.planner().left()
+        };
+        assert_eq!(permit(&shorter, 40).await, 250);
+        assert_eq!(permit(&longer, 130).await, 150);
+        assert_eq!([permit(&again, 100).await, permit(&again, 100).await], [50, 50]);
+        assert_eq!(permit(&last, 50).await, 0);
+        drop([shorter, longer, again, last]);
+        assert!(pool.is_at_end());
     }
 }

@@ -3,16 +3,23 @@
 //!
 //! A batch is on the disk before its first file is named. So if the machine loses power, each file that has its final
 //! name is complete. When the command ends successfully, the names are on the disk too.
+//!
+//! Some systems have no such call, or do not report its errors: systems other than Linux, Linux before version 5.8, and
+//! some sandboxes. There, each file of the batch is written to the disk by itself, with its name.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+#[cfg(target_os = "linux")]
+use std::sync::LazyLock;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ascertain_sys::files::{Draft, Lasting};
+#[cfg(target_os = "linux")]
+use rustix::io::Errno;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
@@ -86,18 +93,19 @@ impl Publisher {
     /// Writes the names of all published files to the disk.
     pub async fn finish(&self) -> io::Result<()> {
         let systems = std::mem::take(&mut *lock(&self.written));
-        let synced = spawn_blocking(move || systems.values().try_for_each(sync));
+        let synced = spawn_blocking(move || systems.values().try_for_each(|file| sync(file).map(drop)));
         synced.await.unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 }
 
 /// Publishes a batch of files. Returns an open file on each of their file systems. If a sync fails, no file that was
 /// opened before the failure is published. The kernel reports an error only once for each open file, so a later sync
-/// through another file may succeed.
+/// through another file may succeed. If `sync` returns `false`, each file is written to the disk by itself, with its
+/// name.
 fn publish_batch(
     batch: Vec<CompleteFile>,
     failed: &Mutex<Option<(Instant, io::Error)>>,
-    sync: impl Fn(&File) -> io::Result<()>,
+    sync: impl Fn(&File) -> io::Result<bool>,
 ) -> BTreeMap<u64, File> {
     let mut systems = BTreeMap::<u64, Vec<CompleteFile>>::new();
     for file in batch {
@@ -106,18 +114,23 @@ fn publish_batch(
     }
     let mut written = BTreeMap::new();
     for (system, files) in systems {
-        if let Some(Err(error)) = files.first().map(|first| sync(first.draft.file())) {
+        let synced = files.first().map_or(Ok(true), |first| sync(first.draft.file()));
+        let is_synced = synced.unwrap_or_else(|error| {
             *lock(failed) = Some((Instant::now(), error));
-        }
+            true
+        });
+        let lasting = if is_synced { Lasting::WhileRunning } else { Lasting::ThroughCrash };
         for CompleteFile { draft, began, is_new, published } in files {
             let error = lock(failed).as_ref().filter(|(at, _)| began <= *at).map(|(_, error)| copy(error));
             let result = match error {
-                None if is_new => draft.publish_new(Lasting::WhileRunning),
-                None => draft.publish(Lasting::WhileRunning),
+                None if is_new => draft.publish_new(lasting),
+                None => draft.publish(lasting),
                 Some(error) => Err(error),
             };
             let result = result.map(|file| {
-                written.entry(system).or_insert(file);
+                if is_synced {
+                    written.entry(system).or_insert(file);
+                }
             });
             // The receiver is gone if the transfer was cancelled.
             let _ = published.send(result);
@@ -126,17 +139,32 @@ fn publish_batch(
     written
 }
 
-/// Writes all files of the file system that contains `file` to the disk.
+/// Writes all files of the file system that contains `file` to the disk. Returns `false` if they may not be there.
 #[cfg(target_os = "linux")]
-fn sync(file: &File) -> io::Result<()> {
-    Ok(rustix::fs::syncfs(file)?)
+fn sync(file: &File) -> io::Result<bool> {
+    static REPORTS_ERRORS: LazyLock<bool> = LazyLock::new(|| {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease");
+        release.is_ok_and(|release| reports_sync_errors(&release))
+    });
+    match rustix::fs::syncfs(file) {
+        // The kernel or a sandbox does not permit the call.
+        Err(Errno::NOSYS | Errno::PERM) => Ok(false),
+        synced => Ok(synced.map(|()| *REPORTS_ERRORS)?),
+    }
 }
 
-/// Writes all files of all file systems to the disk.
+/// Returns whether `syncfs` reports failed writes in this release of Linux, such as `6.1.0-13-amd64`.
+#[cfg(target_os = "linux")]
+fn reports_sync_errors(release: &str) -> bool {
+    let mut numbers =
+        release.split(|other: char| !other.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(5), Some(8))
+}
+
+/// Does nothing. Other systems have no call that waits until all files are on the disk.
 #[cfg(not(target_os = "linux"))]
-fn sync(_file: &File) -> io::Result<()> {
-    rustix::fs::sync();
-    Ok(())
+fn sync(_file: &File) -> io::Result<bool> {
+    Ok(false)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -171,7 +199,7 @@ mod tests {
                 assert!(entry.file_name().as_encoded_bytes().starts_with(b"."), "{entry:?} is named before the sync");
                 on_disk.borrow_mut().insert(entry.metadata()?.ino(), fs::read(entry.path())?);
             }
-            Ok(())
+            Ok(true)
         });
         for mut result in results {
             result.try_recv().unwrap().unwrap();
@@ -190,17 +218,44 @@ mod tests {
         let (later, mut later_result) = complete(&folder, "later");
         publish_batch(vec![file], &failed, |_| Err(io::Error::from_raw_os_error(28)));
         // The next sync succeeds, but the failed one may have lost the bytes of this file.
-        publish_batch(vec![later], &failed, |_| Ok(()));
+        publish_batch(vec![later], &failed, |_| Ok(true));
         assert_eq!(later_result.try_recv().unwrap().unwrap_err().raw_os_error(), Some(28));
         assert_eq!(result.try_recv().unwrap().unwrap_err().raw_os_error(), Some(28));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the incomplete file was removed");
         let (batch, mut results): (Vec<_>, Vec<_>) =
             ["new", "b"].map(|name| complete(&folder, name)).into_iter().unzip();
-        publish_batch(batch, &failed, |_| Ok(()));
+        publish_batch(batch, &failed, |_| Ok(true));
         let mut result = |index: usize| results[index].try_recv().unwrap();
         assert_eq!(result(0).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         result(1).unwrap();
         assert_eq!(fs::read(folder.path().join("new")).unwrap(), b"before");
+    }
+
+    /// The files were synced with their names, so the end of the command needs no further sync.
+    #[test]
+    fn without_a_sync_of_the_file_system_each_file_is_published_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (batch, results): (Vec<_>, Vec<_>) = ["a", "new b"].map(|name| complete(&folder, name)).into_iter().unzip();
+        assert!(publish_batch(batch, &Mutex::default(), |_| Ok(false)).is_empty());
+        results.into_iter().for_each(|mut result| result.try_recv().unwrap().unwrap());
+        assert_eq!(fs::read(folder.path().join("new b")).unwrap(), b"new b");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn old_kernels_do_not_report_failed_writes() {
+        for (release, is_reported) in [
+            ("5.8.0", true),
+            ("5.10.0-28-amd64", true),
+            ("6.1", true),
+            ("10.0.1\n", true),
+            ("5.7.19", false),
+            ("4.18.0-553.el8", false),
+            ("unknown", false),
+            ("", false),
+        ] {
+            assert_eq!(reports_sync_errors(release), is_reported, "{release}");
+        }
     }
 
     #[test]

@@ -205,7 +205,7 @@ impl RetryCounts {
     /// Counts a failed attempt of a request that is retried. `attempt` is `None` if the attempt reached the timeout.
     pub(crate) fn add(&mut self, failure: &Failure, attempt: Option<&Attempt>) {
         *match attempt {
-            None => &mut self.silent,
+            None | Some(Attempt { timed_out: true, .. }) => &mut self.silent,
             Some(Attempt { status: Some(429 | 503), .. }) => &mut self.slow_down,
             Some(_) if failure.kind == Kind::Corrupted => &mut self.corrupted,
             Some(_) => &mut self.broken,

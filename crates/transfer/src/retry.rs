@@ -1,9 +1,14 @@
 //! Retries of failed requests, and reports of outages.
 //!
-//! A request whose failure is transient is repeated after a wait, until one of two limits is reached. One limit is the
-//! number of its retries. The other is the time for which no request of the command has succeeded. It includes waits
-//! for answers and waits before further attempts. When this time is over, the command sends no further request, unless
-//! bytes of another request still move.
+//! A request whose failure is transient is repeated after a wait, until one of three limits is reached:
+//!
+//! - The number of its retries.
+//! - The time for which no request of the command has succeeded. It includes waits for answers and waits before further
+//!   attempts. When this time is over, the command sends no further request, unless bytes of another request still
+//!   move.
+//! - A number of error answers. The store works, but can't serve this object. So this request fails alone.
+//!
+//! All times are measured from the latest progress of the request, so a slow link is not an outage.
 
 use std::fmt;
 use std::pin::pin;
@@ -13,6 +18,7 @@ use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::contact::{AttemptClock, Contact};
@@ -23,17 +29,23 @@ use crate::store::{Attempt, Failure, Kind};
 /// Upper limit on the average wait before a retry. The actual wait varies randomly between 0.5 and 1.5 times the
 /// average.
 const MAX_WAIT: Duration = Duration::from_secs(20);
-/// Time that the time limit of a whole request adds to the timeout, for opening the connection. Once the connection is
-/// open, the client of a cloud store detects silence itself, and reports it with a better message.
+/// Time that the limit on the time without progress adds to the timeout, for opening the connection. Once the connection
+/// is open, the client of a cloud store detects silence itself, and reports it with a better message.
 const OPENING: Duration = Duration::from_secs(25);
 /// Factor by which the time limit is longer for a request that must not simply be repeated, such as a commit.
 const FINAL: u32 = 5;
-/// Lowest rate of a connection in bytes per second that does not count as a failure. Time limits are long enough for
-/// it.
+/// Lowest rate in bytes per second at which a store that does not report its progress must carry out a request. Time
+/// limits are long enough for it.
 const MIN_BYTES_PER_S: u64 = 16 << 10;
 /// Maximum number of attempts of a request whose bytes arrive corrupted. After this number, the object is probably
 /// damaged in the store. The time limit does not end these retries as long as other requests succeed.
 const MAX_CORRUPTED: u64 = 3;
+/// Minimum number of error answers after which a request fails alone, although other requests succeed. It also must have
+/// been without progress for the whole time for retries. A store that is only busy usually answers sooner.
+const MIN_REFUSED: u64 = 10;
+/// Maximum number of requests that are repeated at the same time after a timeout. If a slow link starves its connections,
+/// fewer connections make progress.
+const SILENT_AT_ONCE: usize = 4;
 /// Interval between two reports of an outage.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// Time without contact after which an outage is reported. Slow answers of a working store usually take less.
@@ -49,6 +61,8 @@ pub(crate) struct RetryPolicy {
     /// End of the longest wait that the store has requested before a retry: by the status 429 or 503, or by a duration.
     refused_until: Mutex<Option<Instant>>,
     state: Mutex<State>,
+    /// The permits of the requests that are repeated after a timeout.
+    after_timeout: Semaphore,
     /// The clocks of the attempts in flight. The clocks of dropped attempts are removed later.
     in_flight: Mutex<Vec<Weak<AttemptClock>>>,
     random: Mutex<Xoshiro256PlusPlus>,
@@ -64,6 +78,9 @@ struct State {
     given_up: Option<Failure>,
     /// The status of the latest failed attempt, if the server refused the request.
     status: Option<u16>,
+    /// The time since the latest success when a request first failed alone, because the store answered it with errors
+    /// only.
+    failed_alone: Option<Instant>,
     /// Start of the silence that was reported last.
     silent_since: Option<Instant>,
     /// Time of the latest report.
@@ -113,6 +130,7 @@ impl RetryPolicy {
             retries: AtomicU64::new(0),
             refused_until: Mutex::default(),
             state: Mutex::default(),
+            after_timeout: Semaphore::new(SILENT_AT_ONCE),
             in_flight: Mutex::default(),
             random: Mutex::new(Xoshiro256PlusPlus::seed_from_u64(seed)),
             contact: Arc::new(Contact::new()),
@@ -132,7 +150,7 @@ impl RetryPolicy {
 
     /// Creates the clock of a new attempt.
     fn new_clock(&self) -> Arc<AttemptClock> {
-        let clock = Arc::new(AttemptClock::new());
+        let clock = Arc::<AttemptClock>::default();
         let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
         in_flight.retain(|clock| clock.strong_count() > 0);
         in_flight.push(Arc::downgrade(&clock));
@@ -155,7 +173,7 @@ impl RetryPolicy {
     /// Sends a request that carries `bytes` bytes. `request` makes one attempt, and receives the record of this
     /// attempt. After a transient failure, repeats the request until a limit is reached. Sends a request whose bytes
     /// are corrupted at most [`MAX_CORRUPTED`] times. Never repeats a request that the store may have carried out. If a
-    /// request exceeds the time limit, the failure has the kind `silent`.
+    /// request makes no progress within the time limit, the failure has the kind `silent`.
     pub async fn run<T, F>(
         &self,
         bytes: u64,
@@ -168,19 +186,24 @@ impl RetryPolicy {
         let is_final = silent == Kind::Unanswered;
         let limit = self.timeout.saturating_mul(if is_final { FINAL } else { 1 });
         let limit = limit.saturating_add(OPENING + Duration::from_secs(bytes / MIN_BYTES_PER_S));
-        let mut retries = RetryCounts::default();
-        let mut ongoing = Ongoing { since: Instant::now(), has_failed: false, is_repeated: !is_final };
+        let (mut retries, mut refused, first) = (RetryCounts::default(), 0, Instant::now());
+        let mut ongoing = Ongoing { since: first, has_failed: false, is_repeated: !is_final };
+        // Like `ongoing.since`, but the successes of other requests do not move it forward.
+        let (mut failing_since, mut turn) = (first, None);
         for number in 1.. {
+            let began = Instant::now();
+            if retries.silent > 0 && turn.is_none() {
+                turn = self.watch(ongoing, self.after_timeout.acquire()).await.ok();
+            }
             // An upload is aborted even if no other request is sent any more. Its abort has the kind `Fatal`.
             if let Some(failure) = self.lock().given_up.clone().filter(|_| silent != Kind::Fatal) {
                 let message = format!("no request is sent after an earlier failure: {}", failure.message);
                 return Err(Failure { message, ..failure });
             }
-            let began = Instant::now();
             let clock = self.new_clock();
             let attempt = Attempt { clock: Some(Arc::clone(&clock)), ..self.attempt() };
             let done = self.watch(ongoing, clock.limit(limit, request(attempt))).await;
-            let started = clock.start_time().unwrap_or_else(Instant::now);
+            let progress = clock.progress();
             clock.stop();
             let (failure, attempt) = match done {
                 Some((Ok(answer), attempt)) => {
@@ -190,6 +213,7 @@ impl RetryPolicy {
                 Some((Err(failure), attempt)) => (failure, Some(attempt)),
                 None => (Failure::new(silent, format!("no answer within {:.1} s", limit.as_secs_f64())), None),
             };
+            let failure = Failure { moved: Some(progress), ..failure };
             let requested = match failure.kind {
                 Kind::Transient(requested) => requested,
                 Kind::Corrupted => None,
@@ -198,19 +222,22 @@ impl RetryPolicy {
             retries.add(&failure, attempt.as_ref());
             // The wait for a connection does not count as an outage, nor does the time in which bytes of the request
             // moved.
-            let moved = attempt.as_ref().and_then(|attempt| attempt.moved);
-            let progress = moved.map_or(started, |moved| moved.max(started));
-            ongoing.since += progress.saturating_duration_since(began);
-            ongoing.since = self.outage_start(ongoing.since);
+            let moving = progress.saturating_duration_since(began);
+            failing_since += moving;
+            ongoing.since = self.outage_start(ongoing.since + moving);
             ongoing.has_failed = true;
-            self.lock().status = attempt.and_then(|attempt| attempt.status).filter(|status| *status >= 400);
+            let status = attempt.and_then(|attempt| attempt.status).filter(|status| *status >= 400);
+            self.lock().status = status;
+            refused += u64::from(status.is_some());
             let left = self.retry_for.saturating_sub(ongoing.since.elapsed());
             if let Some(requested) = requested.filter(|requested| *requested > left) {
                 let limit = format!("(the store requests a wait of {} s, which is too long)", requested.as_secs());
                 return Err(Failure::new(failure.kind, format!("{} {limit}", failure.message)));
             }
-            if retries.corrupted >= MAX_CORRUPTED || !self.permits(number, ongoing.since) {
-                return Err(self.give_up(failure, number, ongoing.since));
+            let is_unserved = refused >= MIN_REFUSED && failing_since.elapsed() >= self.retry_for;
+            if retries.corrupted >= MAX_CORRUPTED || is_unserved || !self.permits(number, ongoing.since) {
+                let failed_alone = status.is_some().then_some(first);
+                return Err(self.give_up(failure, number, ongoing.since, failed_alone));
             }
             // The last attempt is made when the time for retries is over.
             let wait = requested.unwrap_or_default() + self.back_off(number);
@@ -248,7 +275,10 @@ impl RetryPolicy {
 
     /// Returns the failure of a request that is not repeated any more. If the time for retries is over and no bytes
     /// move, the command sends no further requests.
-    fn give_up(&self, failure: Failure, attempts: u32, since: Instant) -> Failure {
+    ///
+    /// `answered` is the start of the request if the store has answered it with an error. Then only this object may be
+    /// damaged. So the command goes on, until a request fails that began after such a failure.
+    fn give_up(&self, failure: Failure, attempts: u32, since: Instant, answered: Option<Instant>) -> Failure {
         let times = if attempts == 1 { "once".into() } else { format!("{attempts} times") };
         if since.elapsed() < self.retry_for {
             return Failure { message: format!("{} (tried {times})", failure.message), ..failure };
@@ -259,9 +289,15 @@ impl RetryPolicy {
         if self.is_moving() {
             return failure;
         }
+        let mut state = self.lock();
+        if let Some(began) = answered
+            && began < *state.failed_alone.get_or_insert_with(Instant::now)
+        {
+            return failure;
+        }
         // The other files of the command would fail too, so they are not tried.
         let failure = failure.of_whole_store();
-        self.lock().given_up.get_or_insert_with(|| failure.clone());
+        state.given_up.get_or_insert_with(|| failure.clone());
         failure
     }
 
@@ -381,7 +417,7 @@ mod tests {
     async fn moving(seconds: u64, attempt: Attempt) -> (Result<(), Failure>, Attempt) {
         for _ in 0..seconds {
             sleep(Duration::from_secs(1)).await;
-            attempt.contact.as_ref().unwrap().touch();
+            attempt.record_progress();
         }
         (Ok(()), attempt)
     }
@@ -471,17 +507,111 @@ mod tests {
     async fn time_in_which_bytes_moved_is_no_outage() {
         for is_moving in [true, false] {
             let ((policy, _), mut attempts) = (policy(), 0);
-            let answer = |attempt| {
+            let answer = |attempt: Attempt| {
                 attempts += 1;
                 let is_done = attempts > 3;
                 async move {
                     sleep(Duration::from_secs(600)).await;
-                    let attempt = Attempt { moved: is_moving.then(Instant::now), ..attempt };
+                    if is_moving {
+                        attempt.record_progress();
+                    }
                     (if is_done { Ok(()) } else { Err(Failure::transient("broken")) }, attempt)
                 }
             };
             assert_eq!(policy.run(1 << 40, Kind::Transient(None), answer).await.is_ok(), is_moving);
             assert_eq!(attempts, if is_moving { 4 } else { 1 });
         }
+    }
+
+    /// A request of 5 MiB takes 1000 s over a link of 42 kbit/s. Its bytes move all the time.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_whose_bytes_move_has_no_time_limit() {
+        for silent in [Kind::Transient(None), Kind::Unanswered] {
+            let (policy, _) = policy();
+            policy.run(5 << 20, silent, |attempt| moving(1000, attempt)).await.unwrap();
+            assert_eq!(policy.retries(), 0);
+        }
+    }
+
+    /// The bytes of the first attempt move for 1000 s, and then stop. The time for retries begins when they stop.
+    #[tokio::test(start_paused = true)]
+    async fn a_timeout_after_progress_is_retried() {
+        let ((policy, _), mut attempts) = (policy(), 0);
+        let answer = |attempt| {
+            attempts += 1;
+            let is_first = attempts == 1;
+            async move {
+                let done = moving(1000, attempt).await;
+                sleep(if is_first { Duration::MAX } else { Duration::ZERO }).await;
+                done
+            }
+        };
+        policy.run(0, Kind::Transient(None), answer).await.unwrap();
+        assert_eq!((attempts, policy.retries()), (2, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_timeout_few_requests_are_repeated_at_the_same_time() {
+        let (policy, [now, most]) = (Arc::new(policy().0), [(); 2].map(|()| Arc::new(AtomicU64::new(0))));
+        let mut requests = tokio::task::JoinSet::new();
+        for _ in 0..20 {
+            let (policy, now, most) = (Arc::clone(&policy), Arc::clone(&now), Arc::clone(&most));
+            requests.spawn(async move {
+                let mut attempts = 0;
+                let answer = |attempt| {
+                    attempts += 1;
+                    let (is_first, now, most) = (attempts == 1, &now, &most);
+                    async move {
+                        if is_first {
+                            sleep(Duration::from_secs(60)).await;
+                            return (Err(Failure::transient("silent")), Attempt { timed_out: true, ..attempt });
+                        }
+                        most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+                        sleep(Duration::from_secs(10)).await;
+                        now.fetch_sub(1, Ordering::Relaxed);
+                        (Ok(()), attempt)
+                    }
+                };
+                policy.run(0, Kind::Transient(None), answer).await.unwrap();
+            });
+        }
+        requests.join_all().await;
+        assert_eq!(most.load(Ordering::Relaxed), SILENT_AT_ONCE as u64);
+    }
+
+    async fn answered_503(attempt: Attempt) -> (Result<(), Failure>, Attempt) {
+        sleep(Duration::from_millis(10)).await;
+        (Err(Failure::transient("the store is busy")), Attempt { status: Some(503), ..attempt })
+    }
+
+    /// The store can't serve one object, but all others.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_always_refused_fails_although_others_succeed() {
+        let (policy, _) = policy();
+        let others = async {
+            loop {
+                policy.run(0, Kind::Transient(None), |attempt| moving(1, attempt)).await.unwrap();
+            }
+        };
+        let refused = timeout(Duration::from_secs(600), policy.run(0, Kind::Transient(None), answered_503));
+        let refused = tokio::select! {
+            refused = refused => refused.expect("it is repeated for ever"),
+            () = others => unreachable!(),
+        };
+        let failure = refused.unwrap_err();
+        assert!(!failure.concerns_whole_store && !policy.has_given_up(), "{failure}");
+        assert!(policy.retries() >= MIN_REFUSED - 1 && policy.retries() < 30, "{} retries", policy.retries());
+    }
+
+    /// When the time for retries is over, the objects that were requested may be damaged. If the next one fails too, the
+    /// store has an outage.
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_refuses_everything_is_given_up_at_the_second_failure() {
+        let (policy, _) = policy();
+        let run = || policy.run(0, Kind::Transient(None), answered_503);
+        let (one, other) = tokio::join!(run(), run());
+        assert!(![one, other].into_iter().any(|failed| failed.unwrap_err().concerns_whole_store));
+        assert!(!policy.has_given_up());
+        assert!(run().await.unwrap_err().concerns_whole_store && policy.has_given_up());
     }
 }

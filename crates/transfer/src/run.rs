@@ -26,7 +26,7 @@ use crate::location::{Location, local_path};
 use crate::manager::{Resume, Settings, TransferManager};
 use crate::model::{Planner, WHOLE_BYTES};
 use crate::names::{Filter, shown};
-use crate::plan::{PlannedFile, Selection, list_sources};
+use crate::plan::{Listing, PlannedFile, Selection, list_sources};
 use crate::pool::Pool;
 use crate::result::{Observer, Progress, TransferResult, TransferStatus};
 use crate::source::Source;
@@ -76,11 +76,18 @@ impl TransferRequest {
     pub fn failed_file(&self, error: Error) -> Option<TransferResult> {
         let [source] = &*self.sources else { return None };
         let is_put = self.direction == Direction::Put;
-        let object = Location::open(if is_put { &self.destination } else { source }, &self.store).ok()?;
+        let address = if is_put { &self.destination } else { source };
+        let anonymous = Options { endpoint_url: self.store.endpoint_url.clone(), ..Options::default() };
+        // Without credentials, the address is still valid.
+        let without_credentials = |_| Location::open(address, &Options { anonymous: true, ..anonymous });
+        let mut object = Location::open(address, &self.store).or_else(without_credentials).ok()?;
         let path = match is_put {
             true => PathBuf::from(source),
             false => target_path(&object, Path::new(local_path(self.destination.to_str()?).ok()?)),
         };
+        if is_put && object.is_prefix() && source != STANDARD && !path.is_dir() {
+            object = object.named(&format!("{}{}", object.name, path.file_name()?.to_str()?));
+        }
         let is_single = !object.is_prefix() && !matches!(error, Error::Request(_));
         is_single.then(|| TransferResult::new(&path, &object, 0, TransferStatus::Failed(error)))
     }
@@ -189,7 +196,7 @@ async fn put_standard_input(request: &TransferRequest, manager: &TransferManager
     let to = open_target(request)?;
     check_has_name(&to)?;
     let result = match request.settings.dry_run {
-        true => manager.preview(Direction::Put, Path::new(STANDARD), &to, 0).await?,
+        true => manager.preview(Direction::Put, Path::new(STANDARD), &to, (0, &Listing::Unknown)).await?,
         false => manager.put_stream(&mut tokio::io::stdin(), &to).await?,
     };
     Ok(vec![result])
@@ -258,7 +265,7 @@ async fn get(request: &TransferRequest, manager: &TransferManager) -> Result<Vec
     let result = if settings.dry_run {
         from.check_differs_from(&path)?;
         let bytes = manager.size(&from).await?.unwrap_or(0);
-        manager.preview(Direction::Get, &path, &from, bytes).await?
+        manager.preview(Direction::Get, &path, &from, (bytes, &Listing::Unknown)).await?
     } else if destination == STANDARD {
         manager.get_stream(&from, &mut io::stdout()).await?
     } else {
@@ -432,7 +439,8 @@ impl TransferManager {
                 let transfer = async {
                     match &root {
                         _ if manager.settings.dry_run => {
-                            Box::pin(manager.preview(direction, &file.path, &object, file.bytes)).await
+                            let described = (file.bytes, &file.listing);
+                            Box::pin(manager.preview(direction, &file.path, &object, described)).await
                         }
                         Some(root) => manager.get_beneath(&object, root, &file).await,
                         None => manager.put_planned(&file.path, &object, &file.listing).await,
@@ -512,7 +520,7 @@ impl TransferManager {
     }
 
     /// Returns the expected outcome of the transfer of a file or stream of `bytes` bytes, without transferring it (a
-    /// dry run).
+    /// dry run). `listing` is the information about the object from a list of the store.
     ///
     /// # Errors
     /// Fails if the source or the existing target can't be read.
@@ -521,19 +529,27 @@ impl TransferManager {
         direction: Direction,
         path: &Path,
         object: &Location,
-        bytes: u64,
+        (bytes, listing): (u64, &Listing),
     ) -> Result<TransferResult> {
         let skips = self.settings.no_clobber || self.settings.skip_unchanged;
         let status = match direction {
             _ if !skips => None,
+            Direction::Put if path.is_file() => {
+                let source = Source::open(path)?;
+                let there = self.planned_target(&source, object, listing).await?;
+                self.reason_to_skip_put(&source, there.as_ref()).await?
+            }
             Direction::Put => {
                 let (there, _) = self.head(object).await?;
-                match path.is_file() {
-                    true => self.reason_to_skip_put(&Source::open(path)?, there.as_ref()).await?,
-                    false => (there.is_some() && self.settings.no_clobber).then_some(TransferStatus::Exists),
-                }
+                (there.is_some() && self.settings.no_clobber).then_some(TransferStatus::Exists)
             }
-            Direction::Get => self.reason_to_skip_get(&self.find(object).await?.0, path).await?,
+            Direction::Get => {
+                let meta = match listing {
+                    Listing::There(listed) if self.is_listed_enough(listed, path) => listed.clone(),
+                    _ => self.find(object).await?.0,
+                };
+                self.reason_to_skip_get(&meta, path).await?
+            }
         };
         Ok(TransferResult::new(path, object, bytes, status.unwrap_or(TransferStatus::Planned)))
     }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::journal::{Journal, Part, PartList};
 use crate::manager::TransferManager;
 use crate::part::PartWork;
-use crate::pool::{FileRequests, Permission, Wanted};
+use crate::pool::{FileRequests, Hedge, Permission, Wanted};
 use crate::result::{Observer, Progress, RequestStats, RequestSummary, TransferResult};
 use crate::store::Limits;
 
@@ -92,9 +92,10 @@ impl<'a> Scheduler<'a> {
                     self.journal.start_part(part)?;
                     self.parts.start(part);
                     let (first, second) = (work.start(part, false), work.start(part, true));
-                    let (retry, may_repeat) = (Arc::clone(&self.manager.gate.retry), work.may_repeat());
+                    let (retry, condition) = (Arc::clone(&self.manager.gate.retry), work.hedge(part));
                     tasks.spawn(async move {
-                        let done = permission.hedge(|| may_repeat() && !retry.is_refused(), first, second).await;
+                        let condition = || if retry.is_refused() { Hedge::Never } else { condition() };
+                        let done = permission.hedge(condition, first, second).await;
                         (part, permission, done)
                     });
                     continue;

@@ -26,7 +26,9 @@ mod service;
 mod sso;
 mod sts;
 mod transport;
+mod watched;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -240,6 +242,43 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Lists all objects whose names start with `prefix`, in the order of names.
     async fn list(&self, prefix: &str, attempt: &mut Attempt) -> Result<Vec<ObjectMeta>>;
+
+    /// Lists the objects whose names start with `prefix` with one request. Returns the objects of the page with the
+    /// token `page`, or of the first page. Also returns the token of the next page, if there is one. By default, one
+    /// page has all objects.
+    async fn list_page(
+        &self,
+        prefix: &str,
+        _page: Option<&str>,
+        attempt: &mut Attempt,
+    ) -> Result<(Vec<ObjectMeta>, Option<String>)> {
+        Ok((self.list(prefix, attempt).await?, None))
+    }
+}
+
+/// The position in a list that consists of pages.
+#[derive(Debug, Default)]
+pub(crate) struct ListCursor {
+    page: Option<String>,
+    /// The tokens of all pages so far.
+    pages: HashSet<String>,
+}
+
+impl ListCursor {
+    /// Returns the token of the next page to request; `None` for the first page.
+    pub fn page(&self) -> Option<&str> {
+        self.page.as_deref()
+    }
+
+    /// Moves on to the page with the token `next`. Returns `false` if there is no such page. Fails if the list never
+    /// ends, because one of its pages refers to an earlier page.
+    pub fn advance(&mut self, next: Option<String>) -> Result<bool> {
+        if next.as_ref().is_some_and(|next| !self.pages.insert(next.clone())) {
+            return Err(Failure::fatal("the pages of the list refer to each other in a circle"));
+        }
+        self.page = next;
+        Ok(self.page.is_some())
+    }
 }
 
 /// The bytes of an object as they arrive, from first to last.
@@ -350,10 +389,11 @@ pub struct Attempt {
     pub(crate) rate_limit: Option<Arc<RateLimit>>,
     /// The record of the latest contact with a server, which this attempt updates.
     pub(crate) contact: Option<Arc<Contact>>,
-    /// The clock of the attempt's time limit. The clock is stopped while the attempt waits for a connection.
+    /// The clock of the attempt's time limit, which starts again with each progress. The clock is stopped while the
+    /// attempt waits for a connection.
     pub(crate) clock: Option<Arc<AttemptClock>>,
-    /// The time when bytes of the request or its answer last moved, if the attempt failed.
-    pub(crate) moved: Option<tokio::time::Instant>,
+    /// `true` if the attempt failed because no bytes moved for the timeout.
+    pub(crate) timed_out: bool,
     /// `true` to send the request over a new connection, and to close the connection afterwards.
     pub is_fresh: bool,
     /// The time for which the open connection had been unused; `None` if the request opened a connection.
@@ -396,6 +436,13 @@ impl Attempt {
         *self = Self { rate_limit, contact, clock, is_fresh, requested: now, began: now, ..Self::default() };
     }
 
+    /// Records that bytes of the request or its answer have moved now. A store whose requests may take long calls this
+    /// function while their bytes move, because the time limit of a request starts again with each progress.
+    pub fn record_progress(&self) {
+        self.clock.iter().for_each(|clock| clock.touch());
+        self.contact.iter().for_each(|contact| contact.touch());
+    }
+
     /// Returns the time in seconds to open a new connection; `None` if an open connection was used.
     pub(crate) fn connecting_s(&self) -> Option<f64> {
         let connected = self.secured.or(self.connected)?;
@@ -414,12 +461,14 @@ pub struct Failure {
     /// `true` if the same problem affects every object of the store: wrong credentials, a missing bucket, a disabled
     /// account. Requests for other objects would fail too.
     pub concerns_whole_store: bool,
+    /// The time of the latest progress of the request; `None` if it is unknown.
+    pub(crate) moved: Option<tokio::time::Instant>,
 }
 
 impl Failure {
     /// Creates a failure that concerns one object only.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), concerns_whole_store: false }
+        Self { kind, message: message.into(), concerns_whole_store: false, moved: None }
     }
 
     pub(crate) fn fatal(message: impl Into<String>) -> Self {

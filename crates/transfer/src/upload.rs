@@ -135,16 +135,37 @@ impl TransferManager {
 
     /// Returns `listing`, which describes the object that a file replaces, if the upload needs no more information.
     /// Returns `None` if the store must be asked.
+    ///
+    /// A list has no checksums. An object of the same size that is not older than the file counts as a copy of the file.
+    /// Only for an older object, and with [`Settings::verify`], the checksum decides.
     fn known_target(&self, source: &Source, to: &Location, listing: &Listing, is_single: bool) -> Option<Listing> {
-        let Settings { no_clobber, skip_unchanged, .. } = self.settings;
+        let Settings { no_clobber, skip_unchanged, verify, .. } = self.settings;
         let is_enough = match listing {
             Listing::There(_) if no_clobber => true,
+            Listing::There(there) if skip_unchanged && there.bytes == source.bytes => {
+                !verify && there.modified.zip(source.modified).is_some_and(|(there, here)| there >= here)
+            }
             _ if !is_single => false,
-            Listing::There(there) => !skip_unchanged || there.bytes != source.bytes,
+            Listing::There(_) => true,
             Listing::Missing => true,
             Listing::Unknown => !skip_unchanged && (!no_clobber || to.store.refuses_to_replace()),
         };
         is_enough.then(|| listing.clone())
+    }
+
+    /// Returns the description of the object that a planned upload would replace. Asks the store if `listing` does not
+    /// contain enough to decide whether the file is skipped.
+    pub(crate) async fn planned_target(
+        &self,
+        source: &Source,
+        to: &Location,
+        listing: &Listing,
+    ) -> Result<Option<ObjectMeta>> {
+        match self.known_target(source, to, listing, true) {
+            Some(Listing::Missing) => Ok(None),
+            Some(Listing::There(there)) => Ok(Some(there)),
+            _ => Ok(self.head(to).await?.0),
+        }
     }
 
     /// Opens the connections for the parts while the first request, which describes the object, waits for its answer.
@@ -403,8 +424,9 @@ impl<'a> ObjectUpload<'a> {
     where
         F: Future<Output = Result<(ObjectMeta, RequestStats), Failure>>,
     {
-        let (settings, mut failing_since) = (&self.manager.settings, None);
+        let (settings, mut failing_since) = (&self.manager.settings, None::<Instant>);
         for number in 1.. {
+            let began = Instant::now();
             let failure = match self.manager.or_stopped(send()).await? {
                 Ok((meta, stats)) => {
                     requests.push(stats);
@@ -419,8 +441,9 @@ impl<'a> ObjectUpload<'a> {
                 return Err(failure.into());
             }
             // The store may answer other requests, which show that nothing was stored. So the time begins with the
-            // first lost answer, and not with the latest success.
-            let failing_since = *failing_since.get_or_insert_with(Instant::now);
+            // first lost answer, and not with the latest success. Times in which bytes moved do not count.
+            let moving = failure.moved.map_or(Duration::ZERO, |moved| moved.saturating_duration_since(began));
+            let failing_since = *failing_since.insert(failing_since.map_or_else(Instant::now, |since| since + moving));
             let before = match &self.before {
                 // After a second request, the object is almost certainly the new one. A request that must not replace
                 // an object can only have created a new one. Without retries, the object is assumed to be the new one.

@@ -4,14 +4,14 @@ use std::ffi::OsString;
 
 use anyhow::{Context, anyhow};
 use ascertain::Ending;
-use ascertain::transfer::{Error, Settings, Stop, list};
+use ascertain::transfer::{Error, Options, Settings, Stop, list};
 use ascertain_report::objects::ObjectList;
 use ascertain_sys::interrupt;
 use clap::ValueHint;
 
 use crate::options::{Display, seed};
 use crate::output;
-use crate::transfer::{CREDENTIALS, StoreOptions, with_option};
+use crate::transfer::{CREDENTIALS, ProgressLine, RetryOptions, StoreOptions, with_option};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,6 +34,8 @@ pub struct Args {
     #[arg(value_name = "ADDRESS", value_hint = ValueHint::AnyPath)]
     address: OsString,
     #[command(flatten)]
+    retries: RetryOptions,
+    #[command(flatten)]
     store: StoreOptions,
     #[command(flatten)]
     display: Display,
@@ -41,8 +43,10 @@ pub struct Args {
 
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     interrupt::install().context("can't handle Ctrl-C")?;
-    let settings = Settings { seed: seed(None), ..Settings::default() };
-    let objects = match list(&args.address, &args.store.options(), settings, Stop::default()) {
+    let settings = args.retries.settings(Settings { seed: seed(None), ..Settings::default() });
+    let options = Options { timeout: Some(settings.timeout), ..args.store.options() };
+    let observer = Box::new(ProgressLine::new(!args.display.quiet));
+    let objects = match list(&args.address, &options, settings, observer, Stop::default()) {
         Ok(objects) => objects,
         Err(Error::Stopped) => return Ok(Ending::Interrupted),
         Err(error @ Error::Store(_)) => {

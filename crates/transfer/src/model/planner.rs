@@ -254,13 +254,14 @@ impl Planner {
         self.under_way.len() < self.shape.concurrency
     }
 
-    /// Permits a second request for the part of `ticket` if the first request is late at the time `now_s`. Every other
-    /// part must have been handed out, and there must be an unused connection. The second requests together carry at
-    /// most [`EXTRA`] of all bytes, but always at least one part.
-    pub(crate) fn repeat_late(&mut self, ticket: &Ticket, now_s: f64) -> Option<Ticket> {
+    /// Permits a second request for the part of `ticket` if the first request is late at the time `now_s`. Unless all
+    /// other parts wait for this one (`is_blocking`), every other part must have been handed out, and there must be an
+    /// unused connection. The second requests together carry at most [`EXTRA`] of all bytes, but always at least one
+    /// part.
+    pub(crate) fn repeat_late(&mut self, ticket: &Ticket, now_s: f64, is_blocking: bool) -> Option<Ticket> {
         let is_in_budget =
             self.extra_bytes == 0 || (self.extra_bytes + ticket.bytes) as f64 <= EXTRA * self.bytes as f64;
-        let is_at_end = self.left == 0 && self.under_way.len() < self.constraints.max_concurrency;
+        let is_at_end = is_blocking || self.left == 0 && self.under_way.len() < self.constraints.max_concurrency;
         let is_late = || self.usual_s(ticket.bytes).is_some_and(|usual_s| now_s - ticket.began_s >= LATE * usual_s);
         if !is_in_budget || !is_at_end || !is_late() {
             return None;
@@ -290,9 +291,9 @@ impl Planner {
         self.files_left = self.files_left.saturating_sub(files);
     }
 
-    /// Adds a file that is transferred in addition, such as an object that is read back.
-    pub(crate) fn add(&mut self, bytes: u64) {
-        (self.bytes, self.left, self.files_left) = (self.bytes + bytes, self.left + bytes, self.files_left + 1);
+    /// Adds `bytes` bytes and `files` files that are transferred in addition, such as an object that is read back.
+    pub(crate) fn add(&mut self, bytes: u64, files: usize) {
+        (self.bytes, self.left, self.files_left) = (self.bytes + bytes, self.left + bytes, self.files_left + files);
     }
 
     /// Hands out again a part of `bytes` bytes that an earlier attempt did not complete. Returns `None` if enough parts
@@ -403,9 +404,9 @@ impl Planner {
         }
     }
 
-    /// Reduces the number of parts in flight, because the store refused the part of `ticket` with status 429 or 503. If
-    /// many parts that were in flight together are refused, the number is reduced only once. It grows again by one with
-    /// each round of parts without a refusal.
+    /// Reduces the number of parts in flight, because the store refused the part of `ticket` with status 429 or 503, or
+    /// because the part made no progress. If many parts that were in flight together are refused, the number is reduced
+    /// only once. It grows again by one with each round of parts without a refusal.
     pub fn slow_down(&mut self, ticket: &Ticket) {
         self.unrefused = 0;
         if ticket.began_s < self.slowed_s {

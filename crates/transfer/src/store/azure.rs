@@ -19,6 +19,7 @@ use super::checked::{self, Checksum};
 use super::client::{Call, Client, Headers, NO_STORE, quoted, refused_again};
 use super::refusal::parse_time;
 use super::transport::Response;
+use crate::crc64::crc64_of_blocks;
 use crate::{Attempt, Attributes, Error, Kind, Limits, ObjectMeta, PartBody, PutOptions, RangeWriter, Store, Upload};
 
 /// Name of the header with the checksum of a body. It is the same CRC-64/NVME as for S3, but its bytes are in reverse
@@ -86,14 +87,13 @@ impl Container {
 impl Container {
     /// Lists blobs. `include` names further entries of each blob, such as its versions.
     async fn list_blobs(&self, prefix: &str, include: Option<&str>, attempt: &mut Attempt) -> Result<Vec<Blob>> {
-        let mut query = vec![("restype", "container"), ("comp", "list")];
-        query.extend(include.map(|include| ("include", include)));
-        query.extend(Some(("prefix", prefix)).filter(|_| !prefix.is_empty()));
-        let parse = |text: &str| {
-            let page: Page = self.client.parse("", text.trim_start_matches('\u{feff}'))?;
-            Ok((page.blobs.blobs, page.next_marker.filter(|next| !next.is_empty())))
-        };
-        self.client.list(&query, "marker", attempt, parse).await
+        self.client.list(&list_query(prefix, include), NEXT_PAGE, attempt, |text| self.parse_page(text)).await
+    }
+
+    /// Parses a page of a list. Returns its blobs, and the token of the next page if there is one.
+    fn parse_page(&self, text: &str) -> Result<(Vec<Blob>, Option<String>)> {
+        let page: Page = self.client.parse("", text.trim_start_matches('\u{feff}'))?;
+        Ok((page.blobs.blobs, page.next_marker.filter(|next| !next.is_empty())))
     }
 
     /// Lists the entries of exactly one name.
@@ -107,6 +107,17 @@ impl Container {
         let snapshots = query.is_empty().then(|| ("x-ms-delete-snapshots", "include".into()));
         self.client.delete(name, query, snapshots.into_iter().collect(), attempt).await
     }
+}
+
+/// The query parameter with the token of a page of a list.
+const NEXT_PAGE: &str = "marker";
+
+/// Returns the query of a request for a list.
+fn list_query<'a>(prefix: &'a str, include: Option<&'a str>) -> Vec<(&'static str, &'a str)> {
+    let mut query = vec![("restype", "container"), ("comp", "list")];
+    query.extend(include.map(|include| ("include", include)));
+    query.extend(Some(("prefix", prefix)).filter(|_| !prefix.is_empty()));
+    query
 }
 
 /// The header with the version of Azure's protocol. Every request has it, because answers may differ between versions.
@@ -133,6 +144,10 @@ fn metadata(options: &PutOptions) -> Vec<(String, String)> {
 
 fn encoded(crc64: u64) -> String {
     BASE64_STANDARD.encode(crc64.to_le_bytes())
+}
+
+fn decoded(crc64: &str) -> Option<u64> {
+    Some(u64::from_le_bytes(BASE64_STANDARD.decode(crc64).ok()?.try_into().ok()?))
 }
 
 /// Returns the identifier under which the store keeps the part `index` of an upload. All identifiers of an object must
@@ -181,17 +196,34 @@ impl Store for Container {
         self.get_whole(of, into, attempt).await.map(|(filled, _)| filled)
     }
 
+    /// Reads the object in pieces for which the store sends checksums, one after the other over the same connection.
     async fn get_whole(
         &self,
         of: &ObjectMeta,
-        into: RangeWriter,
+        mut into: RangeWriter,
         attempt: &mut Attempt,
     ) -> Result<(RangeWriter, ObjectMeta)> {
-        let mut response = self.request_range(of, &into.range(), attempt).await?;
-        let meta = response.meta(&of.name, of.bytes);
-        let filled = response.fill(into, attempt).await?;
-        self.check(&of.name, filled.crc64(), &response)?;
-        Ok((filled, meta))
+        let (Range { start, end }, mut next) = (into.range(), into.range().start);
+        loop {
+            let is_refused = self.range_sums.load(Ordering::Relaxed) == REFUSED;
+            let piece = next..if is_refused { end } else { end.min(next + CHECKED_RANGE_BYTES) };
+            let mut response = self.request_range(of, &piece, attempt).await?;
+            let (meta, before) = (response.meta(&of.name, of.bytes), (next - start, into.crc64()));
+            response.add_to(&mut into, attempt).await?;
+            if into.left() as u64 != end - piece.end {
+                let message = "the store sent fewer or more bytes than the requested range";
+                return Err(self.client.failure(&of.name, Kind::Corrupted, message));
+            }
+            let fits = |sum| into.crc64() == crc64_of_blocks([before, (piece.end - piece.start, sum)]);
+            if response.header(CRC64).is_some_and(|sum| !decoded(sum).is_some_and(fits)) {
+                let message = "the bytes that arrived do not have the checksum in the answer";
+                return Err(self.client.failure(&of.name, Kind::Corrupted, message));
+            }
+            next = piece.end;
+            if next >= end {
+                return Ok((into, meta));
+            }
+        }
     }
 
     async fn read_into(
@@ -325,6 +357,18 @@ impl Store for Container {
     async fn list(&self, prefix: &str, attempt: &mut Attempt) -> Result<Vec<ObjectMeta>> {
         let blobs = self.list_blobs(prefix, None, attempt).await?;
         Ok(blobs.into_iter().map(ObjectMeta::from).collect())
+    }
+
+    async fn list_page(
+        &self,
+        prefix: &str,
+        page: Option<&str>,
+        attempt: &mut Attempt,
+    ) -> Result<(Vec<ObjectMeta>, Option<String>)> {
+        let query = list_query(prefix, None);
+        let (blobs, next) =
+            self.client.list_page(&query, (NEXT_PAGE, page), attempt, |text| self.parse_page(text)).await?;
+        Ok((blobs.into_iter().map(ObjectMeta::from).collect(), next))
     }
 }
 

@@ -2,26 +2,24 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tokio::time::{Sleep, sleep_until, timeout};
 
-use crate::contact::Contact;
+use crate::contact::{AttemptClock, Contact};
 use crate::rate_limit::RateLimit;
 
-/// Size in bytes of a slice (the bytes that are sent at once) without a rate limit. Each slice counts as progress of
-/// the request.
+/// Size in bytes of a slice without a rate limit. A slice consists of the bytes that the HTTP library gets at once.
 const SLICE_BYTES: usize = 256 << 10;
 
-/// Records the time of the latest progress of a request, and whether the request was sent completely.
+/// Records the progress of a request, and whether the request was sent completely.
 pub struct Progress {
-    began: Instant,
-    moved_ms: AtomicU64,
+    clock: Arc<AttemptClock>,
     is_sent: AtomicBool,
     /// The time when the last slice was given to the connection.
     sent: OnceLock<std::time::Instant>,
@@ -30,9 +28,9 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub fn new(timeout: Duration, is_sent: bool, contact: Option<Arc<Contact>>) -> Self {
-        let (began, moved_ms, sent) = (Instant::now(), AtomicU64::new(0), OnceLock::new());
-        Self { began, moved_ms, is_sent: is_sent.into(), sent, timeout, contact }
+    /// Creates the record of a request of the attempt that has this clock.
+    pub fn new(timeout: Duration, is_sent: bool, clock: Arc<AttemptClock>, contact: Option<Arc<Contact>>) -> Self {
+        Self { clock, is_sent: is_sent.into(), sent: OnceLock::new(), timeout, contact }
     }
 
     /// Returns the time when the last slice of the body was given to the connection; `None` if there is no body, or if
@@ -47,8 +45,7 @@ impl Progress {
 
     /// Records that bytes of the request or its answer have moved now.
     pub fn touch(&self) {
-        let moved_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.moved_ms.store(moved_ms, Ordering::Relaxed);
+        self.clock.touch();
     }
 
     /// Records that the server has taken or sent bytes now.
@@ -58,18 +55,13 @@ impl Progress {
         }
     }
 
-    /// Returns the time when bytes of the request or its answer last moved.
-    pub fn moved(&self) -> Instant {
-        self.began + Duration::from_millis(self.moved_ms.load(Ordering::Relaxed))
-    }
-
     /// Waits for `work`. Gives up and returns `None` if no bytes of the request or its answer have moved for the
     /// timeout.
     pub async fn watch<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
         self.touch();
         loop {
-            let left = self.timeout.saturating_sub(self.moved().elapsed());
+            let left = self.timeout.saturating_sub(self.clock.moved().elapsed());
             if left.is_zero() {
                 return None;
             }
@@ -85,16 +77,13 @@ pub struct SlicedBody {
     rest: Bytes,
     progress: Arc<Progress>,
     rate_limit: Option<Arc<RateLimit>>,
-    /// `true` if a slice was sent. The first slice fits into the buffers of this machine, even if the server takes no
-    /// bytes.
-    is_begun: bool,
     /// The next slice: its size in bytes, and the wait until the rate limit permits sending it.
     turn: Option<(usize, Pin<Box<Sleep>>)>,
 }
 
 impl SlicedBody {
     pub fn new(rest: Bytes, progress: Arc<Progress>, rate_limit: Option<Arc<RateLimit>>) -> Self {
-        Self { rest, progress, rate_limit, is_begun: false, turn: None }
+        Self { rest, progress, rate_limit, turn: None }
     }
 }
 
@@ -106,10 +95,10 @@ impl Body for SlicedBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let SlicedBody { rest, progress, rate_limit, is_begun, turn } = &mut *self;
-        progress.touch();
+        let SlicedBody { rest, progress, rate_limit, turn } = &mut *self;
         let mut slice_bytes = rest.len().min(SLICE_BYTES);
         if let Some(rate_limit) = rate_limit.as_ref().filter(|_| slice_bytes > 0) {
+            progress.touch();
             let (bytes, turn) = turn.get_or_insert_with(|| {
                 let bytes = rate_limit.slice_bytes(slice_bytes);
                 (bytes, Box::pin(sleep_until(rate_limit.turn_at(tokio::time::Instant::now(), bytes as u64))))
@@ -117,9 +106,6 @@ impl Body for SlicedBody {
             slice_bytes = *bytes;
             ready!(turn.as_mut().poll(context));
             progress.touch();
-        }
-        if std::mem::replace(is_begun, true) {
-            progress.touch_contact();
         }
         let slice = rest.split_to(slice_bytes);
         progress.is_sent.store(rest.is_empty(), Ordering::Relaxed);

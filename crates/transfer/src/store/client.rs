@@ -16,14 +16,12 @@ use super::address::{Address, encoded_name, encoded_query};
 use super::keys::Keys;
 use super::refusal;
 use super::transport::{MAX_ANSWER_BYTES, RequestInfo, Response, Transport};
+use crate::store::ListCursor;
 use crate::{Attempt, Failure, Kind, ObjectMeta, PutOptions};
 
 /// The message if a server's answer is not the answer of a store. Causes are for example a captive portal or a wrong
 /// endpoint.
 pub const NO_STORE: &str = "the server does not look like a store of this kind; check the endpoint";
-/// The message if a list of objects never ends, because one of its pages refers to an earlier page.
-const CIRCULAR_LIST: &str = "the pages of the list refer to each other in a circle";
-
 /// HTTP headers, each with its name in lower case and its value.
 pub type Headers = Vec<(&'static str, String)>;
 
@@ -180,8 +178,7 @@ impl Client {
         Ok((response, text))
     }
 
-    /// Requests a list of objects page by page. `parse` returns the objects of a page, and the token of the next page
-    /// if there is one. The token is sent as the query parameter `key`.
+    /// Requests a list of objects page by page, as [`Self::list_page`] does, and returns the objects of all pages.
     pub async fn list<T>(
         &self,
         query: &[(&str, &str)],
@@ -189,19 +186,29 @@ impl Client {
         attempt: &mut Attempt,
         parse: impl Fn(&str) -> Result<(Vec<T>, Option<String>)>,
     ) -> Result<Vec<T>> {
-        let (mut found, mut tokens) = (Vec::new(), Vec::<String>::new());
+        let (mut found, mut cursor) = (Vec::new(), ListCursor::default());
         loop {
-            let mut query = query.to_vec();
-            query.extend(tokens.last().map(|token| (key, &**token)));
-            let (_, text) = self.send_for_text(Call { query: &query, ..Call::default() }, attempt).await?;
-            let (objects, next) = parse(&text)?;
+            let (objects, next) = self.list_page(query, (key, cursor.page()), attempt, &parse).await?;
             found.extend(objects);
-            match next {
-                None => return Ok(found),
-                Some(next) if !tokens.contains(&next) => tokens.push(next),
-                Some(_) => return Err(self.failure("", Kind::Fatal, CIRCULAR_LIST)),
+            if !cursor.advance(next).map_err(|failure| failure.about(&self.shown))? {
+                return Ok(found);
             }
         }
+    }
+
+    /// Requests one page of a list. `parse` returns the objects of a page, and the token of the next page if there is
+    /// one. If the token `page` is set, it is sent as the query parameter `key`.
+    pub async fn list_page<T>(
+        &self,
+        query: &[(&str, &str)],
+        (key, page): (&str, Option<&str>),
+        attempt: &mut Attempt,
+        parse: impl Fn(&str) -> Result<(Vec<T>, Option<String>)>,
+    ) -> Result<(Vec<T>, Option<String>)> {
+        let mut query = query.to_vec();
+        query.extend(page.map(|page| (key, page)));
+        let (_, text) = self.send_for_text(Call { query: &query, ..Call::default() }, attempt).await?;
+        parse(&text)
     }
 
     /// Parses the body of an answer as XML. The error names the object `name`.

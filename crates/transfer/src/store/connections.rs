@@ -34,6 +34,7 @@ use super::body::SlicedBody;
 use super::no_proxy::is_exempt;
 use super::open::{Environment, Options, Sockets};
 use super::refusal::shown;
+use super::watched::{CurrentRequest, WatchedStream};
 use crate::{Attempt, Failure};
 
 /// Default of [`Connections::timeout`], the time without progress after which a request fails.
@@ -82,6 +83,8 @@ pub struct Connections {
 pub struct Connection {
     pub sender: SendRequest<SlicedBody>,
     pub driver: Driver,
+    /// Receives the progress of the connection.
+    pub request: CurrentRequest,
 }
 
 type HttpConnection = http1::Connection<TokioIo<Box<dyn Stream>>, SlicedBody>;
@@ -112,6 +115,18 @@ impl Driver {
     fn poll(&mut self, context: &mut Context<'_>) {
         // When the connection has failed, dropping it gives `work` the error.
         self.connection.take_if(|connection| connection.as_mut().poll(context).is_ready());
+    }
+}
+
+impl Connection {
+    /// Starts HTTP on a stream, which records its progress in `request`.
+    async fn new(stream: Box<dyn Stream>, request: CurrentRequest) -> hyper::Result<Self> {
+        let mut builder = http1::Builder::new();
+        let opening = builder.read_buf_exact_size(Some(READ_BYTES)).handshake(TokioIo::new(stream));
+        let (mut sender, connection) = opening.await?;
+        let mut driver = Driver { connection: Some(Box::pin(connection)) };
+        driver.run(sender.ready()).await?;
+        Ok(Self { sender, driver, request })
     }
 }
 
@@ -228,7 +243,7 @@ impl Connections {
         while let Some(mut idle) = if attempt.is_fresh { None } else { self.take_idle(endpoint) } {
             // The server may have closed this connection. No part of the current request was sent over it yet, so the
             // loop can try another one.
-            let Connection { sender, driver } = &mut idle.connection;
+            let Connection { sender, driver, .. } = &mut idle.connection;
             if let Ok(Ok(())) = timeout(KEPT, driver.run(sender.ready())).await {
                 attempt.idle = Some(idle.since.elapsed());
                 // The congestion window is still small for the first request of a connection. So this request counts as
@@ -274,6 +289,14 @@ impl Connections {
         idle.entry(endpoint).or_default().push(IdleConnection { connection, since: Instant::now(), is_new });
     }
 
+    /// Keeps a stream as an open connection to `endpoint`.
+    #[cfg(test)]
+    pub async fn keep_stream(&self, endpoint: Endpoint, stream: impl Stream + 'static) {
+        let request = CurrentRequest::default();
+        let stream = WatchedStream::new(stream, request.clone());
+        self.keep(endpoint, Connection::new(Box::new(stream), request).await.unwrap(), true);
+    }
+
     /// Opens connections until `connections` of them are unused, for requests that are about to be sent in parallel.
     /// Opens fewer if there would be more connections than permitted. Ignores errors, because the requests will report
     /// them.
@@ -306,26 +329,31 @@ impl Connections {
 
     /// Opens a new connection to a server, through the proxy if there is one.
     async fn connect(&self, endpoint: &Endpoint, proxy: Option<&Proxy>, attempt: &mut Attempt) -> Result<Connection> {
-        let opening = self.open(endpoint, proxy, attempt);
+        let request = CurrentRequest::default();
+        let opening = self.open(endpoint, proxy, &request, attempt);
         let limit = LIMIT.min(self.timeout);
         let late = || Failure::transient(format!("no connection to {endpoint} within {} s", limit.as_secs_f64()));
         let stream = timeout(limit, opening).await.unwrap_or_else(|_| Err(late()))?;
         let broken = |error: hyper::Error| Failure::transient(format!("the connection to {endpoint} ended: {error}"));
-        let mut builder = http1::Builder::new();
-        let opening = builder.read_buf_exact_size(Some(READ_BYTES)).handshake(TokioIo::new(stream));
-        let (mut sender, connection) = opening.await.map_err(broken)?;
-        let mut driver = Driver { connection: Some(Box::pin(connection)) };
-        driver.run(sender.ready()).await.map_err(broken)?;
-        Ok(Connection { sender, driver })
+        Connection::new(stream, request).await.map_err(broken)
     }
 
-    async fn open(&self, endpoint: &Endpoint, proxy: Option<&Proxy>, attempt: &mut Attempt) -> Result<Box<dyn Stream>> {
+    async fn open(
+        &self,
+        endpoint: &Endpoint,
+        proxy: Option<&Proxy>,
+        request: &CurrentRequest,
+        attempt: &mut Attempt,
+    ) -> Result<Box<dyn Stream>> {
         let (host, port) = proxy.map_or((&endpoint.host, endpoint.port), |proxy| (&proxy.host, proxy.port));
-        let mut tcp = self.connect_tcp(host, port, attempt).await.map_err(|error| unreachable(host, port, &error))?;
-        tcp.set_nodelay(true).map_err(|error| unreachable(host, port, &error))?;
+        // A name that was known earlier is only unknown because of an outage.
+        let was_known = attempt.contact.as_ref().is_some_and(|contact| contact.was_made());
+        let unreachable = |error| unreachable(host, port, &error, was_known);
+        let mut tcp = self.connect_tcp(host, port, attempt).await.map_err(unreachable)?;
+        tcp.set_nodelay(true).map_err(unreachable)?;
         if !endpoint.secure {
             attempt.connected = Some(Instant::now());
-            return Ok(Box::new(tcp));
+            return Ok(Box::new(WatchedStream::new(tcp, request.clone())));
         }
         if let Some(proxy) = proxy {
             proxy.tunnel(&mut tcp, endpoint).await?;
@@ -333,6 +361,7 @@ impl Connections {
         attempt.connected = Some(Instant::now());
         let name = ServerName::try_from(endpoint.host.clone())
             .map_err(|_| Failure::fatal(format!("{} can't be the name of a server", endpoint.host)))?;
+        let tcp = WatchedStream::new(tcp, request.clone());
         let stream = self.tls()?.connect(name, tcp).await.map_err(|error| insecure(&endpoint.host, &error))?;
         attempt.secured = Some(Instant::now());
         Ok(Box::new(stream))
@@ -441,10 +470,12 @@ fn roots(environment: &Environment) -> Result<RootCertStore> {
     Ok(roots)
 }
 
-fn unreachable(host: &str, port: u16, error: &io::Error) -> Failure {
+/// Returns the failure to connect to a host. `was_known` is `true` if the command has reached a server before.
+fn unreachable(host: &str, port: u16, error: &io::Error, was_known: bool) -> Failure {
     let words = error.to_string();
     // The standard library has no error kind for an unknown host, so the text is searched.
-    if ["not known", "no address", "nodename"].iter().any(|answer| words.contains(answer)) {
+    let is_unknown = ["not known", "no address", "nodename"].iter().any(|answer| words.contains(answer));
+    if is_unknown && !was_known {
         let hint = "check the address, and the region or the account in it";
         return Failure::fatal(format!("there is no host {host}; {hint}")).of_whole_store();
     }
@@ -487,5 +518,14 @@ mod tests {
             let failure = insecure("host", &error);
             assert!(failure.kind == crate::Kind::Fatal && failure.message.contains(words), "{failure}");
         }
+    }
+
+    /// Without a network, macOS and some routers answer that a host does not exist.
+    #[test]
+    fn a_host_that_vanishes_is_an_outage() {
+        let error = io::Error::other("failed to lookup address information: Name or service not known");
+        let [first, later] = [false, true].map(|was_known| unreachable("host", 443, &error, was_known));
+        assert!(first.kind == crate::Kind::Fatal && first.concerns_whole_store, "{first}");
+        assert!(later.kind == crate::Kind::Transient(None) && !later.concerns_whole_store, "{later}");
     }
 }

@@ -132,6 +132,8 @@ impl WebFile {
         while read.offset < range.end {
             if read.rest.is_empty() {
                 let next = read.response.chunk(attempt).await?;
+                // The answer may belong to an earlier attempt, and then records its progress there.
+                attempt.record_progress();
                 read.rest =
                     next.ok_or_else(|| self.failure(Kind::Changed, "the object is shorter than its announced length"))?;
             }

@@ -315,6 +315,7 @@ impl Store for Local {
             // The bytes are added here, and not by the thread that reads them. That thread may outlive this future, and
             // would then overwrite bytes of the next attempt.
             into.add(&reading.step)?;
+            attempt.record_progress();
         }
         attempt.began = began;
         Ok(into)

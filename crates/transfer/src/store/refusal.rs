@@ -79,6 +79,16 @@ const DISABLED: [&str; 7] = [
     "UserProjectMissing",
 ];
 
+/// Error codes of stores without room, and of used-up quotas.
+const FULL: [&str; 6] = [
+    "XMinioStorageFull",
+    "InsufficientStorage",
+    "QuotaExceeded",
+    "AdminBucketQuotaExceeded",
+    "XMinioAdminBucketQuotaExceeded",
+    "AccountLimitExceeded",
+];
+
 /// The explanation if a store's answer contains no error code.
 const UNSAID: &str = "the store gives no reason; check for an expired token, a wrong region or a wrong endpoint";
 
@@ -96,8 +106,12 @@ impl Refusal<'_> {
             // The rules of an Azure account, or a SAS, do not permit this network, protocol or service.
             | "AuthorizationFailure" | "AuthorizationSourceIPMismatch" | "AuthorizationProtocolMismatch"
             | "AuthorizationServiceMismatch" => true,
+            code if FULL.contains(&code) => true,
             code if DISABLED.contains(&code) => true,
-            _ => self.response.status == StatusCode::UNAUTHORIZED || self.is_elsewhere(),
+            _ => {
+                let status = self.response.status;
+                matches!(status, StatusCode::UNAUTHORIZED | StatusCode::INSUFFICIENT_STORAGE) || self.is_elsewhere()
+            }
         }
     }
 
@@ -139,12 +153,7 @@ impl Refusal<'_> {
                 (Kind::Denied, "the account or bucket is disabled; check its state and its billing".into())
             }
             _ if self.is_elsewhere() => (Kind::Fatal, self.elsewhere()),
-            "XMinioStorageFull"
-            | "InsufficientStorage"
-            | "QuotaExceeded"
-            | "AdminBucketQuotaExceeded"
-            | "XMinioAdminBucketQuotaExceeded"
-            | "AccountLimitExceeded" => (Kind::Full, "the store has no room left".into()),
+            code if FULL.contains(&code) => (Kind::Full, "the store has no room left".into()),
             "BadDigest"
             | "InvalidDigest"
             | "XAmzContentChecksumMismatch"

@@ -26,6 +26,9 @@ use crate::{
 /// The message if a list of objects is incomplete, but has no token to request its next page.
 const TRUNCATED_LIST: &str = "the list is incomplete, but has no token for the next page";
 
+/// The query parameter with the token of a page of a list.
+const NEXT_PAGE: &str = "continuation-token";
+
 /// A bucket of S3 or GCS.
 #[derive(Debug)]
 pub struct Bucket {
@@ -183,6 +186,10 @@ impl Store for Bucket {
     }
 
     async fn part_sums(&self, of: &ObjectMeta, attempt: &mut Attempt) -> Result<Vec<(u64, u64)>> {
+        // Other stores may ignore the query, and send the object.
+        if self.dialect == Dialect::Google {
+            return Ok(Vec::new());
+        }
         let (mut sums, mut marker) = (Vec::new(), 0);
         loop {
             let headers = vec![
@@ -304,27 +311,44 @@ impl Store for Bucket {
     }
 
     async fn list(&self, prefix: &str, attempt: &mut Attempt) -> Result<Vec<ObjectMeta>> {
-        let mut query = vec![("list-type", "2"), ("prefix", prefix)];
-        // XML can't contain most control characters, so names are requested in encoded form.
-        query.extend((self.dialect != Dialect::Google).then_some(("encoding-type", "url")));
-        let parse = |text: &str| {
-            let Page { encoding_type, contents, is_truncated, next_continuation_token: next } =
-                self.client.parse("", text)?;
-            if is_truncated && next.is_none() {
-                return Err(self.client.failure("", Kind::Fatal, TRUNCATED_LIST));
-            }
-            let is_encoded = encoding_type.as_deref() == Some("url");
-            let objects = contents.into_iter().map(|entry| {
-                let name = if is_encoded { self.decoded(&entry.key)? } else { entry.key.clone() };
-                Ok(ObjectMeta { name, ..entry.into() })
-            });
-            Ok((objects.collect::<Result<_>>()?, next.filter(|_| is_truncated)))
-        };
-        self.client.list(&query, "continuation-token", attempt, parse).await
+        self.client.list(&self.list_query(prefix), NEXT_PAGE, attempt, |text| self.parse_page(text)).await
+    }
+
+    async fn list_page(
+        &self,
+        prefix: &str,
+        page: Option<&str>,
+        attempt: &mut Attempt,
+    ) -> Result<(Vec<ObjectMeta>, Option<String>)> {
+        let query = self.list_query(prefix);
+        self.client.list_page(&query, (NEXT_PAGE, page), attempt, |text| self.parse_page(text)).await
     }
 }
 
 impl Bucket {
+    /// Returns the query of a request for a list.
+    fn list_query<'a>(&self, prefix: &'a str) -> Vec<(&'static str, &'a str)> {
+        let mut query = vec![("list-type", "2"), ("prefix", prefix)];
+        // XML can't contain most control characters, so names are requested in encoded form.
+        query.extend((self.dialect != Dialect::Google).then_some(("encoding-type", "url")));
+        query
+    }
+
+    /// Parses a page of a list. Returns its objects, and the token of the next page if there is one.
+    fn parse_page(&self, text: &str) -> Result<(Vec<ObjectMeta>, Option<String>)> {
+        let Page { encoding_type, contents, is_truncated, next_continuation_token: next } =
+            self.client.parse("", text)?;
+        if is_truncated && next.is_none() {
+            return Err(self.client.failure("", Kind::Fatal, TRUNCATED_LIST));
+        }
+        let is_encoded = encoding_type.as_deref() == Some("url");
+        let objects = contents.into_iter().map(|entry| {
+            let name = if is_encoded { self.decoded(&entry.key)? } else { entry.key.clone() };
+            Ok(ObjectMeta { name, ..entry.into() })
+        });
+        Ok((objects.collect::<Result<_>>()?, next.filter(|_| is_truncated)))
+    }
+
     /// Decodes the name of an object in a list. Such names are encoded as in HTML forms.
     fn decoded(&self, key: &str) -> Result<String> {
         let spaced = key.replace('+', " ");

@@ -126,13 +126,15 @@ impl Transport {
             None => head.uri = head.uri.path_and_query().cloned().map(Uri::from).unwrap_or_default(),
         }
         let timeout = self.0.timeout.saturating_mul(if info.assembles { FINAL } else { 1 });
-        let progress = Arc::new(Progress::new(timeout, body.is_empty(), attempt.contact.clone()));
+        let clock = attempt.clock.clone().unwrap_or_default();
+        let progress = Arc::new(Progress::new(timeout, body.is_empty(), clock, attempt.contact.clone()));
         let body = SlicedBody::new(body, Arc::clone(&progress), attempt.rate_limit.clone());
-        let Connection { sender, driver } = &mut connection;
+        let Connection { sender, driver, request: current } = &mut connection;
+        current.set(&progress);
         attempt.sent = Some(Instant::now());
         let sending = progress.watch(driver.run(sender.send_request(Request::from_parts(head, body)))).await;
-        attempt.moved = Some(progress.moved());
         attempt.sent = progress.sent().or(attempt.sent);
+        attempt.timed_out = sending.is_none();
         let answer = sending.ok_or_else(|| info.lost(&endpoint, "timed out without progress"))?.map_err(|error| {
             let lost = info.lost(&endpoint, &with_cause("the request was cut off", &error));
             // The library reports "canceled" only if the request was not sent.
@@ -160,14 +162,13 @@ impl Response {
                 // The body is at its end.
                 None => Some(None),
             };
-            attempt.moved = Some(self.progress.moved());
+            attempt.timed_out = frame.is_none();
             match frame.ok_or_else(|| self.request.lost(&self.host, "timed out without progress"))? {
                 None => break,
                 Some(Err(error)) => {
                     return Err(self.request.lost(&self.host, &with_cause("the answer was cut off", &error)));
                 }
                 Some(Ok(frame)) => {
-                    self.progress.touch();
                     // A refusal does not end an outage.
                     if self.status.is_success() {
                         self.progress.touch_contact();
@@ -224,10 +225,16 @@ impl Response {
 
     /// Reads the whole body into a writer. Fails if the body does not have the size of the writer's range.
     pub async fn fill(&mut self, mut into: RangeWriter, attempt: &mut Attempt) -> Result<RangeWriter> {
+        self.add_to(&mut into, attempt).await?;
+        into.whole().map_err(|failure| self.request.about(failure))
+    }
+
+    /// Adds the whole body to a writer. Fails if the body exceeds the writer's range.
+    pub async fn add_to(&mut self, into: &mut RangeWriter, attempt: &mut Attempt) -> Result<()> {
         while let Some(next) = self.chunk(attempt).await? {
             into.add(&next).map_err(|failure| self.request.about(failure))?;
         }
-        into.whole().map_err(|failure| self.request.about(failure))
+        Ok(())
     }
 
     /// Returns the value of a header; `None` if the header is missing or is not ASCII text.
@@ -319,5 +326,42 @@ impl HttpConnector for Transport {
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transport").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+    use crate::contact::Contact;
+
+    /// The server takes 4 KiB per second, and the body has 600 KiB. The HTTP library buffers most of the body at once,
+    /// so only the connection shows that bytes move.
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_upload_makes_progress() {
+        const BYTES: usize = 600 << 10;
+        let transport = Transport::new(&Options { timeout: Some(Duration::from_secs(20)), ..Options::default() });
+        let (client, mut server) = tokio::io::duplex(16 << 10);
+        let uri: Uri = "http://store/".parse().unwrap();
+        transport.0.keep_stream(Endpoint::from_uri(&uri).unwrap(), client).await;
+        let serving = tokio::spawn(async move {
+            let (mut read, mut step) = (0, [0; 4 << 10]);
+            while read < BYTES {
+                read += server.read(&mut step).await.unwrap();
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+            server
+        });
+        let (began, contact) = (tokio::time::Instant::now(), Arc::new(Contact::new()));
+        let mut attempt = Attempt { contact: Some(Arc::clone(&contact)), ..Attempt::default() };
+        let request = Request::put(uri).body(Bytes::from(vec![0; BYTES])).unwrap();
+        let response = transport.send(request, RequestInfo::default(), &mut attempt).await.unwrap();
+        assert_eq!(response.status, 200);
+        assert!(contact.latest() - began > Duration::from_secs(100), "the outage was not over");
+        serving.await.unwrap();
     }
 }

@@ -267,6 +267,25 @@ fn changed_bytes_are_detected_by_the_side_that_the_readme_names() {
     }
 }
 
+/// Azure sends checksums only for ranges of up to 4 MiB. A larger object of a folder is read in such ranges.
+#[test]
+fn a_flipped_bit_of_a_large_azure_object_is_detected() {
+    let (folder, source, content) = (tempfile::tempdir().unwrap(), "source", bytes(6_000_000));
+    let path = folder.path().join(source);
+    fs::write(&path, &content).unwrap();
+    for piece in 0..2 {
+        let flipped = once(RequestKind::GetObject, piece, &Misdeed::FlippedDownload { byte: 7 });
+        let running = start(Served { faults: vec![flipped], ..Served::azure() });
+        run(manager(settings()).put_file(&path, &open(&address(&running, "p/a"), &options_for(&running)).unwrap()))
+            .unwrap();
+        let prefix = open(&address(&running, "p/"), &options_for(&running)).unwrap();
+        let back = folder.path().join(piece.to_string());
+        let got = run(manager(settings()).get_many(&prefix, &back, &Default::default())).unwrap();
+        assert_eq!(got[0].requests.retries.corrupted, 1, "{got:?}");
+        assert!(fs::read(back.join("a")).unwrap() == content, "piece {piece}");
+    }
+}
+
 /// A transfer sends a HEAD request first, whose answer has no body. The message must still describe the problem and the
 /// remedy.
 #[test]
@@ -508,7 +527,9 @@ fn a_folder_is_listed_without_the_right_to_read() {
         false => answer("403 Forbidden", "", b""),
     });
     let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
-    let listed = ascertain_transfer::list("s3://bucket/dir".as_ref(), &options, settings(), Stop::default()).unwrap();
+    let listed =
+        ascertain_transfer::list("s3://bucket/dir".as_ref(), &options, settings(), Box::new(()), Stop::default());
+    let listed = listed.unwrap();
     assert_eq!(listed.iter().map(|object| &*object.meta.name).collect::<Vec<_>>(), ["dir/a"]);
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::counted::Counted;
 use crate::common::{address, one_of_each, options_for, start};
-use ascertain_netlab::store::{Kind, RunningStore, Store as Served};
+use ascertain_netlab::store::{Dialect, Kind, RunningStore, Store as Served};
 use ascertain_transfer::{Direction, Options, Settings, Stop, TransferRequest, TransferResult, run};
 
 const CONNECTIONS: usize = 4;
@@ -62,7 +62,8 @@ fn connections_never_exceed_their_limit() {
     }
 }
 
-/// An object of at most 8 MiB is not split, and no object is larger.
+/// An object of at most 8 MiB is not split, and no object is larger. Azure sends checksums only for ranges of up to 4 MiB,
+/// so a larger object needs a second request.
 #[test]
 fn an_object_of_a_folder_needs_one_request() {
     let sizes: Vec<usize> = (0..60).map(|index| index * index * 2400).chain([8 << 20; 2]).collect();
@@ -72,8 +73,11 @@ fn an_object_of_a_folder_needs_one_request() {
         let seen = store.seen();
         let count = |kinds: &[Kind]| seen.iter().filter(|seen| kinds.contains(&seen.kind)).count();
         let gets = count(&[Kind::GetObject]);
+        let is_azure = store.store().dialect == Dialect::Azure;
+        let second = sizes.iter().filter(|bytes| is_azure && **bytes > 4 << 20).count();
         // An empty object is not requested at all.
-        assert!((sizes.len() - 1..sizes.len() + hedged).contains(&gets), "{gets} requests, {hedged} late ones");
+        let (least, most) = (sizes.len() - 1 + second, sizes.len() + second + 2 * hedged);
+        assert!((least..most).contains(&gets), "{gets} requests, {hedged} late ones");
         assert_eq!(count(&[Kind::ListObjects]), 1);
         let puts = seen.len() - gets - 1;
         assert!(puts as f64 <= 1.05 * sizes.len() as f64, "{:?}: {puts} requests", store.store().dialect);

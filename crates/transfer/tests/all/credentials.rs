@@ -5,7 +5,9 @@ use std::time::Duration;
 use crate::common::web::{Web, answer, header};
 use crate::common::{block, options_for, run, start};
 use ascertain_netlab::store::Store as Served;
-use ascertain_transfer::{Attempt, Environment, Error, Kind, Options, PutOptions, open};
+use ascertain_transfer::{
+    Attempt, Environment, Error, Kind, Options, PutOptions, Stop, TransferRequest, open, run as transfer,
+};
 use object_store::ClientOptions;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::client::{HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService};
@@ -33,6 +35,24 @@ pub fn place(url: &str, options: Options, variables: &[(&str, &str)]) -> String 
     let failure = run(found.store.head("name", &mut Attempt::default())).unwrap_err();
     assert!(matches!(failure.kind, Kind::Transient(_)), "{failure}");
     proxy.heads()[0].split(' ').nth(1).unwrap().into()
+}
+
+/// A program that reads the result of a command needs the file and its error, even if the store can't be opened.
+#[test]
+fn a_single_file_that_fails_has_a_result_without_credentials() {
+    let file = env!("CARGO_MANIFEST_DIR").to_string() + "/Cargo.toml";
+    for (source, destination, expected) in [
+        (&*file, "s3://bucket/name", "s3://bucket/name"),
+        (&file, "s3://bucket/p/", "s3://bucket/p/Cargo.toml"),
+        ("missing.txt", "gs://bucket", "gs://bucket/missing.txt"),
+    ] {
+        let (sources, destination) = (vec![source.into()], destination.into());
+        let request = TransferRequest { sources, destination, ..TransferRequest::default() };
+        let error = transfer(&request, Box::new(()), Stop::default()).unwrap_err();
+        assert_eq!(matches!(error, Error::NoCredentials(_)), source == file, "{error}");
+        let result = request.failed_file(error).unwrap();
+        assert_eq!((&*result.address, result.path.to_str()), (expected, Some(source)));
+    }
 }
 
 #[test]

@@ -76,6 +76,13 @@ fn after_three_commands_a_forecast_comes_before_the_first_byte() {
         let reports = put([&file, &object], change);
         assert!(reports.iter().all(|(_, forecast)| forecast.is_none_or(|one| one.earlier == 0)), "{reports:?}");
     }
+    // A command that may skip files needs time for these files, too.
+    let changes: [fn(&mut Settings); 2] =
+        [|settings| settings.skip_unchanged = true, |settings| settings.no_clobber = true];
+    for (index, change) in changes.into_iter().enumerate() {
+        let reports = put([&file, &address(&store, &index.to_string())], change);
+        assert!(reports.iter().all(|(_, forecast)| forecast.is_none_or(|one| one.earlier == 0)), "{reports:?}");
+    }
     let got = transfer(&store, folder.path(), Direction::Get, [&object, &target], |_| {});
     assert!(got[0].0 > 0, "the other direction has no history: {got:?}");
     let histories: Vec<_> =

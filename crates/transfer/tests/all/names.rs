@@ -27,7 +27,7 @@ fn filled(served: Served, names: &[&str]) -> RunningStore {
 }
 
 fn listed(address: &str, options: &Options) -> Result<Vec<String>, Error> {
-    let objects = list(OsStr::new(address), options, Settings::default(), Stop::default())?;
+    let objects = list(OsStr::new(address), options, Settings::default(), Box::new(()), Stop::default())?;
     objects.iter().for_each(|object| assert!(object.meta.modified.is_some(), "{object:?}"));
     Ok(objects.into_iter().map(|object| format!("{} {}", object.address, object.meta.bytes)).collect())
 }

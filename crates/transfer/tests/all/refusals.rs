@@ -7,7 +7,40 @@ use crate::common::web::{Web, answer, header, tunnel};
 use crate::common::{address, block, bytes, environment_for, one_of_each, opened, options_for, run, start};
 use ascertain_netlab::http::{CERTIFICATE_PEM, TlsVersion};
 use ascertain_netlab::store::{Dialect, Fault, Kind as RequestKind, Misdeed, RunningStore, Store as Served};
-use ascertain_transfer::{Attempt, Environment, Failure, Kind, Location, Options, PartBody, PutOptions, open};
+use ascertain_transfer::{
+    Attempt, Environment, Error, Failure, Kind, Location, ObjectMeta, Options, PartBody, PutOptions, Settings, Stop,
+    TransferRequest, TransferResult, TransferStatus, open, run as transfer,
+};
+
+/// A store without room refuses every file, so most files are not sent.
+#[test]
+fn a_full_store_stops_a_command() {
+    let folder = tempfile::tempdir().unwrap();
+    (0..100).for_each(|index| std::fs::write(folder.path().join(index.to_string()), "content").unwrap());
+    for served in one_of_each() {
+        let store = start(Served { capacity_bytes: 0, ..served });
+        let request = TransferRequest {
+            sources: vec![folder.path().into()],
+            destination: address(&store, "p/").into(),
+            settings: Settings { max_concurrency: 4, ..Settings::default() },
+            store: options_for(&store),
+            ..TransferRequest::default()
+        };
+        let results = transfer(&request, Box::new(()), Stop::default()).unwrap();
+        let is_halted = |result: &&TransferResult| matches!(result.status, TransferStatus::Failed(Error::Halted));
+        let (halted, requests) = (results.iter().filter(is_halted).count(), store.seen().len());
+        assert!(halted >= 90 && requests <= 10, "{halted} files, {requests} requests");
+    }
+}
+
+/// GCS does not know the request for the checksums of parts, and might send the whole object.
+#[test]
+fn gcs_is_not_asked_for_the_checksums_of_parts() {
+    let store = start(Served::gcs());
+    let meta = ObjectMeta { name: "name".into(), bytes: 10, ..ObjectMeta::default() };
+    assert_eq!(run(opened(&store).store.part_sums(&meta, &mut Attempt::default())).unwrap(), []);
+    assert_eq!(store.seen().len(), 0);
+}
 
 /// Starts a store in which every request of the kind `on` has the fault `what`.
 fn with_fault(served: Served, on: RequestKind, what: Misdeed) -> RunningStore {

@@ -201,3 +201,51 @@ fn only_the_common_prefix_of_the_targets_is_listed() {
     let skipped: Vec<_> = results.iter().map(|result| !result.is_transferred()).collect();
     assert_eq!(skipped, [false, true, false, false]);
 }
+
+/// A list has no checksums, so an object of the same size that is newer than the file counts as a copy. The checksum
+/// decides only if the file is newer.
+#[test]
+fn unchanged_files_need_no_request_of_their_own() {
+    const SIZES: [usize; 6] = [1000, 2000, 3000, 0, 6_000_000, 9_000_000];
+    let (folder, source) = folder(&SIZES);
+    let store = Memory::new(ANY);
+    assert!(is_complete(&put(&manager(settings()), &source, &store)));
+    let skipped = |changed: Settings| {
+        store.forget();
+        let results = put(&manager(Settings { skip_unchanged: true, ..changed }), &source, &store);
+        let skipped = results.iter().filter(|result| matches!(result.status, TransferStatus::Unchanged)).count();
+        (skipped, store.count(|call| *call == Call::Head), store.count(|call| *call == Call::List))
+    };
+    assert_eq!(skipped(settings()), (6, 0, 1));
+    assert_eq!(skipped(Settings { dry_run: true, ..settings() }), (6, 0, 1));
+    assert_eq!(skipped(Settings { verify: true, ..settings() }), (6, 6, 1), "each checksum is compared");
+    // One file was only touched, and one was changed without a change of its size.
+    let newer = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(5_000_000_000);
+    fs::write(folder.path().join("001"), noise(2000).into_iter().rev().collect::<Vec<_>>()).unwrap();
+    for name in ["000", "001"] {
+        fs::File::options().write(true).open(folder.path().join(name)).unwrap().set_modified(newer).unwrap();
+    }
+    assert_eq!(skipped(Settings { dry_run: true, ..settings() }), (5, 2, 1));
+    assert_eq!(skipped(settings()), (5, 2, 1));
+    assert!(store.bytes("p/001").unwrap().iter().rev().eq(&noise(2000)));
+}
+
+/// The files have no common prefix, so the list would contain the whole bucket.
+#[test]
+fn a_list_that_is_longer_than_looking_up_each_file_ends() {
+    let (_folder, source) = folder(&[1000; 4]);
+    let store = Memory { page_objects: 5, ..Memory::new(ANY) };
+    (0..1000).for_each(|index| store.insert(&format!("{index:04}"), b"x"));
+    store.insert("003", &noise(1000));
+    for (settings, heads) in [
+        (Settings { skip_unchanged: true, ..settings() }, 4),
+        // The condition of the request to store the object replaces the look-up.
+        (Settings { no_clobber: true, ..settings() }, 0),
+    ] {
+        store.forget();
+        let results = simulate(manager(settings).put_many(&source, &store.place(""), &Selection::default())).unwrap();
+        assert_eq!(store.count(|call| *call == Call::List), 4);
+        assert_eq!(store.count(|call| *call == Call::Head), heads);
+        assert!(!results[3].is_transferred(), "{results:?}");
+    }
+}

@@ -137,14 +137,22 @@ fn only_selected_files_are_transferred() {
     let (include, exclude) = (patterns(&["*.txt", "*.log"]), patterns(&["deep/**"]));
     let filter = Filter { include, exclude, ..Filter::default() };
     let selection = Selection { filter, ..Selection::default() };
-    let from = [folder.path().to_path_buf(), folder.path().join("empty")];
+    // The shell replaces `*` by the names of files and folders. The patterns apply to these files too.
+    fs::write(folder.path().with_extension("log"), "x").unwrap();
+    let named = folder.path().with_extension("log");
+    let from = [folder.path().to_path_buf(), folder.path().join("empty"), named.clone()];
     let planned = run(dry.put_many(&from, &store.place(""), &selection)).unwrap();
+    let named = named.file_name().unwrap().to_str().unwrap();
     let addresses: Vec<&str> = planned.iter().map(|result| &*result.address).collect();
-    assert_eq!(addresses, ["memory://a b.txt", "memory://empty", "memory://ü/ø λ.txt"], "a named file is not filtered");
+    assert_eq!(addresses, [&*format!("memory://{named}"), "memory://a b.txt", "memory://ü/ø λ.txt"]);
     assert!(planned.iter().all(|result| matches!(result.status, TransferStatus::Planned)));
     assert!(store.lock().calls.is_empty(), "a request was sent");
     run(manager(settings()).put_many(&from, &store.place(""), &selection)).unwrap();
-    assert_eq!(store.lock().objects.keys().collect::<Vec<_>>(), ["a b.txt", "empty", "ü/ø λ.txt"]);
+    assert_eq!(store.lock().objects.keys().collect::<Vec<_>>(), [named, "a b.txt", "ü/ø λ.txt"]);
+    // A single file is not filtered here, because a command with a single file refuses patterns.
+    let one = run(dry.put_many(&from[1..2], &store.place(""), &selection)).unwrap();
+    assert_eq!(one.len(), 1);
+    fs::remove_file(&from[2]).unwrap();
 }
 
 #[test]
@@ -225,6 +233,20 @@ fn a_listing_may_take_longer_than_a_request() {
     let listed =
         async { tokio::time::timeout(Duration::from_secs(1), manager.get_many(&place, folder.path(), &many)).await };
     assert!(simulate(listed).is_err() && store.count(|call| *call == Call::List) == 1);
+}
+
+/// Every third request for a page fails. The pages before it are not requested again.
+#[test]
+fn a_long_list_survives_failures() {
+    let (folder, store) = (tempfile::tempdir().unwrap(), Memory { page_objects: 5, ..Memory::new(ANY) });
+    (0..200).for_each(|index| store.insert(&format!("p/{index:03}"), b"x"));
+    let failure = Fault::Fails(ascertain_transfer::Kind::Transient(None));
+    store.script(move |call, times| (call == Call::List && times % 3 == 2).then_some(failure));
+    let (manager, place, many) = (manager(settings()), store.place("p/"), Selection::default());
+    let listed = manager.get_many(&place, folder.path(), &many);
+    let got = simulate(async { tokio::time::timeout(Duration::from_secs(60), listed).await }).unwrap().unwrap();
+    assert_eq!((got.len(), failed(&got)), (200, vec![]));
+    assert_eq!(store.count(|call| *call == Call::List), 40 + 19);
 }
 
 /// The rate limit delays each file until its turn. A stop must not wait for that.

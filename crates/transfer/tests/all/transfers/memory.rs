@@ -1,6 +1,6 @@
 //! A store in memory. A script determines which requests fail, hang, lose their answer or change bytes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
@@ -11,6 +11,9 @@ use ascertain_transfer::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
+
+/// Interval between two records of the progress of a request.
+const PROGRESS: Duration = Duration::from_secs(5);
 
 /// A request as the script and the log describe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +41,10 @@ pub enum Fault {
     Hangs,
     /// The request is carried out, but one byte is changed.
     Changes,
+    /// The request takes longer by this time, in which its bytes move.
+    Delays(Duration),
+    /// The bytes of the request move for this time. Then its answer is lost without being carried out.
+    Vanishes(Duration),
 }
 
 /// Returns the fault for the n-th request of a kind, where n starts at 0.
@@ -88,6 +95,10 @@ pub struct Memory {
     /// `true` if the store reports when each object was stored. Only objects with an ETag have this time.
     pub has_dates: bool,
     pub has_stable_tokens: bool,
+    /// Number of objects on one page of a list.
+    pub page_objects: usize,
+    /// Names of objects that the store can't read: it answers every GET request with status 503.
+    pub unreadable: BTreeSet<String>,
     /// The path to the store; `None` for answers without delay.
     pub path: Option<Path>,
 }
@@ -127,6 +138,8 @@ impl Memory {
             identifies: true,
             has_dates: true,
             has_stable_tokens: true,
+            page_objects: usize::MAX,
+            unreadable: BTreeSet::new(),
             path: None,
         }
     }
@@ -171,10 +184,14 @@ impl Memory {
         self.lock().free.map_or(Duration::ZERO, |free| free.saturating_duration_since(Instant::now()))
     }
 
-    /// Waits until the path has carried `bytes` more bytes.
-    async fn carry(&self, bytes: u64) {
-        let Some(path) = self.path else { return };
-        let takes = Duration::from_secs_f64(bytes as f64 / path.bytes_per_s);
+    /// Waits until the path has carried `bytes` more bytes, and then for the time `delay`. The bytes of all requests
+    /// move at the same time.
+    async fn carry(&self, bytes: u64, delay: Duration, seen: &Attempt) {
+        let round_trip = self.path.map_or(Duration::ZERO, |path| path.round_trip);
+        let takes = self.path.map_or(Duration::ZERO, |path| Duration::from_secs_f64(bytes as f64 / path.bytes_per_s));
+        if round_trip + takes + delay == Duration::ZERO {
+            return;
+        }
         let gone = {
             let mut state = self.lock();
             let now = Instant::now();
@@ -182,7 +199,11 @@ impl Memory {
             state.free = Some(gone);
             gone
         };
-        sleep_until(gone + path.round_trip).await;
+        let end = gone + round_trip + delay;
+        while Instant::now() < end {
+            sleep_until(end.min(Instant::now() + PROGRESS)).await;
+            seen.record_progress();
+        }
     }
 
     fn meta(&self, name: &str, object: &Object) -> ObjectMeta {
@@ -218,12 +239,19 @@ impl Memory {
         }
         // Gives other tasks the chance to run.
         tokio::task::yield_now().await;
-        self.carry(bytes).await;
+        let delay = match fault {
+            Some(Fault::Delays(delay) | Fault::Vanishes(delay)) => delay,
+            _ => Duration::ZERO,
+        };
+        self.carry(bytes, delay, seen).await;
         if let Some(Fault::Fails(kind)) = fault {
             if matches!(kind, Kind::Transient(Some(_))) {
                 seen.status = Some(503);
             }
             return failed(kind);
+        }
+        if let Some(Fault::Vanishes(_)) = fault {
+            return failed(Kind::Unanswered);
         }
         let done = work(self, &mut self.lock(), fault == Some(Fault::Changes));
         if let Some(Fault::Loses(kind)) = fault { failed(kind) } else { done }
@@ -295,6 +323,11 @@ impl Store for Memory {
         seen: &mut Attempt,
     ) -> Result<RangeWriter, Failure> {
         let range = into.range();
+        if self.unreadable.contains(&of.name) {
+            self.lock().calls.push(Call::Get(range.start));
+            seen.status = Some(503);
+            return failure(Kind::Transient(None), "it can't be read now");
+        }
         let get = |_: &Self, state: &mut State, is_changed| match state.objects.get(&of.name) {
             Some(object) if of.etag.as_ref().is_none_or(|etag| *etag == object.version.to_string()) => {
                 let part = object.bytes.slice(range.start as usize..range.end as usize);
@@ -309,6 +342,17 @@ impl Store for Memory {
         let done = self.perform((Call::Get(range.start), bytes), seen, get).await;
         self.lock().under_way.0 -= bytes;
         done
+    }
+
+    async fn get_whole(
+        &self,
+        of: &ObjectMeta,
+        into: RangeWriter,
+        seen: &mut Attempt,
+    ) -> Result<(RangeWriter, ObjectMeta), Failure> {
+        let into = self.get_range(of, into, seen).await?;
+        let meta = self.lock().objects.get(&of.name).map(|object| self.meta(&of.name, object));
+        Ok((into, meta.filter(|meta| meta.etag == of.etag).unwrap_or(of.clone())))
     }
 
     async fn part_sums(&self, _of: &ObjectMeta, _seen: &mut Attempt) -> Result<Vec<(u64, u64)>, Failure> {
@@ -398,10 +442,25 @@ impl Store for Memory {
     }
 
     async fn list(&self, prefix: &str, seen: &mut Attempt) -> Result<Vec<ObjectMeta>, Failure> {
+        Memory { page_objects: usize::MAX, ..self.clone() }.list_page(prefix, None, seen).await.map(|(page, _)| page)
+    }
+
+    /// The token of a page is the name of the last object on the page before it.
+    async fn list_page(
+        &self,
+        prefix: &str,
+        page: Option<&str>,
+        seen: &mut Attempt,
+    ) -> Result<(Vec<ObjectMeta>, Option<String>), Failure> {
         let list = |store: &Self, state: &mut State, _| {
             state.listed.push(prefix.into());
-            let named = state.objects.iter().filter(|(name, _)| name.starts_with(prefix));
-            Ok(named.map(|(name, object)| store.meta(name, object)).collect())
+            let is_on_page = |name: &str| name.starts_with(prefix) && page.is_none_or(|page| name > page);
+            let mut named = state.objects.iter().filter(|(name, _)| is_on_page(name));
+            let page: Vec<_> =
+                named.by_ref().take(store.page_objects).map(|(name, object)| store.meta(name, object)).collect();
+            let next = named.next().and(page.last()).map(|meta| meta.name.clone());
+            let without_sums = page.into_iter().map(|meta| ObjectMeta { crc64: None, ..meta });
+            Ok((without_sums.collect(), next))
         };
         self.perform((Call::List, 0), seen, list).await
     }

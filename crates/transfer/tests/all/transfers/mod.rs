@@ -11,6 +11,7 @@ mod paths;
 mod repair;
 mod resume;
 mod resume_folder;
+mod slow;
 mod whole;
 
 use std::future::Future;
