@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::portable;
+use super::{pairs, portable};
 use super::variants::{Digits, best, digits};
 
 /// Integers of up to 64 bits: `u8` to `u64`, `i8` to `i64`, `usize` and `isize`. 128 bits are not supported.
@@ -185,8 +185,13 @@ pub fn append_column<I: Integer>(values: &[I], delimiter: u8, text: &mut Vec<u8>
 /// The method of writing a column of integers as text.
 #[derive(Clone, Copy, Debug)]
 pub enum Column {
-    /// Writes one number at a time, on every machine.
-    OneByOne,
+    /// Writes one number at a time, two digits at a time.
+    Pairs,
+    /// Writes one number at a time, by arithmetic on packed numbers.
+    Packed,
+    /// Writes one number at a time, with AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
     /// Writes eight numbers at a time, with AVX-512.
     #[cfg(target_arch = "x86_64")]
     Avx512,
@@ -205,7 +210,10 @@ pub unsafe fn append_by<I: Integer>(column: Column, values: &[I], delimiter: u8,
         unsafe {
             let to = text.as_mut_ptr().add(text.len());
             let length = match column {
-                Column::OneByOne => one_by_one(block, delimiter, to),
+                Column::Pairs => one_by_one(block, delimiter, to, pairs::digits),
+                Column::Packed => one_by_one(block, delimiter, to, portable::digits),
+                #[cfg(target_arch = "x86_64")]
+                Column::Avx2 => one_by_one_avx2(block, delimiter, to),
                 #[cfg(target_arch = "x86_64")]
                 Column::Avx512 => super::avx512_column::write_block(block, delimiter, to),
             };
@@ -214,12 +222,25 @@ pub unsafe fn append_by<I: Integer>(column: Column, values: &[I], delimiter: u8,
     }
 }
 
-unsafe fn one_by_one<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn one_by_one_avx2<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
+    // SAFETY: the caller guarantees the room.
+    unsafe { one_by_one(values, delimiter, to, |magnitude, to| super::avx2::digits::<20>(magnitude, to)) }
+}
+
+#[inline(always)]
+unsafe fn one_by_one<I: Integer>(
+    values: &[I],
+    delimiter: u8,
+    to: *mut u8,
+    many: impl Fn(u64, *mut u8) -> usize,
+) -> usize {
     let mut at = to;
     for &value in values {
         // SAFETY: the caller has room for every value's text and delimiter.
         unsafe {
-            at = at.add(write_unchecked(value, at, portable::digits));
+            at = at.add(write_unchecked(value, at, many));
             at.write(delimiter);
             at = at.add(1);
         }
