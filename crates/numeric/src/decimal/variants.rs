@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use super::{pairs, portable};
 use super::write::{Column, Integer, append_by};
+use super::{pairs, portable};
 use crate::code_size::sized;
 use crate::features::{first_missing, on};
 use crate::standard::Once;
