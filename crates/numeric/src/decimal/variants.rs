@@ -92,6 +92,14 @@ pub const VARIANTS: &[Variant] = &[
         column: on!("x86_64", Column::Avx2, Column::Pairs),
         code_bytes: on!("x86_64", x86::code_bytes_of_avx2, || None),
     },
+    Variant {
+        name: "neon",
+        about: "up to sixteen digits at once, without a branch, by NEON",
+        requires: on!("aarch64", &[], &["neon"]),
+        each: on!("aarch64", Some(each_by_neon), None),
+        column: on!("aarch64", Column::Neon, Column::Pairs),
+        code_bytes: on!("aarch64", code_bytes_of_neon, || None),
+    },
     PAIRS,
     Variant {
         name: "portable",
@@ -121,7 +129,7 @@ const AVX512: Variant = Variant {
 };
 
 /// Returns the variant that [`write`](super::write()) and the other functions of this module use on this machine:
-/// `avx512`, `avx2` or `pairs`. These functions take numbers below 1,000 from a table. The text is the same for all
+/// `avx512`, `avx2`, `neon` or `pairs`. These functions take numbers below 1,000 from a table. The text is the same for all
 /// variants.
 pub fn chosen() -> &'static Variant {
     static CHOSEN: Once<&Variant> = Once::new();
@@ -233,12 +241,22 @@ unsafe fn found<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
         Column::Avx2 => super::avx2::digits::<MOST>,
         _ => pairs::digits,
     };
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    let best: Digits = super::neon::digits::<MOST>;
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let best: Digits = pairs::digits;
     slot(MOST).store(best as *const () as *mut (), Ordering::Relaxed);
     // SAFETY: the caller guarantees the room, and the CPU has the features that the function needs.
     unsafe { best(magnitude, to) }
 }
+
+#[cfg(target_arch = "aarch64")]
+each!(each_by_neon, inline, value, to, super::neon::digits::<20>(value, to));
+#[cfg(target_arch = "aarch64")]
+sized!("decimal" "neon", neon_alone, code_bytes_of_neon, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
+    // SAFETY: this function is never called; only its size is measured.
+    super::neon::digits::<20>(value, to)
+});
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
@@ -292,6 +310,7 @@ mod tests {
         for masked in AVX512.requires {
             assert_eq!(taken(&[masked]), "avx2", "without {masked}");
         }
-        assert_eq!(taken(&["avx512f", "avx2"]), "pairs");
+        let last = if cfg!(target_arch = "aarch64") { "neon" } else { "pairs" };
+        assert_eq!(taken(&["avx512f", "avx512ifma", "avx2", "neon"]), last);
     }
 }

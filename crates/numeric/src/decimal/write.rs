@@ -192,6 +192,9 @@ pub enum Column {
     /// Writes one number at a time, with AVX2.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// Writes one number at a time, with NEON.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     /// Writes eight numbers at a time, with AVX-512.
     #[cfg(target_arch = "x86_64")]
     Avx512,
@@ -211,6 +214,8 @@ pub unsafe fn append_by<I: Integer>(column: Column, values: &[I], delimiter: u8,
             let to = text.as_mut_ptr().add(text.len());
             let length = match column {
                 Column::Pairs => one_by_one(block, delimiter, to, pairs::digits),
+                #[cfg(target_arch = "aarch64")]
+                Column::Neon => one_by_one(block, delimiter, to, super::neon::digits::<20>),
                 Column::Packed => one_by_one(block, delimiter, to, portable::digits),
                 #[cfg(target_arch = "x86_64")]
                 Column::Avx2 => one_by_one_avx2(block, delimiter, to),
