@@ -16,6 +16,11 @@ pub const PARTS: &[Part] = &[
         &[Input::Package("ascertain-numeric"), THIS],
         without_std,
     ),
+    Part::slow("numeric at lower levels of the CPU", &[], &[Input::Package("ascertain-numeric"), THIS], || {
+        ["ASCERTAIN_CPU=avx2", "ASCERTAIN_CPU=sse2"]
+            .iter()
+            .try_for_each(|level| tools::cargo_test(&[level], &["test", "--package", "ascertain-numeric"], &[]))
+    }),
     Part::slow("lints for aarch64", ARM_NEEDS, &[Input::Workspace, THIS], || {
         let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--target", ARM, "--", "-D", "warnings"];
         tools::build("cargo", &clippy)

@@ -19,7 +19,7 @@ mod typed;
 use std::process::ExitCode;
 
 use ascertain::Ending;
-use ascertain_sys::{interrupt, threads};
+use ascertain_sys::{cpu_level, interrupt, threads};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -83,6 +83,10 @@ fn execute() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return wrong_usage(error),
     };
+    if let Err(error) = cpu_level::forced() {
+        output::note(&format!("error: {error}"));
+        return exit::USAGE.into();
+    }
     let ending = match &cli.command {
         Command::Compare(args) => cmd::compare::execute(args),
         Command::Slo(args) => cmd::slo::execute(args),

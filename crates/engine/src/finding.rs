@@ -12,6 +12,7 @@ pub use remark::{
 };
 pub use threat::{Threat, UnlikeFact};
 
+use ascertain_sys::cpu_level;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -155,6 +156,14 @@ pub enum Unavailable {
         /// Name of the instruction set.
         feature: String,
     },
+    /// `ASCERTAIN_CPU` hides an instruction set that the arm needs.
+    #[error("needs {feature}, which ASCERTAIN_CPU={level} hides")]
+    Hidden {
+        /// Name of the instruction set.
+        feature: String,
+        /// The level that is forced.
+        level: String,
+    },
     /// The machine has too few CPUs, or this process may use too few of them.
     #[error("needs {needed} CPUs, but only {usable} may be used")]
     Cpus {
@@ -198,9 +207,13 @@ pub enum Unavailable {
 }
 
 impl Unavailable {
-    /// Returns the reason for a CPU without the instruction set `feature`.
+    /// Returns the reason for a CPU without the instruction set `feature`, or for one whose instruction set is hidden.
     pub fn feature(feature: impl ToString) -> Unavailable {
-        Unavailable::Feature { feature: feature.to_string() }
+        let feature = feature.to_string();
+        match cpu_level::forced().ok().flatten().filter(|level| !level.contains(&feature)) {
+            Some(level) => Unavailable::Hidden { feature, level: level.name().into() },
+            None => Unavailable::Feature { feature },
+        }
     }
 
     /// Returns the reason for levels that cannot be combined. `words` explains why.

@@ -149,6 +149,7 @@ pub(crate) fn threats_of_machine(machine: &Machine) -> Vec<Threat> {
     let threats = [
         governor.map(|governor| Threat::Governor { governor }),
         (machine.boost == Some(true)).then_some(Threat::Boost),
+        machine.forced_level.clone().map(|level| Threat::ForcedLevel { level }),
         machine.virtualisation.clone().map(|hypervisor| Threat::VirtualMachine { hypervisor }),
         machine.cpu_quota.map(|cpus| Threat::Quota { cpus }),
         is_loaded.then_some(Threat::Load { load_1m: machine.load_1m, cpus: machine.cpus_online }),

@@ -1,4 +1,4 @@
-//! Detection of CPU features by name.
+//! Detection of CPU features by name. The environment variable `ASCERTAIN_CPU` hides features of this machine.
 
 /// Evaluates to `true` if the machine has the features. Without the standard library, it evaluates to `true` if the
 /// code is compiled for these features.
@@ -6,7 +6,7 @@
 macro_rules! detected {
     ($($feature:tt),*) => {{
         #[cfg(feature = "std")]
-        let has = $(std::arch::is_x86_feature_detected!($feature))&&*;
+        let has = $(std::arch::is_x86_feature_detected!($feature) && $crate::features::is_allowed($feature))&&*;
         #[cfg(not(feature = "std"))]
         let has = cfg!(all($(target_feature = $feature),*));
         has
@@ -14,6 +14,32 @@ macro_rules! detected {
 }
 #[cfg(target_arch = "x86_64")]
 pub(crate) use detected;
+
+/// The features that `ASCERTAIN_CPU` allows.
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+#[derive(Clone, Copy)]
+enum Allowed {
+    Sse2,
+    Avx2,
+    All,
+}
+
+/// Returns whether `ASCERTAIN_CPU` allows a feature: `avx2` hides AVX-512, and `sse2` hides everything but SSE2. All
+/// other values hide nothing. A program that is compiled for features of the CPU has them in spite of the variable.
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+pub(crate) fn is_allowed(feature: &str) -> bool {
+    static ALLOWED: crate::standard::Once<Allowed> = crate::standard::Once::new();
+    let allowed = ALLOWED.get_or_init(|| match std::env::var("ASCERTAIN_CPU").as_deref() {
+        Ok("sse2") => Allowed::Sse2,
+        Ok("avx2") => Allowed::Avx2,
+        _ => Allowed::All,
+    });
+    match allowed {
+        Allowed::Sse2 => feature == "sse2",
+        Allowed::Avx2 => !feature.starts_with("avx512"),
+        Allowed::All => true,
+    }
+}
 
 /// Expands to the first expression if the code is compiled for the given architecture, and otherwise to the second.
 macro_rules! on {

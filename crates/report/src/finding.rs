@@ -336,6 +336,10 @@ pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
         Threat::Boost => {
             ("The CPU may boost its frequency".into(), "its speed depends on heat and on what other cores do")
         }
+        Threat::ForcedLevel { level } => (
+            format!("ASCERTAIN_CPU limited this program to the level `{level}`"),
+            "without this limit, it may use faster instructions of this machine",
+        ),
         Threat::VirtualMachine { hypervisor } => (
             format!("This is a virtual machine ({hypervisor})"),
             "neighbours share its CPUs, caches and memory, and steal time shows only a part of that",

@@ -35,6 +35,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::Error;
+use crate::cpu_level::{self, Level};
 use crate::process::{Command, Exit, Output, Prepared};
 
 /// The programming language of a [`Source`].
@@ -63,7 +64,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// Creates a source for the default compiler of the machine, optimized for this machine.
+    /// Creates a source for the default compiler of the machine, optimized for this machine, or for the
+    /// [level](crate::cpu_level) that is forced.
     pub fn new(language: Language, text: &'static str) -> Source {
         let compiler = match language {
             Language::C => "cc",
@@ -134,7 +136,7 @@ pub fn compile(source: &Source) -> Result<Library, Error> {
         program: source.compiler.clone().into(),
         args: ["-shared".into(), "-fPIC".into(), "-o".into(), object.clone().into(), file.into()]
             .into_iter()
-            .chain(source.options.iter().map(Into::into))
+            .chain(source.options.iter().map(|option| for_this_level(option).into()))
             .collect(),
         // The search for the first error expects English messages. If the compiler is killed, its temporary files are
         // removed with the folder.
@@ -161,6 +163,15 @@ pub fn compile(source: &Source) -> Result<Library, Error> {
             let message = first.trim().replace(&format!("{}/", folder.0.display()), "");
             Err(Error::Compile { compiler: source.compiler.clone(), message })
         }
+    }
+}
+
+/// Replaces the option that asks for all instruction sets of this machine, if a lower level is forced.
+fn for_this_level(option: &str) -> String {
+    let forced = cpu_level::forced().ok().flatten().and_then(Level::march);
+    match (option, forced) {
+        ("-march=native", Some(level)) => format!("-march={level}"),
+        _ => option.to_owned(),
     }
 }
 

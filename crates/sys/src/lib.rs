@@ -26,6 +26,7 @@
 //! - [`datagrams`]: datagrams received many at a time, with the times at which the kernel received them
 //! - [`namespace`], [`netlink`], [`tun`], [`packet`]: the kernel interfaces that an emulated network uses (Linux)
 //! - [`threads`]: threads that work at the same time
+//! - [`cpu_level`]: the instruction sets that the environment variable `ASCERTAIN_CPU` allows
 //! - [`compiled`]: C and C++ code of this program, compiled when it is needed
 //!
 //! The crate is made for Linux on x86-64 and aarch64. It compiles on other Unix systems. There, a missing value is
@@ -42,6 +43,7 @@ pub mod clock;
 pub mod command;
 #[cfg(feature = "commands")]
 pub mod compiled;
+pub mod cpu_level;
 pub mod cpus;
 #[cfg(feature = "network")]
 pub mod datagrams;

@@ -128,6 +128,14 @@ fn each_gets_one_clear_message_and_its_exit_code() {
 }
 
 #[test]
+fn an_unknown_level_of_the_cpu_is_an_error() {
+    let state = tempfile::tempdir().unwrap();
+    let ran = ran(command(state.path(), &["list"]).env("ASCERTAIN_CPU", "avx1024").output().unwrap());
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("ASCERTAIN_CPU is `avx1024`, but "), "{}", ran.stderr);
+}
+
+#[test]
 fn a_claims_file_says_where_and_what_is_near() {
     let cases = [
         ("experiment = \"summ\"", "did you mean `sum`"),

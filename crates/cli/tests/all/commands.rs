@@ -395,3 +395,18 @@ fn runtimes_measures_the_requested_number_of_trials() {
     assert!(points.len() == 2 && points.iter().all(|point| point["n"] == 2), "{} {json}", ran.stderr);
     assert_eq!(json["claims"][0]["trials"], 2);
 }
+
+/// A forced level hides instruction sets from the variants and from compilers, and the result says so.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_forced_level_hides_instruction_sets() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["run", "sum", "--variants", "naive,naive-avx2", "--no-claims", "--max-trials", "2"];
+    let json = [&arguments[..], &["--format", "json"]].concat();
+    let ran = ran(command(state.path(), &json).env("ASCERTAIN_CPU", "sse2").output().unwrap());
+    let machine = &ran.json()["machine"];
+    assert_eq!((&machine["forced_level"], &machine["features"]), (&Value::from("sse2"), &serde_json::json!(["sse2"])));
+    let text = ran.json().to_string();
+    assert!(text.contains(r#""code":"forced_level""#), "{text}");
+    assert!(text.contains("needs avx2, which ASCERTAIN_CPU=sse2 hides"), "{text}");
+}

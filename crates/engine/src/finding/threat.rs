@@ -16,6 +16,11 @@ pub enum Threat {
     },
     /// The CPU may temporarily raise its frequency (turbo boost).
     Boost,
+    /// `ASCERTAIN_CPU` limited the program to older instruction sets than the machine has.
+    ForcedLevel {
+        /// Name of the level, such as `avx2`.
+        level: String,
+    },
     /// The machine is a virtual machine, which may share its hardware with other virtual machines.
     VirtualMachine {
         /// Name of the hypervisor, such as `kvm`.

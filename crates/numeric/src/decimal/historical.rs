@@ -11,19 +11,8 @@
 
 use core::ops::Range;
 
+use super::pairs::PAIRS;
 use crate::code_size::sized;
-
-/// The digits of 0 to 99, two bytes each.
-static PAIRS: [u8; 200] = {
-    let mut pairs = [0; 200];
-    let mut i = 0;
-    while i < 100 {
-        pairs[2 * i] = b'0' + (i / 10) as u8;
-        pairs[2 * i + 1] = b'0' + (i % 10) as u8;
-        i += 1;
-    }
-    pairs
-};
 
 /// Writes one digit at a time, from the end of the buffer to the front. The text stays at the end (the method of Lwan).
 #[inline(always)]
@@ -92,17 +81,16 @@ fn gallop(mut x: u64) -> usize {
 #[inline(always)]
 fn pairs_before(mut x: u64, buffer: &mut [u8; 20], mut at: usize) -> usize {
     while x >= 100 {
-        let pair = 2 * (x % 100) as usize;
-        x /= 100;
         at -= 2;
-        buffer[at..at + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+        buffer[at..at + 2].copy_from_slice(&PAIRS[(x % 100) as usize]);
+        x /= 100;
     }
     if x < 10 {
         at -= 1;
         buffer[at] = b'0' + x as u8;
     } else {
         at -= 2;
-        buffer[at..at + 2].copy_from_slice(&PAIRS[2 * x as usize..2 * x as usize + 2]);
+        buffer[at..at + 2].copy_from_slice(&PAIRS[x as usize]);
     }
     at
 }

@@ -1,10 +1,15 @@
 #![doc = include_str!("README.md")]
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_column;
 pub mod historical;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod pairs;
 mod portable;
 mod variants;
 mod write;

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use super::portable;
 use super::write::{Column, Integer, append_by};
+use super::{pairs, portable};
 use crate::code_size::sized;
 use crate::features::{first_missing, on};
 use crate::standard::Once;
@@ -84,28 +84,52 @@ pub const VARIANTS: &[Variant] = &[
         code_bytes: on!("x86_64", x86::code_bytes_with_table, || None),
         ..AVX512
     },
-    PORTABLE,
+    Variant {
+        name: "avx2",
+        about: "up to sixteen digits at once, without a branch, by AVX2",
+        requires: &["avx2"],
+        each: on!("x86_64", Some(x86::each_by_avx2), None),
+        column: on!("x86_64", Column::Avx2, Column::Pairs),
+        code_bytes: on!("x86_64", x86::code_bytes_of_avx2, || None),
+    },
+    Variant {
+        name: "neon",
+        about: "up to sixteen digits at once, without a branch, by NEON",
+        requires: on!("aarch64", &[], &["neon"]),
+        each: on!("aarch64", Some(each_by_neon), None),
+        column: on!("aarch64", Column::Neon, Column::Pairs),
+        code_bytes: on!("aarch64", code_bytes_of_neon, || None),
+    },
+    PAIRS,
+    Variant {
+        name: "portable",
+        about: "divides packed numbers by 10⁸, 10⁴, 10² and 10, without a table",
+        each: Some(each),
+        column: Column::Packed,
+        code_bytes,
+        ..PAIRS
+    },
 ];
 
-const PORTABLE: Variant = Variant {
-    name: "portable",
-    about: "divides packed numbers by 10⁸, 10⁴, 10² and 10, without a table",
+const PAIRS: Variant = Variant {
+    name: "pairs",
+    about: "two digits at a time, from a table",
     requires: &[],
-    each: Some(each),
-    column: Column::OneByOne,
-    code_bytes,
+    each: Some(each_by_pairs),
+    column: Column::Pairs,
+    code_bytes: code_bytes_of_pairs,
 };
 
 /// The fields that all AVX-512 variants share. On other architectures, where these variants cannot run, they are
 /// placeholders.
 const AVX512: Variant = Variant {
     requires: on!("x86_64", super::avx512::FEATURES, &["avx512ifma"]),
-    column: on!("x86_64", Column::Avx512, Column::OneByOne),
-    ..PORTABLE
+    column: on!("x86_64", Column::Avx512, Column::Pairs),
+    ..PAIRS
 };
 
 /// Returns the variant that [`write`](super::write()) and the other functions of this module use on this machine:
-/// `avx512` or `portable`. These functions take numbers below 1,000 from a table. The text is the same for both
+/// `avx512`, `avx2`, `neon` or `pairs`. These functions take numbers below 1,000 from a table. The text is the same for all
 /// variants.
 pub fn chosen() -> &'static Variant {
     static CHOSEN: Once<&Variant> = Once::new();
@@ -113,11 +137,12 @@ pub fn chosen() -> &'static Variant {
 }
 
 /// Returns the variant for a machine with the features that `has` reports. The choice needs no measurement, because the
-/// variant with AVX-512 IFMA and VBMI is clearly the faster one. Every CPU with these features multiplies eight numbers
-/// at once in a cycle or two. The portable method needs several multiplications one after the other.
+/// variant with AVX-512 IFMA and VBMI is clearly the fastest one. Every CPU with these features multiplies eight numbers
+/// at once in a cycle or two. `avx2` has a fixed number of instructions. `pairs` is as fast only if the CPU predicts its
+/// branches, that is, if most numbers have the same number of digits.
 fn first_that_runs(has: impl Fn(&[&'static str]) -> bool) -> &'static Variant {
     let runs = |variant: &&Variant| variant.name != "table-avx512" && has(variant.requires);
-    VARIANTS.iter().find(runs).expect("the portable variant runs on every machine")
+    VARIANTS.iter().find(runs).expect("`pairs` runs on every machine")
 }
 
 /// Defines a function that writes each number to the front of a buffer, over the previous number, and returns the total
@@ -138,6 +163,12 @@ macro_rules! each {
     };
 }
 each!(each, inline, value, to, portable::digits(value, to));
+each!(each_by_pairs, inline, value, to, pairs::digits(value, to));
+
+sized!("decimal" "pairs", pairs_alone, code_bytes_of_pairs, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
+    // SAFETY: this function is never called; only its size is measured.
+    pairs::digits(value, to)
+});
 
 sized!("decimal" "portable", alone, code_bytes, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
     // SAFETY: this function is never called; only its size is measured.
@@ -207,19 +238,36 @@ unsafe fn found<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
     #[cfg(target_arch = "x86_64")]
     let best: Digits = match chosen().column {
         Column::Avx512 => super::avx512::digits::<MOST>,
-        Column::OneByOne => portable::digits,
+        Column::Avx2 => super::avx2::digits::<MOST>,
+        _ => pairs::digits,
     };
-    #[cfg(not(target_arch = "x86_64"))]
-    let best: Digits = portable::digits;
+    #[cfg(target_arch = "aarch64")]
+    let best: Digits = super::neon::digits::<MOST>;
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let best: Digits = pairs::digits;
     slot(MOST).store(best as *const () as *mut (), Ordering::Relaxed);
     // SAFETY: the caller guarantees the room, and the CPU has the features that the function needs.
     unsafe { best(magnitude, to) }
 }
 
+#[cfg(target_arch = "aarch64")]
+each!(each_by_neon, inline, value, to, super::neon::digits::<20>(value, to));
+#[cfg(target_arch = "aarch64")]
+sized!("decimal" "neon", neon_alone, code_bytes_of_neon, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
+    // SAFETY: this function is never called; only its size is measured.
+    super::neon::digits::<20>(value, to)
+});
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::*;
-    use crate::decimal::avx512;
+    use crate::decimal::{avx2, avx512};
+
+    sized!("decimal" "avx2", avx2_alone, code_bytes_of_avx2, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
+        // SAFETY: this function is never called; only its size is measured.
+        avx2::digits::<20>(value, to)
+    }, "avx2");
+    each!(each_by_avx2, target_feature(enable = "avx2"), value, to, avx2::digits::<20>(value, to));
 
     sized!("decimal" "avx512", alone, code_bytes, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
         // SAFETY: this function is never called; only its size is measured.
@@ -253,14 +301,16 @@ mod tests {
     use crate::features::first_that_lacks;
 
     #[test]
-    fn a_machine_that_lacks_any_of_the_features_takes_the_portable_way() {
-        let taken = |masked: Option<&str>| {
-            let has = |feature: &str| Some(feature) != masked;
+    fn a_machine_that_lacks_a_feature_takes_the_next_variant() {
+        let taken = |masked: &[&str]| {
+            let has = |feature: &str| !masked.contains(&feature);
             first_that_runs(|requires| first_that_lacks(requires, has).is_none()).name
         };
-        assert_eq!(taken(None), "avx512");
+        assert_eq!(taken(&[]), "avx512");
         for masked in AVX512.requires {
-            assert_eq!(taken(Some(masked)), "portable", "without {masked}");
+            assert_eq!(taken(&[masked]), "avx2", "without {masked}");
         }
+        let last = if cfg!(target_arch = "aarch64") { "neon" } else { "pairs" };
+        assert_eq!(taken(&["avx512f", "avx512ifma", "avx2", "neon"]), last);
     }
 }

@@ -3,8 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::portable;
 use super::variants::{Digits, best, digits};
+use super::{pairs, portable};
 
 /// Integers of up to 64 bits: `u8` to `u64`, `i8` to `i64`, `usize` and `isize`. 128 bits are not supported.
 pub trait Integer: Sealed + Copy {
@@ -185,8 +185,16 @@ pub fn append_column<I: Integer>(values: &[I], delimiter: u8, text: &mut Vec<u8>
 /// The method of writing a column of integers as text.
 #[derive(Clone, Copy, Debug)]
 pub enum Column {
-    /// Writes one number at a time, on every machine.
-    OneByOne,
+    /// Writes one number at a time, two digits at a time.
+    Pairs,
+    /// Writes one number at a time, by arithmetic on packed numbers.
+    Packed,
+    /// Writes one number at a time, with AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// Writes one number at a time, with NEON.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     /// Writes eight numbers at a time, with AVX-512.
     #[cfg(target_arch = "x86_64")]
     Avx512,
@@ -205,7 +213,12 @@ pub unsafe fn append_by<I: Integer>(column: Column, values: &[I], delimiter: u8,
         unsafe {
             let to = text.as_mut_ptr().add(text.len());
             let length = match column {
-                Column::OneByOne => one_by_one(block, delimiter, to),
+                Column::Pairs => one_by_one(block, delimiter, to, pairs::digits),
+                #[cfg(target_arch = "aarch64")]
+                Column::Neon => one_by_one(block, delimiter, to, super::neon::digits::<20>),
+                Column::Packed => one_by_one(block, delimiter, to, portable::digits),
+                #[cfg(target_arch = "x86_64")]
+                Column::Avx2 => one_by_one_avx2(block, delimiter, to),
                 #[cfg(target_arch = "x86_64")]
                 Column::Avx512 => super::avx512_column::write_block(block, delimiter, to),
             };
@@ -214,12 +227,20 @@ pub unsafe fn append_by<I: Integer>(column: Column, values: &[I], delimiter: u8,
     }
 }
 
-unsafe fn one_by_one<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn one_by_one_avx2<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
+    // SAFETY: the caller guarantees the room.
+    unsafe { one_by_one(values, delimiter, to, super::avx2::digits::<20>) }
+}
+
+#[inline(always)]
+unsafe fn one_by_one<I: Integer>(values: &[I], delimiter: u8, to: *mut u8, many: Digits) -> usize {
     let mut at = to;
     for &value in values {
         // SAFETY: the caller has room for every value's text and delimiter.
         unsafe {
-            at = at.add(write_unchecked(value, at, portable::digits));
+            at = at.add(write_unchecked(value, at, many));
             at.write(delimiter);
             at = at.add(1);
         }
@@ -232,15 +253,34 @@ mod tests {
     use super::*;
 
     fn check<I: Integer + ToString>(value: I) {
-        let mut buffer = [b'~'; 21];
-        // SAFETY: the buffer is longer than the text of any number.
-        let length = unsafe { write_unchecked(value, buffer.as_mut_ptr(), portable::digits) };
-        assert_eq!(core::str::from_utf8(&buffer[..length]), Ok(&*value.to_string()));
-        assert!(buffer[I::MOST_BYTES..].iter().all(|&byte| byte == b'~'), "{}: beyond its bound", value.to_string());
+        let mut methods: Vec<(&str, Digits)> = vec![("portable", portable::digits), ("pairs", pairs::digits)];
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            let digits: Digits = match I::MOST_DIGITS {
+                10 => super::super::avx2::digits::<10>,
+                19 => super::super::avx2::digits::<19>,
+                _ => super::super::avx2::digits::<20>,
+            };
+            methods.push(("avx2", digits));
+        }
+        #[cfg(target_arch = "aarch64")]
+        methods.push(("neon", match I::MOST_DIGITS {
+            10 => super::super::neon::digits::<10>,
+            19 => super::super::neon::digits::<19>,
+            _ => super::super::neon::digits::<20>,
+        }));
+        for (name, many) in methods {
+            let mut buffer = [b'~'; 21];
+            // SAFETY: the buffer is longer than the text of any number, and the machine has the method's features.
+            let length = unsafe { write_unchecked(value, buffer.as_mut_ptr(), many) };
+            let text = value.to_string();
+            assert_eq!(core::str::from_utf8(&buffer[..length]), Ok(&*text), "{name}");
+            assert!(buffer[I::MOST_BYTES..].iter().all(|&byte| byte == b'~'), "{name}, {text}: beyond its bound");
+        }
     }
 
     #[test]
-    fn without_avx512() {
+    fn methods_that_this_machine_may_not_choose() {
         let powers = (0..20).map(|k| 10_u64.pow(k));
         for x in powers.flat_map(|x| [x - 1, x, x + 1]).chain([u64::MAX, 1 << 63, 1 << 31, u64::from(u32::MAX)]) {
             check(x);

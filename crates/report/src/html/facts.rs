@@ -82,7 +82,8 @@ fn cpu(machine: &Machine) -> String {
     let quota = machine.cpu_quota.map(|quota| format!("a CPU quota of {quota} CPUs"));
     let governor = machine.governor.as_ref().map(|governor| format!("governor {governor}"));
     let boost = machine.boost.map(|on| if on { "boost on" } else { "boost off" }.to_string());
-    let parts = [Some(machine.cpu_model.clone()), Some(machine.architecture.clone()), Some(allowed)];
+    let forced = machine.forced_level.as_ref().map(|level| format!("limited to the level {level}"));
+    let parts = [Some(machine.cpu_model.clone()), Some(machine.architecture.clone()), forced, Some(allowed)];
     joined(parts.into_iter().chain([quota, governor, boost]))
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{Cache, cgroup, cpu};
-use crate::{affinity, clock};
+use crate::{affinity, clock, cpu_level};
 
 const SYS_CPU: &str = "/sys/devices/system/cpu";
 
@@ -48,6 +48,9 @@ pub struct Machine {
     pub clock_step_ns: f64,
     /// The instruction sets that this program can use here. Only those that affect the speed of its code are listed.
     pub features: Vec<String>,
+    /// The level of instruction sets to which `ASCERTAIN_CPU` limited the program, such as `avx2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forced_level: Option<String>,
     /// The load average of the last minute: the average number of tasks that were running or ready to run. On Linux,
     /// tasks that wait for a disk count too.
     pub load_1m: f64,
@@ -66,6 +69,8 @@ pub fn describe() -> Machine {
     let limits = cgroup::limits(Path::new("/sys/fs/cgroup"), &read("/proc/self/cgroup"));
     let allowed = affinity::allowed();
     let first = allowed.first().copied().unwrap_or(0);
+    let forced = cpu_level::forced().ok().flatten();
+    let is_allowed = |feature: &str| forced.is_none_or(|level| level.contains(feature));
     Machine {
         cpu_model: cpu::model(&cpuinfo).unwrap_or_else(|| "unknown".to_owned()),
         architecture: std::env::consts::ARCH.to_owned(),
@@ -83,7 +88,8 @@ pub fn describe() -> Machine {
         container: container(),
         clock_source: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         clock_step_ns: clock::step_ns(),
-        features: cpu::features(),
+        features: cpu::features().into_iter().filter(|feature| is_allowed(feature)).collect(),
+        forced_level: forced.map(|level| level.name().to_owned()),
         load_1m: load_1m(),
     }
 }
