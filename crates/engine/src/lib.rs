@@ -10,6 +10,7 @@ pub mod claim;
 #[cfg(feature = "claims")]
 pub mod claims_file;
 pub mod command;
+mod derived;
 mod error;
 pub mod evidence;
 pub mod experiment;

@@ -153,7 +153,7 @@ fn judge_again(
 fn end_with(judge: &mut ClaimJudge, result: &ClaimResult) {
     match result.trials {
         0 => judge.close(ClosedReason::BudgetExhausted),
-        trials => judge.claim.max_trials = Some(trials),
+        trials => judge.end_after(trials),
     }
 }
 

@@ -18,6 +18,7 @@ use super::picture::{figures, in_addresses, prefix};
 use super::table::{RunsTable, runs_table};
 use crate::plot::svg;
 use crate::sentence::{left_out, overshoot};
+use crate::series::SeriesDigest;
 use crate::standing::{Count, of_so_many, tally};
 use crate::text::{command_line, ended};
 use crate::{finding, grid, pictures};
@@ -59,6 +60,16 @@ struct RunView<'a> {
     /// Sentences about arms that were left out and whose experiment has no section on the page. The header of the run
     /// does not list such an experiment.
     left_out: Vec<String>,
+    /// The derived series that the user requested.
+    derived: Vec<DerivedView>,
+}
+
+/// A derived series.
+struct DerivedView {
+    expression: String,
+    sentence: String,
+    picture: Html,
+    plan: String,
 }
 
 /// An experiment with the claims about it.
@@ -92,9 +103,20 @@ impl GroupView<'_> {
 /// # Panics
 /// Never, because the compiler checks the templates, and writing them to a string can't fail.
 pub fn page(runs: &[RecordedRun]) -> String {
+    page_with_series(runs, &[])
+}
+
+/// Returns a page with derived series: for each run, those in the list at the run's index.
+///
+/// # Panics
+/// Never, like [`page`].
+pub fn page_with_series(runs: &[RecordedRun], series: &[Vec<SeriesDigest>]) -> String {
     let mut pack = Pack::default();
-    let views: Vec<RunView> =
+    let mut views: Vec<RunView> =
         runs.iter().enumerate().map(|(index, run)| view(run, index, runs.len(), &mut pack)).collect();
+    for (view, series) in views.iter_mut().zip(series) {
+        view.derived = derived(series, &view.prefix, &mut pack);
+    }
     let title = match views.as_slice() {
         [run] => run.answer.title.clone(),
         runs => format!("{} runs side by side", runs.len()),
@@ -142,8 +164,20 @@ fn view<'a>(run: &'a RecordedRun, index: usize, runs: usize, pack: &mut Pack) ->
         axis: SharedAxis::new(claims),
         groups: groups(run, &prefix, pack),
         left_out: left_out::of_outcome_where(&run.outcome, |experiment| !described(experiment)),
+        derived: Vec::new(),
         prefix,
     }
+}
+
+/// Returns the derived series of a run. Their pictures are open, because the user requested them.
+fn derived(series: &[SeriesDigest], prefix: &str, pack: &mut Pack) -> Vec<DerivedView> {
+    let view = |(index, digest): (usize, &SeriesDigest)| DerivedView {
+        expression: digest.header().expression.clone(),
+        sentence: digest.sentence(),
+        picture: figures(digest.picture(index).into_iter().collect(), prefix, &format!("d{index}-"), true, pack),
+        plan: digest.plan(),
+    };
+    series.iter().enumerate().map(view).collect()
 }
 
 /// Returns the claims grouped by experiment. The experiments in the header of the run come first, in that order.

@@ -8,6 +8,7 @@
 
 mod claim;
 mod curve;
+mod derived;
 mod experiment;
 mod facts;
 mod forest;
@@ -26,6 +27,7 @@ mod waterfall;
 
 pub use claim::of_claim;
 pub(crate) use claim::statements;
+pub(crate) use derived::{derived, table_of};
 pub(crate) use experiment::constants;
 pub use experiment::of_experiment;
 pub(crate) use facts::facts;

@@ -24,7 +24,8 @@ impl Builder<'_> {
             | Function::Mean
             | Function::Min
             | Function::PerSecond
-            | Function::Sum => (1, 1),
+            | Function::Sum
+            | Function::WithGaps => (1, 1),
             Function::Window => (2, 3),
             _ => (2, 2),
         };
@@ -46,6 +47,12 @@ impl Builder<'_> {
                 self.graph.readings += 1;
                 let built = self.stream(first);
                 self.reading = outer;
+                built.map(Built::Stream)
+            }
+            Function::WithGaps => {
+                let outer = std::mem::replace(&mut self.accepts_gaps, true);
+                let built = self.stream(first);
+                self.accepts_gaps = outer;
                 built.map(Built::Stream)
             }
             Function::Hold => self.stream(first).map(Built::Held),

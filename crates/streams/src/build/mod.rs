@@ -35,6 +35,8 @@ pub(crate) struct Builder<'a> {
     observations: Vec<(usize, u64)>,
     /// The reading of the evidence to which new series belong.
     reading: usize,
+    /// `true` inside of `with_gaps`.
+    accepts_gaps: bool,
 }
 
 /// A join that is not added to the graph yet.
@@ -49,7 +51,7 @@ struct Sides<'e> {
 
 impl<'a> Builder<'a> {
     pub fn new(text: &'a str, catalogue: &'a dyn Catalogue) -> Builder<'a> {
-        Builder { text, catalogue, graph: Graph::default(), observations: Vec::new(), reading: 0 }
+        Builder { text, catalogue, graph: Graph::default(), observations: Vec::new(), reading: 0, accepts_gaps: false }
     }
 
     /// Builds the whole expression, which must be a series with a unit that can be printed.
@@ -135,6 +137,12 @@ impl<'a> Builder<'a> {
     fn series(&mut self, expression: &Expression, arm: Option<&str>, metric: &str) -> Result<NodeId, Error> {
         let found = self.catalogue.find(arm, metric);
         let (index, series) = found.map_err(|problem| self.wrong(expression, Problem::Series(problem)))?;
+        if let Some(gaps) = series.gaps.filter(|_| !self.accepts_gaps) {
+            let problem = format!(
+                "{gaps}; write `with_gaps({expression})` to treat these values as nulls, which aggregates leave out"
+            );
+            return Err(self.wrong(expression, Problem::Gaps(problem)));
+        }
         if let Some(observations) = series.observations {
             self.observations.push((series.clock, observations));
         }
