@@ -40,13 +40,13 @@ pub struct SeriesMemory {
 /// A description of a derived series before its first result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesHeader {
-    /// The expression.
+    /// The expression as the user wrote it.
     pub expression: String,
     /// The unit of the results.
     pub unit: Unit,
     /// The plan as text: steps, rates and memory.
     pub plan: String,
-    /// The memory.
+    /// The memory that the plan needs.
     pub memory: SeriesMemory,
     /// `true` if results are ranges, because observations were cut off.
     pub has_ranges: bool,
@@ -177,21 +177,29 @@ impl SeriesWriter {
         let known = self.results - self.nulls;
         let mut sentences = vec![match (self.results, known) {
             (0, _) => "There are no results: the evidence ends before the first one.".to_string(),
+            (1, 0) => "The only result is null.".to_string(),
             (results, 0) => format!("All {results} results are null."),
             (results, _) => {
-                let nulls = if self.nulls > 0 { format!(", of which {} are null", self.nulls) } else { String::new() };
+                let s = if results == 1 { "" } else { "s" };
+                let nulls = match self.nulls {
+                    0 => String::new(),
+                    1 => ", of which 1 is null".to_string(),
+                    nulls => format!(", of which {nulls} are null"),
+                };
                 let (least, most) = (unit.human(self.least), unit.human(self.most));
                 match self.header.has_ranges {
-                    true => format!("{results} results{nulls}, from {least} to {most}."),
+                    true => format!("{results} result{s}{nulls}, from {least} to {most}."),
                     false => {
                         let mean = unit.human(self.sum / known as f64);
-                        format!("{results} results{nulls}, from {least} to {most}, with a mean of {mean}.")
+                        format!("{results} result{s}{nulls}, from {least} to {most}, with a mean of {mean}.")
                     }
                 }
             }
         }];
         if undecided > 0 {
-            sentences.push(format!("`where` left out {undecided} values, because its condition was null for them."));
+            let (s, them) = if undecided == 1 { ("", "it") } else { ("s", "them") };
+            sentences
+                .push(format!("`where` left out {undecided} value{s}, because its condition was null for {them}."));
         }
         let mut grid = Grid::new(&["Index", "Result"]).kind(ColumnKind::Number, &["Index", "Result"]);
         let row = |index: u64, [low, high]: [f64; 2]| -> Vec<Cell> {

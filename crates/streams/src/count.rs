@@ -10,8 +10,13 @@ use crate::ratio::{Ratio, gcd, lcm};
 const MOST_SCANNED: u64 = 2_000_000;
 /// Largest hyperperiod that is scanned.
 const MOST_PERIOD: u64 = 1_000_000;
+/// Most evaluations of operators while a plan is made, which take less than a second. Beyond it, numbers come
+/// from envelopes.
+pub(crate) const MOST_EVALUATIONS: u64 = 100_000_000;
 
 /// The counting function of a path, as a tree of the operators on it.
+///
+/// The numbers of `Every`, `Repeat` and `Window` are at least 1. With 0, the functions of this type may panic.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Count {
     /// The source itself: t values after t observations.
@@ -167,6 +172,11 @@ impl Count {
     /// differ, so that no bound exists, or if a number is too large. See [`rate`](Self::rate).
     #[must_use]
     pub fn lead(&self, other: &Count) -> Option<Lead> {
+        self.lead_within(other, &mut { MOST_EVALUATIONS })
+    }
+
+    /// As [`lead`](Self::lead), with the number of evaluations that are left.
+    pub(crate) fn lead_within(&self, other: &Count, evaluations: &mut u64) -> Option<Lead> {
         if self == other {
             return Some(Lead { first: 0, second: 0, is_exact: true });
         }
@@ -174,7 +184,7 @@ impl Count {
         if first.rate != second.rate {
             return None;
         }
-        if let Some(end) = self.scanned_with(other) {
+        if let Some(end) = self.scanned_with(other, evaluations) {
             let mut lead = Lead { first: 0, second: 0, is_exact: true };
             for observations in 0..=end {
                 let (of_first, of_second) = (self.after(observations), other.after(observations));
@@ -188,12 +198,28 @@ impl Count {
     }
 
     /// Returns the number of observations that show every difference of two functions with the same rate. Returns
-    /// `None` if it is too large.
-    fn scanned_with(&self, other: &Count) -> Option<u64> {
+    /// `None` if it is too large, or if too few evaluations are left.
+    fn scanned_with(&self, other: &Count, evaluations: &mut u64) -> Option<u64> {
         let (first, second) = (self.period()?, other.period()?);
         let period = lcm(first.period, second.period).filter(|period| *period <= MOST_PERIOD)?;
         let end = first.start.max(second.start).checked_add(period)?;
-        (end <= MOST_SCANNED).then_some(end)
+        if end > MOST_SCANNED {
+            return None;
+        }
+        let needed = end.saturating_mul(self.operators() + other.operators());
+        *evaluations = evaluations.checked_sub(needed)?;
+        Some(end)
+    }
+
+    /// Returns the number of operators in the tree, with the sources.
+    fn operators(&self) -> u64 {
+        match self {
+            Count::Source => 1,
+            Count::Every(input, _) | Count::Repeat(input, _) | Count::Drop(input, _) | Count::Window(input, ..) => {
+                1 + input.operators()
+            }
+            Count::Least(first, second) => 1 + first.operators() + second.operators(),
+        }
     }
 
     /// Returns the number of values per observation in the long run. Returns `None` if a number is too large.
@@ -206,14 +232,19 @@ impl Count {
     /// very long. Returns `None` if a number is too large.
     #[must_use]
     pub fn most_of(&self, observations: u64) -> Option<u64> {
+        self.most_within(observations, &mut { MOST_EVALUATIONS })
+    }
+
+    /// As [`most_of`](Self::most_of), with the number of evaluations that are left.
+    pub(crate) fn most_within(&self, observations: u64, evaluations: &mut u64) -> Option<u64> {
         match self {
             Count::Source => Some(observations),
-            Count::Drop(input, _) => input.most_of(observations),
+            Count::Drop(input, _) => input.most_within(observations, evaluations),
             Count::Every(input, n) if **input == Count::Source => Some(observations.div_ceil(*n)),
             Count::Window(input, _, step) if **input == Count::Source => Some(observations.div_ceil(*step)),
-            Count::Repeat(input, n) => input.most_of(observations)?.checked_mul(*n),
+            Count::Repeat(input, n) => input.most_within(observations, evaluations)?.checked_mul(*n),
             _ => {
-                if let Some(end) = self.scanned_with(self) {
+                if let Some(end) = self.scanned_with(self, evaluations) {
                     let given = |from: u64| self.after(from + observations) - self.after(from);
                     return (0..=end).map(given).max();
                 }

@@ -118,13 +118,16 @@ fn join_memory(plan: &Plan, step: &Step, join: &Join) -> String {
     }
 }
 
+/// The error of a flat table.
+const TABLE_ERROR: &str = "relative error 0.0367 %; values within 2^-16 of 0 count as 0";
+
 fn sketch(sketch: Sketch) -> String {
     match sketch {
         Sketch::Exact { values } => format!("exact, by selection among {} values", grouped(values)),
         Sketch::ExactSliding { values } => format!("exact, by a cursor in {} values", grouped(values)),
-        Sketch::Table { .. } => "flat table, relative error 0.0367 %".into(),
+        Sketch::Table { .. } => format!("flat table, {TABLE_ERROR}"),
         Sketch::TableSliding { values, .. } => {
-            format!("flat table, relative error 0.0367 %, and the buckets of {} values", grouped(values))
+            format!("flat table and the buckets of {} values, {TABLE_ERROR}", grouped(values))
         }
     }
 }

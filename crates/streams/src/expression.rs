@@ -160,6 +160,32 @@ const NEGATE: u8 = 7;
 const WHOLE: u8 = 8;
 
 impl Expression {
+    /// Writes an operator between two expressions, each in parentheses if it needs them.
+    pub(crate) fn joined(left: &Expression, operator: Binary, right: &Expression) -> String {
+        let kind = Kind::Binary(operator, Box::new(left.clone()), Box::new(right.clone()));
+        Expression { kind, place: 0..0 }.to_string()
+    }
+
+    /// Returns the expression as the first argument of a function.
+    pub(crate) fn within(&self, function: Function, more: &[Expression]) -> Expression {
+        let arguments = [self.clone()].into_iter().chain(more.iter().cloned()).collect();
+        Expression { kind: Kind::Call(function, arguments), place: self.place.clone() }
+    }
+
+    /// Returns a whole number as an expression.
+    pub(crate) fn number(value: u32) -> Expression {
+        let kind = Kind::Number { value: f64::from(value), unit: Unit::ONE, text: value.to_string() };
+        Expression { kind, place: 0..0 }
+    }
+
+    /// Returns the argument of a `buffer`, and every other expression as it is.
+    pub(crate) fn without_buffer(&self) -> &Expression {
+        match &self.kind {
+            Kind::Call(Function::Buffer, arguments) => arguments.first().unwrap_or(self),
+            _ => self,
+        }
+    }
+
     fn strength(&self) -> u8 {
         match &self.kind {
             Kind::Binary(operator, ..) => operator.strength(),

@@ -165,6 +165,33 @@ impl Graph {
         }
     }
 
+    /// Returns the clocks of all recorded series on which a node depends, in ascending order.
+    pub fn clocks_of(&self, node: NodeId) -> Vec<usize> {
+        let mut is_used = vec![false; self.nodes.len()];
+        is_used[node] = true;
+        let mut clocks = Vec::new();
+        // Inputs come before the nodes that use them.
+        for index in (0..=node).rev() {
+            if is_used[index] {
+                clocks.push(self.clock_of(self.nodes[index].base).0);
+                self.nodes[index].inputs.iter().for_each(|input| is_used[*input] = true);
+            }
+        }
+        clocks.sort_unstable();
+        clocks.dedup();
+        clocks
+    }
+
+    /// Returns the node before the operators `repeat` at the end of a path, and the number of repetitions.
+    pub fn before_repeat(&self, mut node: NodeId) -> (NodeId, u64) {
+        let mut factor = 1;
+        while let Operation::Repeat(n) = self.nodes[node].operation {
+            factor *= n;
+            node = self.nodes[node].inputs[0];
+        }
+        (node, factor)
+    }
+
     /// Returns the operators on the path from the recorded series to a node, such as `time → every 2 → repeat 2`.
     pub fn path(&self, node: NodeId) -> String {
         let mut names = Vec::new();

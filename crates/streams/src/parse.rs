@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::describe::grouped;
 use crate::error::{Error, Problem, near};
 use crate::expression::{Binary, Expression, FUNCTIONS, Function, Kind, RESERVED};
 use crate::unit::{self, Unit};
@@ -25,7 +26,8 @@ pub const MOST_DEPTH: usize = 64;
 /// ```
 pub fn parse(text: &str) -> Result<Expression, Error> {
     if text.len() > MOST_BYTES {
-        let problem = format!("the expression has {} bytes, and at most {MOST_BYTES} are accepted", text.len());
+        let [bytes, most] = [text.len(), MOST_BYTES].map(|bytes| grouped(bytes as u64));
+        let problem = format!("the expression has {bytes} bytes, and at most {most} are accepted");
         return Err(Error::new(text, 0..0, Problem::Syntax(format!("{problem}; use a shorter expression"))));
     }
     let mut parser = Parser { text, position: 0, token: Token::End, place: 0..0, depth: 0 };
@@ -171,7 +173,8 @@ impl Parser<'_> {
         let is_word = |c: char| c.is_alphabetic() || c == '_';
         let end = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
         let word = &rest[..end];
-        let per_second = rest[end..].starts_with("/s") && !rest[end + 2..].starts_with(|c: char| c.is_alphanumeric());
+        let per_second =
+            rest[end..].starts_with("/s") && !rest[end + 2..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
         if per_second && let Some((unit, scale)) = unit::of_spelling(&format!("{word}/s")) {
             return Ok((unit, Some(scale), start + end + 2));
         }

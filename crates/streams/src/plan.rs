@@ -1,9 +1,12 @@
 //! The plan of an expression: its steps in order, and the memory of each to the byte.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::sync::Arc;
 
 use crate::build::Builder;
 use crate::catalog::Catalogue;
+use crate::count::{Count, MOST_EVALUATIONS};
 use crate::error::{Error, Problem};
 use crate::graph::{Base, Graph, Join, JoinKind, Node, NodeId, Operation, Stamp};
 use crate::parse::parse;
@@ -41,6 +44,10 @@ pub struct Plan {
     pub(crate) options: PlanOptions,
     /// Observations in a block.
     pub(crate) block: u64,
+    /// For each node, the most values in a block.
+    most: Vec<u64>,
+    /// For each series that is read again, the most values of one observation.
+    pub(crate) bursts: HashMap<NodeId, u64>,
     text: String,
 }
 
@@ -55,6 +62,8 @@ pub(crate) struct Step {
     pub output: usize,
     /// For a join, the side whose slot is also the output.
     pub in_place: Option<usize>,
+    /// `true` for the first step that removes values by a condition. It counts those whose condition is null.
+    pub is_counted: bool,
 }
 
 /// The kind of a step.
@@ -110,20 +119,33 @@ impl Plan {
     /// As [`Plan::new`].
     pub fn with(text: &str, catalogue: &dyn Catalogue, options: PlanOptions) -> Result<Plan, Error> {
         let expression = parse(text)?;
-        let mut builder = Builder::new(text, catalogue);
+        let mut builder = Builder::new(text, catalogue, value_bytes(options.has_ranges));
         let root = builder.result(&expression)?;
         let graph = builder.graph;
         let block = options.block.max(1) as u64;
-        let mut plan =
-            Plan { graph, root, steps: Vec::new(), slots: Vec::new(), options, block, text: expression.to_string() };
+        let mut plan = Plan {
+            graph,
+            root,
+            steps: Vec::new(),
+            slots: Vec::new(),
+            options,
+            block,
+            most: Vec::new(),
+            bursts: HashMap::new(),
+            text: expression.to_string(),
+        };
         let too_large = || {
             let problem = "the values of one observation are too many to be counted; use smaller factors in `repeat`";
             Error::new(text, expression.place.clone(), Problem::Overflow(problem.into()))
         };
-        let most = plan.most_at_once().ok_or_else(too_large)?;
+        let mut scans = Scans { known: HashMap::new(), evaluations: MOST_EVALUATIONS };
+        plan.most = plan.most_of_nodes(&mut scans).ok_or_else(too_large)?;
+        let most = plan.most.iter().copied().max().unwrap_or(0);
         if most > MOST_EXPANSION.saturating_mul(block) {
             plan.block = (u128::from(block) * u128::from(block) / u128::from(most)).max(1) as u64;
+            plan.most = plan.most_of_nodes(&mut scans).ok_or_else(too_large)?;
         }
+        plan.bursts = plan.bursts_of_series(&mut scans).ok_or_else(too_large)?;
         plan.schedule().ok_or_else(too_large)?;
         Ok(plan)
     }
@@ -239,15 +261,18 @@ impl Plan {
     #[must_use]
     pub fn memory(&self) -> Memory {
         let states = self.steps.iter().map(|step| self.state_of(step)).fold(0, u64::saturating_add);
-        let values = self.slots.iter().fold(0_u64, |sum, values| sum.saturating_add(*values));
-        let in_flight = values.saturating_mul(self.value_bytes());
+        let in_flight = self.values_in_flight().saturating_mul(self.value_bytes());
         Memory { states, in_flight, steps: crate::run::step_bytes(self) }
+    }
+
+    fn values_in_flight(&self) -> u64 {
+        self.slots.iter().copied().fold(0, u64::saturating_add)
     }
 
     /// Returns the size of a value: 8 bytes, or 16 if values can be ranges.
     #[must_use]
     pub fn value_bytes(&self) -> u64 {
-        8 * self.lanes() as u64
+        value_bytes(self.options.has_ranges)
     }
 
     pub(crate) fn lanes(&self) -> usize {
@@ -262,34 +287,37 @@ impl Plan {
     }
 
     /// Returns the most values that a clock gives in a block.
-    fn most_of_base(&self, base: usize) -> Option<u64> {
+    fn most_of_base(&self, base: usize, scans: &mut Scans) -> Option<u64> {
         match &self.graph.bases[base] {
             Base::Clock { .. } => Some(self.block),
-            Base::Where { count, base, .. } => count.most_of(self.most_of_base(*base)?),
+            Base::Where { count, base, .. } => {
+                let ticks = self.most_of_base(*base, scans)?;
+                scans.most_of(count, ticks)
+            }
             Base::Panes { length_ns, step_ns, count, base } => {
-                count.most_of(self.most_of_base(*base)?)?.checked_mul(length_ns / step_ns)
+                let ticks = self.most_of_base(*base, scans)?;
+                scans.most_of(count, ticks)?.checked_mul(length_ns / step_ns)
             }
         }
     }
 
-    /// Returns the most values that a node gives in a block.
-    pub(crate) fn most_of(&self, node: NodeId) -> Option<u64> {
-        let node = &self.graph.nodes[node];
-        node.count.most_of(self.most_of_base(node.base)?)
+    /// Returns the most values that each node gives in a block.
+    fn most_of_nodes(&self, scans: &mut Scans) -> Option<Vec<u64>> {
+        let of_node = |node: &Node| {
+            let ticks = self.most_of_base(node.base, scans)?;
+            scans.most_of(&node.count, ticks)
+        };
+        self.graph.nodes.iter().map(of_node).collect()
     }
 
-    fn most_at_once(&self) -> Option<u64> {
-        (0..self.graph.nodes.len()).map(|node| self.most_of(node)).try_fold(0, |most, each| Some(most.max(each?)))
-    }
-
-    /// Returns the input of a join: values before they are repeated, and the number of repetitions.
-    pub(crate) fn before_repeat(&self, mut node: NodeId) -> (NodeId, u64) {
-        let mut factor = 1;
-        while let Operation::Repeat(n) = self.graph.nodes[node].operation {
-            factor *= n;
-            node = self.graph.nodes[node].inputs[0];
-        }
-        (node, factor)
+    /// Returns the most values that one observation gives, for each series that is read again.
+    fn bursts_of_series(&self, scans: &mut Scans) -> Option<HashMap<NodeId, u64>> {
+        let source = |node: &Node| match node.operation {
+            Operation::Join(Join { kind: JoinKind::Again { side }, .. }) => Some(node.inputs[side]),
+            _ => None,
+        };
+        let sources = self.graph.nodes.iter().filter_map(source);
+        sources.map(|source| Some((source, scans.most_of(&self.graph.nodes[source].count, 1)?))).collect()
     }
 
     /// Returns the nodes whose values a step for this node reads, with the number of repetitions.
@@ -297,7 +325,7 @@ impl Plan {
         let Operation::Join(_) = self.graph.nodes[node].operation else {
             return self.graph.nodes[node].inputs.iter().map(|input| (*input, 1)).collect();
         };
-        self.graph.nodes[node].inputs.iter().map(|input| self.before_repeat(*input)).collect()
+        self.graph.nodes[node].inputs.iter().map(|input| self.graph.before_repeat(*input)).collect()
     }
 
     /// Puts the nodes in order and assigns slots.
@@ -314,27 +342,30 @@ impl Plan {
         last_use[self.root] = order.len();
         let mut slot_of = vec![usize::MAX; self.graph.nodes.len()];
         let mut starts = Vec::new();
+        let mut counted = HashSet::new();
         for (index, entry) in order.iter().enumerate() {
             match *entry {
                 Entry::Node(node) => {
-                    let step = self.step(node, &slot_of, &|read| last_use[read] == index, &mut schedule)?;
+                    let mut step = self.step(node, &slot_of, &|read| last_use[read] == index, &mut schedule);
+                    let Node { operation, base, .. } = &self.graph.nodes[node];
+                    step.is_counted = *operation == Operation::Compact && counted.insert(*base);
                     slot_of[node] = step.output;
                     self.steps.push(step);
                 }
                 Entry::AgainStart { join, side } => {
-                    let (read, _) = self.before_repeat(self.graph.nodes[join].inputs[side]);
+                    let (read, _) = self.graph.before_repeat(self.graph.nodes[join].inputs[side]);
                     let (_, reading) = self.graph.clock_of(self.graph.nodes[read].base);
                     // A last observation may give more values than the join needs at once.
-                    let burst = self.graph.nodes[self.graph.nodes[join].inputs[side]].count.most_of(1)?;
-                    let output = schedule.take(self.most_of(join)?.checked_add(burst.saturating_sub(1))?);
+                    let burst = self.bursts[&self.graph.nodes[join].inputs[side]];
+                    let output = schedule.take(self.most[join].checked_add(burst.saturating_sub(1))?);
                     let kind = StepKind::Again { end: 0, reading };
                     starts.push(self.steps.len());
                     let inputs = [Input::default(); 4];
-                    self.steps.push(Step { node: join, kind, inputs, output, in_place: None });
+                    self.steps.push(Step { node: join, kind, inputs, output, in_place: None, is_counted: false });
                 }
                 Entry::AgainEnd { join, side } => {
                     let start = starts.pop()?;
-                    let (read, factor) = self.before_repeat(self.graph.nodes[join].inputs[side]);
+                    let (read, factor) = self.graph.before_repeat(self.graph.nodes[join].inputs[side]);
                     let (end, from) = (self.steps.len(), slot_of[read]);
                     let StepKind::Again { reading, .. } = self.steps[start].kind else { return None };
                     self.steps[start].kind = StepKind::Again { end, reading };
@@ -356,6 +387,10 @@ impl Plan {
         match self.graph.nodes[node].operation {
             Operation::Join(Join { kind: JoinKind::Again { side }, .. }) => {
                 self.visit(reads[1 - side].0, order);
+                if self.is_read_for_another_join(node, side, order) {
+                    order.push(Entry::Node(node));
+                    return;
+                }
                 order.push(Entry::AgainStart { join: node, side });
                 self.visit(reads[side].0, order);
                 order.push(Entry::AgainEnd { join: node, side });
@@ -365,11 +400,24 @@ impl Plan {
         order.push(Entry::Node(node));
     }
 
+    /// Returns whether another join has already read the evidence again for the same values, as many as this join
+    /// needs. Both joins then read one slot. This happens if a `where` and the times of its values have a condition
+    /// that reads again.
+    fn is_read_for_another_join(&self, join: NodeId, side: usize, order: &[Entry]) -> bool {
+        let nodes = &self.graph.nodes;
+        let of_sides = |join: NodeId| (nodes[join].inputs[side], &nodes[nodes[join].inputs[1 - side]].count);
+        let is_alike = |entry: &Entry| match *entry {
+            Entry::AgainStart { join: other, side: of_other } => of_other == side && of_sides(other) == of_sides(join),
+            Entry::AgainEnd { .. } | Entry::Node(_) => false,
+        };
+        order.iter().any(is_alike)
+    }
+
     /// Makes the step of a node: its slots, and whether it works in place. `ends` returns whether no later step reads
     /// the values of a node.
-    fn step(&self, node: NodeId, slot_of: &[usize], ends: &dyn Fn(NodeId) -> bool, slots: &mut Slots) -> Option<Step> {
+    fn step(&self, node: NodeId, slot_of: &[usize], ends: &dyn Fn(NodeId) -> bool, slots: &mut Slots) -> Step {
         let reads = self.reads(node);
-        let most = self.most_of(node)?;
+        let most = self.most[node];
         let mut inputs = [Input::default(); 4];
         for (input, (read, factor)) in inputs.iter_mut().zip(&reads) {
             *input = Input { slot: slot_of[*read], factor: *factor };
@@ -392,7 +440,7 @@ impl Plan {
                 slot
             }
             // The input is copied, and the copy is then processed in place.
-            None if can_reuse == 1 => slots.take(most.max(self.most_of(reads[0].0)?)),
+            None if can_reuse == 1 => slots.take(most.max(self.most[reads[0].0])),
             None => slots.take(most),
         };
         let mut ended: Vec<usize> =
@@ -400,7 +448,25 @@ impl Plan {
         ended.sort_unstable();
         ended.dedup();
         slots.free.extend(ended.into_iter().filter(|slot| *slot != output));
-        Some(Step { node, kind: StepKind::Node, inputs, output, in_place })
+        Step { node, kind: StepKind::Node, inputs, output, in_place, is_counted: false }
+    }
+}
+
+/// Returns the size of a value in bytes.
+fn value_bytes(has_ranges: bool) -> u64 {
+    if has_ranges { 16 } else { 8 }
+}
+
+/// The most values of counting functions, each computed once.
+struct Scans {
+    known: HashMap<(Arc<Count>, u64), Option<u64>>,
+    evaluations: u64,
+}
+
+impl Scans {
+    fn most_of(&mut self, count: &Arc<Count>, observations: u64) -> Option<u64> {
+        let Scans { known, evaluations } = self;
+        *known.entry((count.clone(), observations)).or_insert_with(|| count.most_within(observations, evaluations))
     }
 }
 
@@ -450,7 +516,7 @@ impl fmt::Display for Plan {
             rows.push([(rows.len() + 1).to_string(), text, rate, crate::describe::bytes(self.state_of(step)), memory]);
         }
         let Memory { states, in_flight, steps } = self.memory();
-        let values: u64 = self.slots.iter().sum();
+        let values = self.values_in_flight();
         let per_block = match self.block {
             1 => String::new(),
             block => format!(", for {block} observations at a time"),

@@ -11,9 +11,9 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Zero.
+    /// The ratio 0.
     pub const ZERO: Ratio = Ratio::whole(0);
-    /// One.
+    /// The ratio 1.
     pub const ONE: Ratio = Ratio::whole(1);
 
     /// Returns a whole number as a fraction.

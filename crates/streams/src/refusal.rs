@@ -2,10 +2,14 @@
 
 use std::fmt;
 
+use crate::describe::grouped;
 use crate::ratio::Ratio;
 
 /// The number of observations for which a message names the memory.
 const EXAMPLE: f64 = 1e9;
+
+/// Number of values in the buffer that a message suggests.
+pub(crate) const SUGGESTED_BUFFER: u32 = 1_000_000;
 
 /// A join of two paths that run out of step: the paths, the values that would wait, and the ways out.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,40 +22,45 @@ pub struct Unbounded {
     pub growth: Ratio,
     /// `true` if values wait before they are repeated.
     pub is_before_repeat: bool,
+    /// Size of a value: 8 bytes, or 16 if values can be ranges.
+    pub value_bytes: u64,
     /// The expression that aligns by holding. `where` has none, because its condition selects values by their index.
     pub hold: Option<String>,
-    /// The expression that reads the evidence again.
-    pub again: String,
+    /// The expression that reads the evidence again. There is none after `where` and windows of time, or if the longer
+    /// side has several clocks.
+    pub again: Option<String>,
     /// The expression with a buffer of a stated size. `where` has none.
     pub buffer: Option<String>,
 }
 
 impl fmt::Display for Unbounded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Unbounded { join, paths: [first, second], growth, hold, again, buffer, .. } = self;
-        let gigabytes = growth.value() * EXAMPLE * 8.0 / 1e9;
+        let Unbounded { join, paths: [first, second], growth, value_bytes, hold, again, buffer, .. } = self;
+        let gigabytes = growth.value() * EXAMPLE * *value_bytes as f64 / 1e9;
         let waiting = of_observations(*growth);
         let before = if self.is_before_repeat { ", counted before they are repeated" } else { "" };
         writeln!(f, "`{join}` needs memory that grows with the series, because its sides run out of step")?;
         writeln!(f, "  {}  ({} values after t observations)", first.0, of_observations(first.1))?;
         writeln!(f, "  {}  ({} values after t observations)", second.0, of_observations(second.1))?;
         writeln!(f, "  {waiting} values would wait{before}: {gigabytes:.3} GB after 10^9 observations")?;
-        writeln!(f, "choose a way out:")?;
+        write!(f, "choose a way out:")?;
         match hold {
             Some(hold) => {
-                writeln!(f, "  {hold}")?;
-                writeln!(
-                    f,
-                    "      aligns by dropping: it uses the latest value; `every` on the other side also drops"
-                )?;
+                writeln!(f, "\n  {hold}")?;
+                write!(f, "      aligns by dropping: it uses the latest value; `every` on the other side also drops")?;
             }
-            None => writeln!(f, "  `every` on the longer side, which aligns by dropping")?,
+            None => write!(f, "\n  `every` on the longer side, which aligns by dropping")?,
         }
-        writeln!(f, "  {again}")?;
-        write!(f, "      reads the evidence again; it is recorded, so \"recompute\" and \"spill\" both mean this")?;
-        let Some(buffer) = buffer else { return Ok(()) };
-        writeln!(f, "\n  {buffer}")?;
-        write!(f, "      keeps at most 1,000,000 values; if the buffer is full, the run stops and reports that")
+        if let Some(again) = again {
+            writeln!(f, "\n  {again}")?;
+            write!(f, "      reads the evidence again; it is recorded, so \"recompute\" and \"spill\" both mean this")?;
+        }
+        if let Some(buffer) = buffer {
+            let values = grouped(SUGGESTED_BUFFER.into());
+            writeln!(f, "\n  {buffer}")?;
+            write!(f, "      keeps at most {values} values; if the buffer is full, the run stops and reports that")?;
+        }
+        Ok(())
     }
 }
 

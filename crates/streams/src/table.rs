@@ -19,7 +19,7 @@ pub const CARRY_BYTES: u64 = 8;
 pub const VALUES_PER_CARRY: u64 = 1 << 16;
 
 /// Largest relative error of a quantile between 2^−16 and 2^48. Values nearer to zero count as 0, and values of 2^48 or
-/// more as infinity.
+/// more as infinity. Between a negative and a positive neighbour, the error is relative to the one farther from zero.
 ///
 /// A bucket spans 1/1023 of a piecewise quadratic approximation of the binary logarithm, whose slope is at least 4/3 of
 /// the relative change. The answer is the harmonic mean of the bucket's ends, so the error is at most half of the
@@ -225,9 +225,10 @@ impl FlatTable {
     }
 
     /// Returns the quantile at a level between 0 and 1, interpolated between neighbours as in NumPy's default. Returns
-    /// `None` if the table is empty. The relative error is at most [`RELATIVE_ERROR`].
+    /// `None` if the table is empty, or if `level` is not between 0 and 1. The relative error is at most
+    /// [`RELATIVE_ERROR`].
     pub fn quantile(&mut self, level: f64) -> Option<f64> {
-        let last = self.values.checked_sub(1)?;
+        let last = self.values.checked_sub(1).filter(|_| (0.0..=1.0).contains(&level))?;
         let position = level * last as f64;
         let rank = (position as u64).min(last);
         let fraction = position - rank as f64;

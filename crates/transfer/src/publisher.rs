@@ -21,7 +21,7 @@ use crate::error::copy;
 
 /// Longest wait for further complete files before a batch is published. A batch costs several switches between threads
 /// and a system call, even if it is small.
-const BATCH: Duration = Duration::from_millis(3);
+const BATCH: Duration = Duration::from_millis(20);
 
 /// Publishes the complete files of a command: writes them to the disk in batches, then gives them their final names.
 #[derive(Debug, Default)]

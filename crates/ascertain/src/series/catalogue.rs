@@ -249,6 +249,7 @@ impl Catalogue for RunCatalogue {
                 };
                 Ok((*index, series))
             }
+            [] if self.kinds.is_empty() => Err("the run has no rows, so it has no metrics".to_string()),
             [] if of_metric().next().is_none() => {
                 let mut names: Vec<String> = self.kinds.iter().map(|kind| quoted_if_needed(&kind.metric)).collect();
                 names.sort();

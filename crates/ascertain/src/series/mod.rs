@@ -107,7 +107,7 @@ impl Series {
         let mut was_stopped = false;
         let ran = engine.run(&mut rows, |results| {
             was_stopped = stop.is_requested();
-            !was_stopped && observe(results)
+            !was_stopped && (results.lows.is_empty() || observe(results))
         });
         match ran {
             Ok(()) => Ok(SeriesEnd { undecided: engine.undecided(), was_stopped }),

@@ -20,7 +20,7 @@ Examples:
   ascertain series latest 'quantile(.99, window(wall, 1000))'
       Compute the 99th percentile of each 1,000 trials
   ascertain series latest 'wall / hold(mean(window(wall, 100)))' --format csv
-      Compare each time with the mean of the 100 times before";
+      Compare each time with the mean of the latest complete 100";
 
 /// Compute a derived series of a run, in memory known beforehand
 ///
@@ -28,8 +28,8 @@ Examples:
 /// in proportion to the length of the series is refused, with three ways out. The evidence is read in blocks, so the
 /// memory does not depend on the length of the run.
 ///
-/// A series is a metric such as `wall`, or an arm and a metric such as `kahan.time`. Put other characters than letters
-/// and digits between double quotation marks: `"sleep 0.010".wall`.
+/// A series is a metric such as `wall`, or an arm and a metric such as `kahan.time`. Put a name with other characters
+/// than letters, digits and `_` between double quotation marks: `"sleep 0.010".wall`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

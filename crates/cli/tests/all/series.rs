@@ -58,6 +58,14 @@ fn the_plan_comes_before_the_results() {
         "{plan}"
     );
     assert!(results.contains("30 results, of which 9 are null"), "{results}");
+    for (expression, sentence) in [
+        ("mean(window(\"true\".wall, 30))", "\n1 result, from "),
+        ("lag(\"true\".wall, 1)", "\n30 results, of which 1 is null, from "),
+        ("every(lag(\"true\".wall, 1), 30)", "\nThe only result is null."),
+    ] {
+        let ran = series(state, &[expression]);
+        assert!(ran.stdout.contains(sentence), "{}", ran.stdout);
+    }
     let only = series(state, &[expression, "--plan"]);
     assert!(only.code == Some(0) && ran.stdout.starts_with(&only.stdout), "{}", only.stdout);
     let json = series(state, &[expression, "--format", "json"]).json();
@@ -65,7 +73,9 @@ fn the_plan_comes_before_the_results() {
     assert_eq!((&json["count"], &json["nulls"], &json["memory"]["states_bytes"]), (&30.into(), &9.into(), &88.into()));
     assert_eq!(json["results"].as_array().map(Vec::len), Some(30));
     let markdown = series(state, &[expression, "--format", "markdown"]);
-    assert!(markdown.stdout.contains("| Index | Result |") || markdown.stdout.contains("|---"), "{}", markdown.stdout);
+    let (table, rows) = ("\n| Index | Result |\n| ---: | ---: |\n| 0 | ", ["\n| 1 | ", "\n| 29 | "]);
+    assert!(markdown.stdout.contains(table), "{}", markdown.stdout);
+    assert!(rows.iter().all(|row| markdown.stdout.contains(row)), "{}", markdown.stdout);
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::{Builder, Built, MOST_ARGUMENT, MOST_PANES};
 use crate::count::Count;
+use crate::describe::grouped;
 use crate::error::{Error, Problem};
-use crate::expression::{Binary, Expression, Function, Kind};
+use crate::expression::{Binary, Expression, Function};
 use crate::graph::{Aggregate, Base, Node, NodeId, Operation, Stamp};
 use crate::unit::Unit;
 
@@ -47,7 +48,15 @@ impl Builder<'_> {
                 self.graph.readings += 1;
                 let built = self.stream(first);
                 self.reading = outer;
-                built.map(Built::Stream)
+                let node = built?;
+                if self.graph.clocks_of(node).len() > 1 {
+                    let problem = format!(
+                        "`{first}` has series with different clocks, and `again` reads a single clock; put `again` \
+                         around a series with one clock"
+                    );
+                    return self.argument(first, problem);
+                }
+                Ok(Built::Stream(node))
             }
             Function::WithGaps => {
                 let outer = std::mem::replace(&mut self.accepts_gaps, true);
@@ -113,7 +122,8 @@ impl Builder<'_> {
         {
             let problem = format!(
                 "`{expression}` has no values: the evidence has {all} values of `{}`; use a number below {all}",
-                arguments[0]
+                arguments[0],
+                all = grouped(all)
             );
             return self.argument(&arguments[1], problem);
         }
@@ -153,13 +163,14 @@ impl Builder<'_> {
         let input = self.stream(&arguments[0])?;
         self.needs_number(&arguments[0], input)?;
         let length = &arguments[1];
-        if matches!(&length.kind, Kind::Number { unit: Unit::TIME, .. }) {
+        if matches!(self.build(length)?, Built::Number(_, Unit::TIME)) {
             let length_ns = self.time(length)?;
             let step_ns = arguments.get(2).map_or(Ok(length_ns), |step| self.time(step))?;
             if length_ns % step_ns != 0 || length_ns / step_ns > MOST_PANES {
                 let problem = format!(
                     "a window of time consists of panes of one step each: use a step that divides the length, and \
-                     at most {MOST_PANES} panes"
+                     at most {} panes",
+                    grouped(MOST_PANES)
                 );
                 return self.argument(expression, problem);
             }
@@ -167,11 +178,20 @@ impl Builder<'_> {
         }
         let values = self.whole(Function::Window, length, 1)?;
         let step = arguments.get(2).map_or(Ok(values), |step| self.whole(Function::Window, step, 1))?;
+        if step < values && values > u64::from(u32::MAX) {
+            let problem = format!(
+                "an overlapping window has at most {} values; use a shorter window, or a step of at least its length",
+                grouped(u32::MAX.into())
+            );
+            return self.argument(length, problem);
+        }
         if let Some(all) = self.values_of(input).filter(|all| values > *all) {
             let problem = format!(
-                "the window of {values} values is longer than the evidence, which has {all} values of `{}`; use a \
+                "the window of {} values is longer than the evidence, which has {all} values of `{}`; use a \
                  window of at most {all} values",
-                arguments[0]
+                grouped(values),
+                arguments[0],
+                all = grouped(all)
             );
             return self.argument(length, problem);
         }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::{Builder, Built, Sides};
 use crate::count::Count;
 use crate::error::{Error, Problem};
-use crate::expression::{Binary, Expression, Kind};
+use crate::expression::{Binary, Expression, Function, Kind};
 use crate::graph::{Aggregate, Base, Join, JoinKind, Joined, Node, NodeId, Operation, Stamp};
 use crate::ratio::Ratio;
-use crate::refusal::Unbounded;
+use crate::refusal::{SUGGESTED_BUFFER, Unbounded};
 use crate::unit::Unit;
 
 impl Builder<'_> {
@@ -44,7 +44,7 @@ impl Builder<'_> {
         second: NodeId,
         buffer: Option<(usize, u64)>,
     ) -> Result<(usize, JoinKind), Error> {
-        let (one, two) = (self.node(first), self.node(second));
+        let (one, two) = (&self.graph.nodes[first], &self.graph.nodes[second]);
         if one.base != two.base {
             if let (Base::Clock { clock, reading }, Base::Clock { clock: other, reading: other_reading }) =
                 (&self.graph.bases[one.base], &self.graph.bases[two.base])
@@ -53,10 +53,10 @@ impl Builder<'_> {
                 let side = usize::from(other_reading > reading);
                 return Ok((if side == 1 { one.base } else { two.base }, JoinKind::Again { side }));
             }
-            return Err(self.different_clocks(sides));
+            return Err(self.different_clocks(sides, [one.base, two.base]));
         }
         let base = one.base;
-        if let Some(lead) = one.count.lead(&two.count) {
+        if let Some(lead) = one.count.lead_within(&two.count, &mut self.evaluations) {
             return Ok((base, JoinKind::Bounded(lead)));
         }
         let (Some(first_rate), Some(second_rate)) = (one.count.rate(), two.count.rate()) else {
@@ -82,16 +82,24 @@ impl Builder<'_> {
         Error::new(self.text, self.place_of(sides), Problem::Overflow(problem.into()))
     }
 
-    pub(super) fn different_clocks(&self, sides: &Sides) -> Error {
+    pub(super) fn different_clocks(&self, sides: &Sides, bases: [usize; 2]) -> Error {
+        let [(_, reading), (_, other_reading)] = bases.map(|base| self.graph.clock_of(base));
         let problem = match sides.written {
-            Some((whole, left, right)) => format!(
-                "`{left}` and `{right}` have different clocks, so their values have no common index; join the latest \
-                 value instead: `{left} {} hold({right})`",
-                match &whole.kind {
-                    Kind::Binary(operator, ..) => operator.symbol(),
-                    _ => ">",
-                }
-            ),
+            Some((whole, left, right)) => {
+                let (left, right) = (left.without_buffer(), right.without_buffer());
+                let way_out = match &whole.kind {
+                    _ if reading != other_reading => "a second reading cannot follow a `where` or a window of time, \
+                                                      so use `hold` without `again`"
+                        .to_string(),
+                    Kind::Binary(operator, ..) => {
+                        let held = right.within(Function::Hold, &[]);
+                        format!("join the latest value instead: `{}`", Expression::joined(left, *operator, &held))
+                    }
+                    _ => "use the latest value inside the condition, such as `where(series, series > hold(other))`"
+                        .to_string(),
+                };
+                format!("`{left}` and `{right}` have different clocks, so their values have no common index; {way_out}")
+            }
             None => "a window of time needs a series with a single clock; take the window before the join".into(),
         };
         Error::new(self.text, self.place_of(sides), Problem::Clocks(problem))
@@ -105,45 +113,39 @@ impl Builder<'_> {
         faster: usize,
         buffer: Option<(usize, u64)>,
     ) -> Error {
-        let (join, left, right, symbol) = match sides.written {
-            Some((whole, left, right)) => match &whole.kind {
-                Kind::Binary(operator, ..) => (whole.to_string(), left, right, operator.symbol()),
-                _ => (whole.to_string(), left, right, "with"),
-            },
-            None => return self.overflow(sides),
-        };
+        let Some((whole, left, right)) = sides.written else { return self.overflow(sides) };
         if let Some((side, values)) = buffer.filter(|(side, _)| *side != faster) {
             let waiting = if side == 0 { right } else { left };
             let problem =
                 format!("the values that wait are those of `{waiting}`; put `buffer(…, {values})` around them");
             return Error::new(self.text, self.place_of(sides), Problem::Argument(problem));
         }
-        // The operands bind at least as strongly as the operator, and a call binds more strongly than any operator.
-        let call = |name: &str, more: &str| {
+        let call = |function: Function, more: &[Expression]| {
             let wrapped = |side: &Expression, index: usize| match index == faster {
-                true => format!("{name}({side}{more})"),
-                false => side.to_string(),
+                true => side.within(function, more),
+                false => side.clone(),
             };
-            match symbol {
-                "with" => format!("where({}, {})", wrapped(left, 0), wrapped(right, 1)),
-                symbol => format!("{} {symbol} {}", wrapped(left, 0), wrapped(right, 1)),
+            match &whole.kind {
+                Kind::Binary(operator, ..) => Expression::joined(&wrapped(left, 0), *operator, &wrapped(right, 1)),
+                _ => wrapped(left, 0).within(Function::Where, &[wrapped(right, 1)]).to_string(),
             }
         };
-        let is_operator = symbol != "with";
-        let factor = match self.node(nodes[faster]).operation {
-            Operation::Repeat(n) => n,
-            _ => 1,
-        };
+        let is_operator = matches!(whole.kind, Kind::Binary(..));
+        // A second reading has no index after a `where` or a window of time, and reads a single clock.
+        let base = &self.graph.bases[self.node(nodes[faster]).base];
+        let can_read_again = matches!(base, Base::Clock { .. }) && self.graph.clocks_of(nodes[faster]).len() == 1;
+        let (_, factor) = self.graph.before_repeat(nodes[faster]);
         let growth = rates[faster].minus(rates[1 - faster]).and_then(|growth| growth.over(factor));
         let paths = [0, 1].map(|side| (self.graph.path(nodes[side]), rates[side]));
         let problem = Unbounded {
-            join,
+            join: whole.to_string(),
             paths,
             growth: growth.unwrap_or(Ratio::ONE),
             is_before_repeat: factor > 1,
-            hold: is_operator.then(|| call("hold", "")),
-            again: call("again", ""),
-            buffer: is_operator.then(|| call("buffer", ", 1000000")),
+            value_bytes: self.value_bytes,
+            hold: is_operator.then(|| call(Function::Hold, &[])),
+            again: can_read_again.then(|| call(Function::Again, &[])),
+            buffer: is_operator.then(|| call(Function::Buffer, &[Expression::number(SUGGESTED_BUFFER)])),
         };
         Error::new(self.text, self.place_of(sides), Problem::Unbounded(Box::new(problem)))
     }
@@ -195,15 +197,21 @@ impl Builder<'_> {
             | Operation::Running(_)
             | Operation::JoinHeld { .. } => self.stamp(node.inputs[0], stamp),
             Operation::Join(Join { kind: JoinKind::Again { side }, .. }) => self.stamp(node.inputs[1 - side], stamp),
-            Operation::Join(_) => {
+            Operation::Join(join) => {
                 let (first, second) = (self.stamp(node.inputs[0], stamp)?, self.stamp(node.inputs[1], stamp)?);
-                self.later(first, second)
+                // The stamps of a side wait as long as its values, so they need a buffer of the same size.
+                let buffer = match join.kind {
+                    JoinKind::Buffer { side, values } => Some((side, values)),
+                    _ => None,
+                };
+                self.later(first, second, buffer)
             }
             Operation::Compact => {
                 let select = self.node(node.inputs[0]).clone();
                 let stamps = self.stamp(node.inputs[0], stamp)?;
                 let selected = self.select(None, stamps, select.inputs[1])?;
-                Ok(self.compact(selected))
+                // The condition is the same, so the values and their stamps have the same clock.
+                Ok(self.graph.add(Node { inputs: vec![selected], unit: Unit::ONE, is_signed: false, ..node }))
             }
             Operation::Every(_) | Operation::Drop(_) | Operation::Repeat(_) => {
                 let stamps = self.stamp(node.inputs[0], stamp)?;
@@ -228,12 +236,13 @@ impl Builder<'_> {
         }
     }
 
-    pub(super) fn later(&mut self, first: NodeId, second: NodeId) -> Result<NodeId, Error> {
+    /// Adds the later one of two stamps. `buffer` is the side whose stamps may wait, and how many.
+    fn later(&mut self, first: NodeId, second: NodeId, buffer: Option<(usize, u64)>) -> Result<NodeId, Error> {
         if first == second {
             return Ok(first);
         }
         let sides = Sides { operator: Joined::Later, factor: 1.0, unit: Unit::ONE, is_signed: false, written: None };
-        self.join(&sides, first, second, None)
+        self.join(&sides, first, second, buffer)
     }
 
     /// Joins a series with the condition of a `where`.

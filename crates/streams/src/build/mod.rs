@@ -3,10 +3,11 @@
 mod call;
 mod join;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::catalog::Catalogue;
-use crate::count::Count;
+use crate::count::{Count, MOST_EVALUATIONS};
 use crate::error::{Error, Problem};
 use crate::expression::{Binary, Expression, Kind};
 use crate::graph::{Base, Graph, Joined, Node, NodeId, Operation};
@@ -30,6 +31,8 @@ enum Built {
 pub(crate) struct Builder<'a> {
     text: &'a str,
     catalogue: &'a dyn Catalogue,
+    /// Size of a value, for the messages.
+    value_bytes: u64,
     pub graph: Graph,
     /// Number of observations of each clock, if it is known.
     observations: Vec<(usize, u64)>,
@@ -37,6 +40,10 @@ pub(crate) struct Builder<'a> {
     reading: usize,
     /// `true` inside of `with_gaps`.
     accepts_gaps: bool,
+    /// Evaluations of counting functions that are left.
+    evaluations: u64,
+    /// The nodes of the expressions that read the evidence again, under their text and their own reading.
+    known: HashMap<(usize, String), NodeId>,
 }
 
 /// A join that is not added to the graph yet.
@@ -50,21 +57,37 @@ struct Sides<'e> {
 }
 
 impl<'a> Builder<'a> {
-    pub fn new(text: &'a str, catalogue: &'a dyn Catalogue) -> Builder<'a> {
-        Builder { text, catalogue, graph: Graph::default(), observations: Vec::new(), reading: 0, accepts_gaps: false }
+    pub fn new(text: &'a str, catalogue: &'a dyn Catalogue, value_bytes: u64) -> Builder<'a> {
+        Builder {
+            text,
+            catalogue,
+            value_bytes,
+            graph: Graph::default(),
+            observations: Vec::new(),
+            reading: 0,
+            evaluations: MOST_EVALUATIONS,
+            known: HashMap::new(),
+            accepts_gaps: false,
+        }
     }
 
     /// Builds the whole expression, which must be a series with a unit that can be printed.
     pub fn result(&mut self, expression: &Expression) -> Result<NodeId, Error> {
         let node = self.stream(expression)?;
         self.graph.readings = self.graph.readings.max(1);
+        let (_, reading) = self.graph.clock_of(self.node(node).base);
+        if reading > 0 {
+            let problem = "`again` is for one side of an operator, such as `every(time, 2) / again(time)`; the other \
+                           side sets the pace";
+            return self.argument(expression, problem.into());
+        }
         let unit = self.graph.nodes[node].unit;
         if unit == Unit::Condition || unit.symbol().is_some() {
             return Ok(node);
         }
         let problem = format!(
-            "`{expression}` is in {unit}, and results are in ns, B, B/s, 1/s or without a unit; turn the fraction \
-             round, or divide by a number with a unit, such as `1 ms` or `1 MB`"
+            "`{expression}` is in {unit}, and results are in ns, B, B/s, 1/s or without a unit. Invert the fraction, \
+             or divide by a number with a unit, such as `1 ms` or `1 MB`"
         );
         Err(self.wrong(expression, Problem::Unit(problem)))
     }
@@ -83,7 +106,13 @@ impl<'a> Builder<'a> {
 
     /// Builds an expression that must be a series.
     fn stream(&mut self, expression: &Expression) -> Result<NodeId, Error> {
-        let problem = match self.build(expression)? {
+        let built = self.build(expression)?;
+        self.stream_of(built, expression)
+    }
+
+    /// Returns the series that an expression was built into.
+    fn stream_of(&self, built: Built, expression: &Expression) -> Result<NodeId, Error> {
+        let problem = match built {
             Built::Stream(node) => return Ok(node),
             Built::Number(..) => format!("`{expression}` is a number; write a series in its place"),
             Built::Held(_) => {
@@ -99,13 +128,32 @@ impl<'a> Builder<'a> {
         self.argument(expression, problem)
     }
 
+    /// Builds an expression. Equal expressions that read the evidence again become one node. All others do so without
+    /// help, because their nodes are equal.
     fn build(&mut self, expression: &Expression) -> Result<Built, Error> {
+        if !self.known.is_empty()
+            && let Some(node) = self.known.get(&(self.reading, expression.to_string()))
+        {
+            return Ok(Built::Stream(*node));
+        }
+        let readings = self.graph.readings;
+        let built = self.build_new(expression)?;
+        if let Built::Stream(node) = built
+            && self.graph.readings > readings
+            && self.graph.clock_of(self.node(node).base).1 == self.reading
+        {
+            self.known.insert((self.reading, expression.to_string()), node);
+        }
+        Ok(built)
+    }
+
+    fn build_new(&mut self, expression: &Expression) -> Result<Built, Error> {
         match &expression.kind {
             Kind::Number { value, unit, .. } => Ok(Built::Number(*value, *unit)),
             Kind::Series { arm, metric } => self.series(expression, arm.as_deref(), metric).map(Built::Stream),
             Kind::Negate(inner) => match self.build(inner)? {
                 Built::Number(value, unit) => Ok(Built::Number(-value, unit)),
-                _ => self.signed(expression, inner),
+                built => self.signed(expression, inner, built),
             },
             Kind::Not(inner) => {
                 let input = self.stream(inner)?;
@@ -117,15 +165,19 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn signed(&mut self, expression: &Expression, inner: &Expression) -> Result<Built, Error> {
-        let input = self.stream(inner)?;
+    fn signed(&mut self, expression: &Expression, inner: &Expression, built: Built) -> Result<Built, Error> {
+        let (input, is_held) = match built {
+            Built::Held(node) => (node, true),
+            built => (self.stream_of(built, inner)?, false),
+        };
         if self.node(input).unit == Unit::Condition {
             let problem = format!("`{inner}` is a condition and has no sign; write `not` instead of `-`");
             return Err(self.wrong(expression, Problem::Unit(problem)));
         }
         let negated =
             Node { is_signed: true, operation: Operation::Negate, inputs: vec![input], ..self.node(input).clone() };
-        Ok(Built::Stream(self.graph.add(negated)))
+        let negated = self.graph.add(negated);
+        Ok(if is_held { Built::Held(negated) } else { Built::Stream(negated) })
     }
 
     /// Adds an operator that gives one value for each value of its input.
@@ -185,21 +237,32 @@ impl<'a> Builder<'a> {
             is_signed,
             written: Some((expression, left, right)),
         };
+        if operator == Binary::Divide && matches!(second, Built::Number(number, _) if number == 0.0) {
+            return self.argument(right, "a division by zero; divide by another number".into());
+        }
         match (first, second) {
             (Built::Number(first, _), Built::Number(second, _)) => {
                 if unit == Unit::Condition {
                     return self.argument(expression, "both sides are numbers; compare a series".into());
                 }
-                Ok(Built::Number(arithmetic(operator, first, second) * factor, unit))
+                let number = arithmetic(operator, first, second) * factor;
+                if !number.is_finite() {
+                    return self.argument(expression, format!("`{expression}` is too large; use smaller numbers"));
+                }
+                Ok(Built::Number(number, unit))
             }
             (Built::Number(number, _), Built::Stream(input)) => {
-                Ok(self.with_number(&sides, operator, number, true, input))
+                Ok(Built::Stream(self.with_number(&sides, operator, number, true, input)))
             }
             (Built::Stream(input), Built::Number(number, _)) => {
-                if operator == Binary::Divide && number == 0.0 {
-                    return self.argument(right, "a division by zero; divide by another number".into());
-                }
-                Ok(self.with_number(&sides, operator, number, false, input))
+                Ok(Built::Stream(self.with_number(&sides, operator, number, false, input)))
+            }
+            // The latest value of a result is the result of the latest value.
+            (Built::Number(number, _), Built::Held(input)) => {
+                Ok(Built::Held(self.with_number(&sides, operator, number, true, input)))
+            }
+            (Built::Held(input), Built::Number(number, _)) => {
+                Ok(Built::Held(self.with_number(&sides, operator, number, false, input)))
             }
             (Built::Stream(first), Built::Stream(second)) => self.join(&sides, first, second, None).map(Built::Stream),
             (Built::Held(held), Built::Stream(pace)) => self.join_held(&sides, operator, pace, held, true),
@@ -256,7 +319,7 @@ impl<'a> Builder<'a> {
                 }
             }
             _ if first != second => wrong(format!(
-                "`{expression}` has {first} on the left and {second} on the right of `{symbol}`; give both sides the \
+                "`{expression}` has {first} on the left and {second} on the right of `{symbol}`. Give both sides the \
                  same unit, for example by dividing each by a number with its unit, such as `1 ms` or `1 MB`"
             )),
             _ if operator.is_comparison() => Ok((Unit::Condition, 1.0)),
@@ -278,11 +341,11 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn with_number(&mut self, sides: &Sides, operator: Binary, number: f64, is_first: bool, input: NodeId) -> Built {
+    fn with_number(&mut self, sides: &Sides, operator: Binary, number: f64, is_first: bool, input: NodeId) -> NodeId {
         let operation = Operation::WithNumber { operator, number, is_number_first: is_first, factor: sides.factor };
         let (unit, is_signed) = (sides.unit, sides.is_signed);
         let node = Node { operation, inputs: vec![input], unit, is_signed, ..self.node(input).clone() };
-        Built::Stream(self.graph.add(node))
+        self.graph.add(node)
     }
 }
 

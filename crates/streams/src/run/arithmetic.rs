@@ -49,7 +49,7 @@ pub(crate) fn range(operator: Binary, factor: f64, a: [f64; 2], b: [f64; 2]) -> 
         Binary::Subtract => [a[0] - b[1], a[1] - b[0]],
         Binary::Multiply => ends(a, b, |a, b| a * b * factor),
         Binary::Divide if b[0] > 0.0 || b[1] < 0.0 => ends(a, b, |a, b| a / b * factor),
-        // The divisor can be zero, or as near to zero as you like from above.
+        // The divisor can be zero, or arbitrarily close to zero from above.
         Binary::Divide if b[0] == 0.0 && a[0] >= 0.0 => {
             [if b[1] == f64::INFINITY { 0.0 } else { a[0] / b[1] * factor }, f64::INFINITY]
         }

@@ -8,7 +8,7 @@ use super::arithmetic::operated;
 use super::evidence::{Advance, Evidence};
 use super::held::Order;
 use super::memory::filled;
-use super::state::{REMOVED, Slot, State, UNDECIDED};
+use super::state::{NO_VALUE, REMOVED, Slot, State, UNDECIDED};
 use crate::graph::{Join, JoinKind, NodeId, Operation, Stamp};
 use crate::plan::{Input, Plan, Step, StepKind};
 
@@ -132,7 +132,8 @@ impl<'p> Engine<'p> {
         self.undecided
     }
 
-    /// Reads the evidence to its end. Calls `observe` with the results; if it returns `false`, the run ends.
+    /// Reads the evidence to its end. Calls `observe` after each block with its results, of which there may be none. If
+    /// `observe` returns `false`, the run ends.
     ///
     /// # Errors
     /// If the evidence cannot be read, or a buffer or table is full.
@@ -151,7 +152,7 @@ impl<'p> Engine<'p> {
             let slot = &self.slots[output];
             let lows = &slot.values[0][..slot.len];
             let highs = if self.plan.lanes() == 2 { &slot.values[1][..slot.len] } else { lows };
-            if !lows.is_empty() && !observe(Results { lows, highs }) {
+            if !observe(Results { lows, highs }) {
                 return Ok(());
             }
         }
@@ -304,24 +305,31 @@ impl<'p> Engine<'p> {
             1 => state.process::<1>(join.operator, join.factor, output, slots, factors),
             _ => state.process::<2>(join.operator, join.factor, output, slots, factors),
         };
-        let behind = 1 - state.ahead();
-        match done {
-            // The other side has no more values, so those that do not fit would wait in vain.
-            Err(_) if self.is_over(self.plan.graph.nodes[step.node].inputs[behind]) => Ok(()),
-            done => done,
-        }
+        // After the end of a reading, the partners of the waiting values never arrive, so these may be lost.
+        let may_lose = match join.kind {
+            JoinKind::Buffer { .. } => self.is_over(self.plan.graph.nodes[step.node].inputs[1 - state.ahead()]),
+            _ => self.places.iter().any(|place| place.has_ended),
+        };
+        if may_lose { Ok(()) } else { done }
     }
 
-    /// Returns whether a node has given its last value, because a second reading has reached the end of the evidence.
+    /// Returns whether a node has given its last value, because a reading that it needs has reached its end.
     fn is_over(&self, node: NodeId) -> bool {
-        let node = &self.plan.graph.nodes[node];
-        match node.operation {
+        let needed = &self.plan.graph.nodes[node];
+        match needed.operation {
             Operation::Series { .. } | Operation::Stamp(_) => {
-                self.places[self.plan.graph.clock_of(node.base).1].has_ended
+                self.places[self.plan.graph.clock_of(needed.base).1].has_ended
             }
             // A held series gives no values of its own.
-            Operation::JoinHeld { .. } => self.is_over(node.inputs[0]),
-            _ => node.inputs.iter().any(|input| self.is_over(*input)),
+            Operation::JoinHeld { .. } => self.is_over(needed.inputs[0]),
+            Operation::Join(_) => {
+                let at = self.plan.steps.iter().position(|step| step.node == node);
+                match at.map(|at| &self.states[at]) {
+                    Some(State::Join(state)) if state.has_waiting() => self.is_over(needed.inputs[1 - state.ahead()]),
+                    _ => needed.inputs.iter().any(|input| self.is_over(*input)),
+                }
+            }
+            _ => needed.inputs.iter().any(|input| self.is_over(*input)),
         }
     }
 
@@ -365,7 +373,10 @@ impl<'p> Engine<'p> {
                 let values = output.values.iter_mut().take(lanes);
                 values.for_each(|lane| lane[..len].iter_mut().for_each(|value| *value = 1.0 - *value));
             }
-            (Operation::Compact, _) => self.undecided += compact(output, lanes),
+            (Operation::Compact, _) => {
+                let undecided = compact(output, lanes);
+                self.undecided += if step.is_counted { undecided } else { 0 };
+            }
             (Operation::Every(n), State::Every(skip)) => every(output, lanes, *n, skip),
             (Operation::Drop(_), State::Drop(left)) => {
                 let dropped = (*left).min(len as u64);
@@ -509,10 +520,10 @@ fn repeat(slot: &mut Slot, lanes: usize, n: usize) {
 fn ewma(values: &mut [f64], average: &mut f64, weight: f64) {
     let mut current = *average;
     for value in values {
-        if current.is_nan() {
-            current = *value;
-        } else if !value.is_nan() {
-            current = current * (1.0 - weight) + *value * weight;
+        if !value.is_nan() {
+            // With a weight of 1, the product of an infinite average and 0 would be undefined.
+            let is_replaced = weight == 1.0 || current.to_bits() == NO_VALUE.to_bits();
+            current = if is_replaced { *value } else { current * (1.0 - weight) + *value * weight };
         }
         *value = current;
     }

@@ -16,7 +16,7 @@ pub trait Evidence {
     /// The error of reading.
     type Error;
 
-    /// Goes on by at most `most` observations of one clock. `reading` is 0, or the number of an `again`. If `clock` is
+    /// Advances by at most `most` observations of one clock. `reading` is 0, or the number of an `again`. If `clock` is
     /// given, observations of other clocks are skipped.
     ///
     /// # Errors

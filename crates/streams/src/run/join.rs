@@ -42,6 +42,11 @@ impl JoinState {
         self.ahead
     }
 
+    /// Returns whether values wait.
+    pub fn has_waiting(&self) -> bool {
+        self.rings[0].len() > 0
+    }
+
     /// Returns the number of results so far.
     pub fn results(&self) -> u64 {
         self.results

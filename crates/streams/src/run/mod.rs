@@ -14,6 +14,8 @@ mod ring;
 mod state;
 mod window;
 
+use crate::describe::grouped;
+
 pub use engine::{Engine, EngineState, Failure, Results};
 pub use evidence::{Advance, Evidence, Recorded};
 pub use state::MOST_EXACT;
@@ -24,15 +26,16 @@ pub(crate) use state::{Sketch, ring_of, sketch_of, state_bytes, step_bytes};
 #[non_exhaustive]
 pub enum RunError {
     /// There is not enough memory for a buffer.
-    #[error("there is no memory for a buffer of {bytes} bytes; use smaller windows or lags")]
+    #[error("there is no memory for a buffer of {} bytes; use smaller windows or lags", grouped(*.bytes))]
     NoMemory {
         /// Size of the buffer.
         bytes: u64,
     },
     /// A `buffer` of the expression is full.
     #[error(
-        "the buffer of {values} values is full after {results} results; allow more values, or use `hold` or `again` \
-         instead"
+        "the buffer of {} values is full after {} results; allow more values, or use `hold` or `again` instead",
+        grouped(*.values),
+        grouped(*.results)
     )]
     BufferFull {
         /// Number of values that may wait.
@@ -41,7 +44,7 @@ pub enum RunError {
         results: u64,
     },
     /// A quantile table has more full counters than it was made for.
-    #[error("the quantile table is full after {values} values; use shorter windows")]
+    #[error("the quantile table is full after {} values; use shorter windows", grouped(*.values))]
     TableFull {
         /// Number of values in the table.
         values: u64,

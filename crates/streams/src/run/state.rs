@@ -22,6 +22,9 @@ pub(crate) const REMOVED: f64 = f64::from_bits(0x7ff8_0072_656d_6f76);
 /// The mark of a value that `where` removes because its condition is null.
 pub(crate) const UNDECIDED: f64 = f64::from_bits(0x7ff8_756e_6465_6331);
 
+/// The average of no values. It differs from the NaN that the processor computes, such as ∞ − ∞.
+pub(crate) const NO_VALUE: f64 = f64::from_bits(0x7ff8_006e_6f6e_6531);
+
 /// Values between two steps: one buffer for each lane.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slot {
@@ -80,10 +83,7 @@ pub(crate) fn ring_of(plan: &Plan, step: &Step) -> u64 {
     match kind {
         JoinKind::Bounded(lead) => lead.first.div_ceil(first).max(lead.second.div_ceil(second)),
         JoinKind::Buffer { values, .. } => *values,
-        JoinKind::Again { side } => {
-            let most = plan.graph.nodes[node.inputs[*side]].count.most_of(1).unwrap_or(1);
-            most.saturating_sub(1).div_ceil([first, second][*side])
-        }
+        JoinKind::Again { side } => plan.bursts[&node.inputs[*side]].saturating_sub(1).div_ceil([first, second][*side]),
     }
 }
 
@@ -160,7 +160,7 @@ impl State {
                 };
                 lanes(count, ring).map(State::Lag)
             }
-            Operation::Ewma(_) => filled(count, f64::NAN).map(State::Ewma),
+            Operation::Ewma(_) => filled(count, NO_VALUE).map(State::Ewma),
             Operation::Running(Aggregate::Quantile(level)) => quantiles(level, 1, 1),
             Operation::Running(aggregate) => lanes(count, || Accumulator::new(aggregate)).map(State::Running),
             Operation::Window { length, step, aggregate: Aggregate::Quantile(level) } => quantiles(level, length, step),

@@ -50,8 +50,8 @@ impl DisjointWindow {
 
 /// A window that overlaps its successors. Its values are in panes of gcd(length, step) values.
 ///
-/// The panes are a queue of two stacks: the front part holds the aggregate of each pane and all front panes behind it,
-/// and the back part holds the aggregates of single panes. Removing a pane therefore never subtracts, so neither
+/// The panes are a queue of two stacks. The front part holds the aggregate of each pane and all front panes behind it.
+/// The back part holds the aggregates of single panes. Removing a pane therefore never subtracts, so neither
 /// rounding errors nor infinities remain after their values have left the window.
 #[derive(Clone, Debug)]
 pub(crate) struct SlidingWindow {

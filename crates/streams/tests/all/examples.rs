@@ -1,6 +1,8 @@
 //! The examples of the README and of the conjecture's page.
 
-use ascertain_streams::{Engine, Failure, Memory, Plan, PlanOptions, Problem, Ratio, Recorded, RunError};
+use ascertain_streams::{
+    Catalogue, Engine, Failure, Memory, OneClock, Plan, PlanOptions, Problem, Ratio, Recorded, RunError, Series, parse,
+};
 
 use crate::{catalogue, run_on};
 
@@ -43,11 +45,23 @@ fn the_readme_has_these_counts() {
 }
 
 #[test]
+fn the_page_of_the_conjecture_has_the_plan() {
+    let page = include_str!("../../../../docs/streams-conjecture.md");
+    let plan = Plan::new("every(time, 2) / again(time)", &catalogue()).unwrap().to_string();
+    // The list of steps depends on the compiler.
+    let (plan_without_steps, _) = plan.rsplit_once(", and ").unwrap();
+    assert!(page.contains(&format!("```\n{plan_without_steps}, and ")), "{plan}");
+}
+
+#[test]
 fn the_plan_prints_the_method_of_a_quantile() {
     let exact = plan("quantile(.99, window(time, 16384))").to_string();
     assert!(exact.contains("131,072 B  exact, by selection among 16,384 values"), "{exact}");
     let table = plan("quantile(.99, window(time, 16385))").to_string();
-    assert!(table.contains("131,072 B  flat table, relative error 0.0367 %"), "{table}");
+    assert!(
+        table.contains("131,072 B  flat table, relative error 0.0367 %; values within 2^-16 of 0 count as 0"),
+        "{table}"
+    );
     let signed = plan("quantile(.99, window(time - lag(time, 1), 1000000))").to_string();
     assert!(signed.contains("262,264 B  flat table"), "{signed}");
 }
@@ -61,12 +75,207 @@ fn both_expressions_of_the_source_are_refused() {
         let Problem::Unbounded(unbounded) = error.problem() else { panic!("{error}") };
         assert_eq!((unbounded.growth.parts(), unbounded.is_before_repeat), (growth, is_before_repeat), "{text}");
         assert_eq!(unbounded.paths[1], ("time".into(), Ratio::ONE));
-        let ways_out = [unbounded.hold.as_ref(), Some(&unbounded.again), unbounded.buffer.as_ref()];
+        let ways_out = [unbounded.hold.as_ref(), unbounded.again.as_ref(), unbounded.buffer.as_ref()];
         assert!(ways_out.iter().all(Option::is_some), "{text} has three ways out");
         for way_out in ways_out.into_iter().flatten() {
             Plan::new(way_out, &catalogue()).unwrap_or_else(|error| panic!("{way_out}: {error}"));
         }
     }
+}
+
+/// Returns the expressions that a message suggests.
+fn suggestions(problem: &Problem) -> Vec<String> {
+    match problem {
+        Problem::Unbounded(unbounded) => {
+            [&unbounded.hold, &unbounded.again, &unbounded.buffer].into_iter().flatten().cloned().collect()
+        }
+        Problem::Clocks(text) => text.split("instead: `").skip(1).map(|rest| rest.replace('`', "")).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn every_suggestion_is_accepted_and_keeps_the_sides() {
+    for (text, expected) in [
+        ("(every(x, 2) + 1) * x", 3),
+        ("x * (every(x, 2) + 1)", 3),
+        ("x - (every(x, 2) - every(x, 2))", 3),
+        ("(every(time, 2) + every(time, 2)) / time", 3),
+        ("(x > 1 or y > 2) and (every(x, 2) > 1 or every(y, 2) > 2)", 3),
+        ("every(where(x, x > 1), 2) / where(x, x > 1)", 2),
+        ("(every(where(x, x > 1), 2) + 1) * (where(x, x > 1) - 1)", 2),
+        ("every(mean(window(x, 1 s)), 2) - mean(window(x, 1 s))", 2),
+        ("where(x, every(x, 2) > 5)", 1),
+        ("where(x, x > 1) - (y - x)", 1),
+        ("(where(x, x > 1) + 1) * (y + 1)", 1),
+        ("where(x, x > 1) - buffer(y, 10)", 1),
+        ("buffer(y, 10) - where(x, x > 1)", 1),
+        ("where(x, x > 1) > 1 and (y > 2 or x > 2)", 1),
+    ] {
+        let error = Plan::new(text, &catalogue()).unwrap_err();
+        let suggested = suggestions(error.problem());
+        assert_eq!(suggested.len(), expected, "{text}: {error}");
+        // Without the functions that a way out adds, each suggestion is the expression itself.
+        let without = |text: &str| {
+            let printed = parse(text).unwrap().to_string();
+            let plain = ["hold", "again", "buffer"].iter().fold(printed, |text, name| text.replace(name, ""));
+            plain.replace(", 1000000", "").replace(", 10)", ")").replace(['(', ')', ' '], "")
+        };
+        for suggestion in suggested {
+            Plan::new(&suggestion, &catalogue()).unwrap_or_else(|error| panic!("{suggestion}: {error}"));
+            assert_eq!(without(&suggestion), without(text));
+            assert_eq!(parse(&suggestion).unwrap().to_string(), suggestion);
+        }
+    }
+}
+
+#[test]
+fn memory_of_a_refused_join_of_ranges_is_that_of_ranges() {
+    for (has_ranges, memory) in [(false, "6.000 GB"), (true, "12.000 GB")] {
+        let options = PlanOptions { has_ranges, ..PlanOptions::default() };
+        let error = Plan::with("repeat(repeat(time, 2), 2) / time", &catalogue(), options).unwrap_err();
+        let expected = format!("3t/4 values would wait, counted before they are repeated: {memory}");
+        assert!(error.to_string().contains(&expected), "{error}");
+    }
+}
+
+/// Series with clocks of their own: the clock of an arm is the length of its name.
+struct Arms;
+
+impl Catalogue for Arms {
+    fn find(&self, arm: Option<&str>, metric: &str) -> Result<(usize, Series), String> {
+        let (index, series) = OneClock::new(&[("x", ascertain_streams::Unit::ONE)]).find(None, metric)?;
+        Ok((index, Series { clock: arm.map_or(0, str::len), ..series }))
+    }
+}
+
+#[test]
+fn a_second_reading_has_a_single_clock() {
+    let error = Plan::new("every(a.x, 2) / again(a.x / hold(bb.x))", &Arms).unwrap_err();
+    let expected = "column 23: `a.x / hold(bb.x)` has series with different clocks, and `again` reads a single clock; \
+                    put `again` around a series with one clock";
+    assert_eq!(error.to_string(), expected);
+    let error = Plan::new("every(a.x, 2) / (a.x / hold(bb.x))", &Arms).unwrap_err();
+    let suggested = suggestions(error.problem());
+    assert_eq!(suggested.len(), 2, "{error}");
+    for suggestion in suggested {
+        Plan::new(&suggestion, &Arms).unwrap_or_else(|error| panic!("{suggestion}: {error}"));
+    }
+    assert!(Plan::new("every(a.x, 2) / again(a.x) - hold(bb.x)", &Arms).is_ok());
+}
+
+#[test]
+fn a_condition_that_reads_again_also_selects_times() {
+    let values: Vec<f64> = (0..300).map(f64::from).collect();
+    for block in [1, 7, 256] {
+        for (again, plain) in [
+            ("x - hold(where(x, again(x) > 50))", "x - hold(where(x, x > 50))"),
+            ("max(window(where(x, again(x) > 50), 20 ms))", "max(window(where(x, x > 50), 20 ms))"),
+            ("min(where(x, again(x) > 50))", "min(where(x, x > 50))"),
+        ] {
+            let is_same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
+            let (found, expected) = (run_on(again, &values, block), run_on(plain, &values, block));
+            assert!(found.len() == expected.len() && found.iter().zip(&expected).all(is_same), "{again} {found:?}");
+            assert!(found.len() > 10, "{again}");
+        }
+        // Value i is 2i, appears with observation 2i, and is selected from i = 51 on.
+        let found = run_on("x - hold(where(every(x, 2), again(x) > 50))", &values, block);
+        assert!(found[..102].iter().all(|value| value.is_nan()), "{found:?}");
+        assert!(found[102..].iter().enumerate().all(|(index, value)| *value == (index % 2) as f64), "{found:?}");
+    }
+}
+
+#[test]
+fn joins_with_a_buffer_have_times_and_numbers() {
+    let values: Vec<f64> = (0..200).map(f64::from).collect();
+    for block in [1, 8, 256] {
+        // Value i is 2i − i, and appears with observation 2i.
+        let means = run_on("mean(window(every(x, 2) - buffer(x, 1000), 10 ms))", &values, block);
+        assert_eq!(means, (0..19).map(|window| f64::from(5 * window + 2)).collect::<Vec<_>>());
+        let held = run_on("x - hold(where(every(x, 2) - buffer(x, 200), every(x, 2) > 1))", &values, block);
+        assert!(held[0].is_nan() && held[1].is_nan());
+        assert!(held[2..].iter().zip(2..).all(|(value, t)| *value == f64::from(t - t / 2)), "{held:?}");
+    }
+}
+
+#[test]
+fn equal_second_readings_are_one() {
+    for (text, readings) in [
+        ("every(x, 2) / again(x) + lag(every(x, 2) / again(x), 1)", 2),
+        ("where(x, again(y) > 1) - where(x, again(y) > 1)", 2),
+        ("every(x, 2) - -again(x)", 2),
+        ("(every(x, 2) - again(x)) - hold(every(x, 3) - again(x))", 3),
+    ] {
+        assert_eq!(plan(text).readings(), readings, "{text}");
+    }
+}
+
+#[test]
+fn the_latest_value_can_be_part_of_a_sum() {
+    let values: Vec<f64> = (1..100).map(f64::from).collect();
+    for (text, expected) in [
+        ("x / (hold(mean(window(x, 10))) * 2)", "x / hold(mean(window(x, 10)) * 2)"),
+        ("x + -hold(every(x, 3))", "x - hold(every(x, 3))"),
+        ("x - (1 - hold(every(x, 3)))", "x - hold(1 - every(x, 3))"),
+        ("where(x, x > 5 and hold(every(x, 7)) > 20)", "where(x, x > 5 and hold(every(x, 7) > 20))"),
+    ] {
+        let (found, expected) = (run_on(text, &values, 16), run_on(expected, &values, 16));
+        assert!(!found.is_empty() && format!("{found:?}") == format!("{expected:?}"), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn a_length_that_is_computed_can_be_a_time() {
+    let values: Vec<f64> = (0..100).map(f64::from).collect();
+    let expected = run_on("mean(window(x, 10 ms, step 5 ms))", &values, 16);
+    assert_eq!(run_on("mean(window(x, 2 * 5 ms, step 10 ms / 2))", &values, 16), expected);
+}
+
+#[test]
+fn each_undecided_value_is_counted_once() {
+    let values = [1.0, f64::NAN, 3.0, f64::NAN, 5.0, 6.0];
+    for (text, undecided) in [
+        ("where(x, x > 1)", 2),
+        ("where(x, x > 1) - where(y, x > 1)", 2),
+        ("where(x, x > 1) - hold(max(window(where(x, x > 1), 2 ms)))", 2),
+        ("where(x, x > 1) - hold(where(x, x > 2))", 4),
+    ] {
+        let plan = plan(text);
+        let mut engine = Engine::new(&plan).unwrap();
+        engine.run(&mut Recorded::new(&[&values[..]; 4]), |_| true).unwrap();
+        assert_eq!(engine.undecided(), undecided, "{text}");
+    }
+}
+
+#[test]
+fn a_run_without_results_can_be_stopped() {
+    let plan = plan("drop(x, 1000)");
+    let values = [1.0; 100];
+    let mut blocks = 0;
+    let observe = |_: ascertain_streams::Results| {
+        blocks += 1;
+        blocks < 10
+    };
+    Engine::new(&plan).unwrap().run(&mut Recorded::new(&[&values[..]; 4]), observe).unwrap();
+    assert_eq!(blocks, 10);
+}
+
+#[test]
+fn large_plans_are_made_in_a_short_time() {
+    // Each join has a period of 988,027 observations.
+    let term = |index: usize| {
+        let n = [997, 991][index % 2];
+        format!("repeat(every(drop(x, {index}), {n}), {n})")
+    };
+    let terms: Vec<String> = (0..30).map(term).collect();
+    let plan = plan(&terms.join(" + ")).to_string();
+    assert!(plan.contains("B  at most"), "{plan}");
+    assert!(Plan::new(&format!("{}x", "-".repeat(60)), &catalogue()).is_ok());
+    // The values in flight are more than a number of 64 bits can count.
+    let terms: Vec<String> = (1..10).map(|index| format!("lag(repeat(repeat(x, 2e9), 2e9), {index}) + (")).collect();
+    let large = format!("{}x{}", terms.concat(), ")".repeat(terms.len()));
+    let large = large.replace("x)", "repeat(repeat(x, 2e9), 2e9))");
+    assert!(self::plan(&large).to_string().contains("18,446,744,073,709,551,615 B"));
 }
 
 #[test]

@@ -56,6 +56,34 @@ fn every_completion_of_censored_values_is_in_the_range() {
 }
 
 #[test]
+fn ends_of_ranges_are_attained_by_monotone_expressions() {
+    let lows: Vec<f64> = (0..60).map(|index| f64::from(index * 7 % 20)).collect();
+    let highs: Vec<f64> =
+        lows.iter().enumerate().map(|(index, low)| if index % 6 == 2 { f64::INFINITY } else { *low }).collect();
+    let increasing = [
+        "x + lag(y, 1)",
+        "2 * x",
+        "ewma(x, .5)",
+        "mean(window(x, 5, 1))",
+        "sum(window(x, 4))",
+        "min(window(x, 6, 2))",
+        "max(x)",
+        "quantile(.5, window(x, 9))",
+        "quantile(.9, window(x, 9, 1)) + hold(x)",
+        "repeat(every(x, 3), 3) + x",
+    ];
+    let decreasing = ["-x + 2", "1 / (x + 1)", "3 - x"];
+    let all = increasing.map(|text| (text, &lows, &highs)).into_iter();
+    for (text, of_low, of_high) in all.chain(decreasing.map(|text| (text, &highs, &lows))) {
+        let plan = Plan::with(text, &catalogue(), PlanOptions { block: 8, has_ranges: true }).unwrap();
+        let (found_lows, found_highs) = run(&plan, &mut Recorded::ranges(&[[lows.as_slice(), &highs]; 4]));
+        for (found, values) in [(found_lows, of_low), (found_highs, of_high)] {
+            assert_eq!(format!("{found:?}"), format!("{:?}", run_on(text, values, 8)), "{text}");
+        }
+    }
+}
+
+#[test]
 fn a_quantile_with_censored_values_is_a_range() {
     let lows = [1.0, 2.0, 3.0, 4.0, 5.0];
     let highs = [1.0, f64::INFINITY, 3.0, 4.0, f64::INFINITY];

@@ -22,10 +22,17 @@ pub enum Reference {
     Window(&'static str, Box<Reference>, usize, usize),
     /// The values for which the series `x` plus an offset is above a limit.
     Where(Box<Reference>, f64),
+    /// The values for which one series is below another.
+    WhereLess(Box<Reference>, Box<Reference>, Box<Reference>),
+    /// The values for which a series that is read again is above a limit.
+    WhereAgain(Box<Reference>, Box<Reference>, f64),
+    Multiply(Box<Reference>, Box<Reference>),
+    Divide(Box<Reference>, Box<Reference>),
 }
 
 use Reference::{
-    Add, Again, Drop, Every, Ewma, Hold, Lag, OverNumber, PlusNumber, Repeat, Running, Series, Subtract, Where, Window,
+    Add, Again, Divide, Drop, Every, Ewma, Hold, Lag, Multiply, OverNumber, PlusNumber, Repeat, Running, Series,
+    Subtract, Where, WhereAgain, WhereLess, Window,
 };
 
 impl Reference {
@@ -47,6 +54,10 @@ impl Reference {
             Running(aggregate, a) => call(aggregate, &a.text()),
             Window(aggregate, a, length, step) => call(aggregate, &format!("window({}, {length}, {step})", a.text())),
             Where(a, limit) => format!("where({}, x > {limit})", a.text()),
+            WhereLess(a, b, c) => format!("where({}, {} < {})", a.text(), b.text(), c.text()),
+            WhereAgain(a, b, limit) => format!("where({}, again({}) > {limit})", a.text(), b.text()),
+            Multiply(a, b) => format!("({} * {})", a.text(), b.text()),
+            Divide(a, b) => format!("({} / {})", a.text(), b.text()),
         }
     }
 
@@ -74,14 +85,13 @@ impl Reference {
             }
             Drop(a, k) => a.of(x).into_iter().skip(*k).collect(),
             Ewma(a, weight) => {
-                let mut average = f64::NAN;
+                let mut average = None;
                 map(a.of(x), |value| {
-                    average = match (average.is_nan(), value.is_nan()) {
-                        (true, _) => value,
-                        (_, true) => average,
-                        _ => average * (1.0 - weight) + value * weight,
-                    };
-                    average
+                    if !value.is_nan() {
+                        let next = |before: f64| before * (1.0 - weight) + value * weight;
+                        average = Some(average.map_or(value, next));
+                    }
+                    average.unwrap_or(f64::NAN)
                 })
             }
             Running(name, a) => {
@@ -99,15 +109,29 @@ impl Reference {
                 let selected = values.iter().zip((0..).zip(x)).filter(|(_, (_, condition))| **condition > *limit);
                 selected.map(|((at, value), (other, _))| ((*at).max(other), *value)).collect()
             }
+            WhereLess(a, b, c) => {
+                let is_less = join(&b.of(x), &c.of(x), |b, c| f64::from(u8::from(b < c)));
+                select(&join(&a.of(x), &is_less, |a, _| a), &is_less)
+            }
+            // The second reading is as far as the other side needs, so it has no influence on the time.
+            WhereAgain(a, b, limit) => select(&a.of(x), &map(b.of(x), |value| f64::from(u8::from(value > *limit)))),
+            Multiply(a, b) => join(&a.of(x), &b.of(x), |a, b| a * b),
+            Divide(a, b) => join(&a.of(x), &b.of(x), |a, b| a / b),
         }
     }
 }
 
-fn call(aggregate: &str, argument: &str) -> String {
+/// Returns an aggregate of an expression as text.
+pub fn call(aggregate: &str, argument: &str) -> String {
     match aggregate.strip_prefix("quantile ") {
         Some(level) => format!("quantile({level}, {argument})"),
         None => format!("{aggregate}({argument})"),
     }
+}
+
+/// Returns the values for which the condition with the same index is 1.
+fn select(values: &[Stamped], conditions: &[Stamped]) -> Vec<Stamped> {
+    values.iter().zip(conditions).filter(|(_, (_, condition))| *condition == 1.0).map(|(value, _)| *value).collect()
 }
 
 fn map(values: Vec<Stamped>, mut of: impl FnMut(f64) -> f64) -> Vec<Stamped> {

@@ -78,6 +78,7 @@ fn values_outside_of_the_octaves_are_counted_at_the_ends() {
     assert_eq!(table.quantile(0.0), Some(0.0));
     assert_eq!(table.quantile(1.0 / 3.0), Some(0.0));
     assert_eq!(table.quantile(1.0), Some(f64::INFINITY));
+    assert_eq!([1.5, -0.1, f64::NAN].map(|level| table.quantile(level)), [None; 3]);
     let mut table = FlatTable::new(true, 0).unwrap();
     for value in [f64::NEG_INFINITY, -5.0, -0.0, 5.0] {
         table.insert(value).unwrap();
