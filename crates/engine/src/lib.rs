@@ -39,6 +39,7 @@ mod summary;
 mod time;
 pub mod unit;
 pub mod values;
+pub mod windows;
 
 pub use error::Error;
 pub use plan::share_error;

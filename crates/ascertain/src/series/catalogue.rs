@@ -49,6 +49,8 @@ pub(super) struct RunCatalogue {
     pub whole_rows: u64,
     /// The trial that was cut off because the run was killed.
     cut_off: Option<CutOff>,
+    /// Only trials whose number is a multiple of this one belong to the series.
+    stride: u64,
 }
 
 /// A trial of which rows are missing.
@@ -104,9 +106,9 @@ impl Matcher {
 }
 
 impl RunCatalogue {
-    /// Reads all rows of a run.
-    pub fn read(run: &Path) -> Result<RunCatalogue, EvidenceError> {
-        let mut catalogue = RunCatalogue::default();
+    /// Reads all rows of a run. The series have only the trials whose number is a multiple of `stride`.
+    pub fn read(run: &Path, stride: u64) -> Result<RunCatalogue, EvidenceError> {
+        let mut catalogue = RunCatalogue { stride: stride.max(1), ..RunCatalogue::default() };
         let mut matcher = Matcher::default();
         let mut cursor = RowCursor::open(run)?;
         let mut pending = Pending::default();
@@ -139,6 +141,10 @@ impl RunCatalogue {
     /// Counts the rows of a complete trial. In a file that contains only complete trials, each call has a single row.
     fn take_trial(&mut self, pending: &mut Pending) {
         self.whole_rows += pending.rows.len() as u64;
+        if !self.has_trial(pending.trial) {
+            pending.rows.clear();
+            return;
+        }
         for (index, [low, high]) in pending.rows.drain(..) {
             let kind = &mut self.kinds[index];
             let clock = &mut self.clocks[kind.clock];
@@ -154,6 +160,16 @@ impl RunCatalogue {
             kind.has_ranges |= low < high;
             kind.can_be_negative |= low < 0.0;
         }
+    }
+
+    /// Returns whether a trial belongs to the series.
+    pub fn has_trial(&self, trial: u64) -> bool {
+        trial.is_multiple_of(self.stride)
+    }
+
+    /// Returns the distance between the trials of the series.
+    pub fn stride(&self) -> u64 {
+        self.stride
     }
 
     /// Leaves out the rows of an incomplete last trial, and the kinds that occur only there.

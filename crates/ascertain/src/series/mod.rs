@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ascertain_engine::evidence;
 use ascertain_engine::unit::Unit;
+use ascertain_engine::windows;
 use ascertain_streams::{Engine, Failure};
 pub use ascertain_streams::{Memory, Plan, PlanOptions, Results};
 use ascertain_sys::interrupt::Stop;
@@ -42,7 +43,8 @@ pub fn plan(run: &Path, expression: &str) -> Result<Series, Error> {
     if evidence::is_going_on(run) {
         return refused(format!("{} is still being written; wait until the run has ended", run.display()));
     }
-    let catalogue = RunCatalogue::read(run)?;
+    let stride = windows::recorded_every(run, &evidence::read_header(run)?);
+    let catalogue = RunCatalogue::read(run, stride)?;
     let plan_with =
         |has_ranges| Plan::with(expression, &catalogue, PlanOptions { has_ranges, ..PlanOptions::default() });
     let mut plan = plan_with(false)?;
@@ -82,6 +84,13 @@ impl Series {
     #[must_use]
     pub fn cut_off(&self) -> Option<String> {
         self.catalogue.cut_off()
+    }
+
+    /// Returns a sentence if the run recorded only a part of its observations.
+    #[must_use]
+    pub fn sampled(&self) -> Option<String> {
+        let stride = self.catalogue.stride();
+        (stride > 1).then(|| format!("the series has only each {stride}th observation, because the run recorded no more"))
     }
 
     /// Checks that the memory of the plan, and of the columns for reading, is within a limit.

@@ -92,7 +92,7 @@ impl Reader {
             self.left -= 1;
             let Some(row) = self.cursor.next_row()? else { break };
             let Some(kind) = self.matcher.find(&catalogue.kinds, &row) else { continue };
-            if is_used(catalogue.kinds[kind].clock) {
+            if is_used(catalogue.kinds[kind].clock) && catalogue.has_trial(row.trial) {
                 return Ok(Some(Decoded { kind, trial: row.trial, start_ns: row.start_ns, range: range_of(&row) }));
             }
         }

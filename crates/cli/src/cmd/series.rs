@@ -58,6 +58,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let folder = runs::find(Some(run), &below)?;
     let planned = series::plan(&folder, expression)?;
     if !display.quiet {
+        planned.sampled().iter().for_each(|part| output::note(&format!("note: {part}")));
         planned.cut_off().iter().for_each(|trial| output::note(&format!("note: {trial}")));
     }
     if !args.plan {

@@ -596,6 +596,7 @@ impl ClaimJudge {
     }
 }
 
+mod counted;
 mod limits;
 #[cfg(test)]
 mod tests;

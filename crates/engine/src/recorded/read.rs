@@ -16,6 +16,7 @@ use crate::outcome::{ClaimResult, Outcome, Verdict};
 use crate::plan;
 use crate::result::RunResult;
 use crate::summary::{self, RunFacts};
+use crate::windows;
 
 /// A recorded run, read from its folder.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,8 +109,13 @@ fn read_once(folder: &Path) -> Result<RecordedRun, Error> {
     let state = State::new(folder, is_going_on, interrupted, header.lines_bytes, header.lines_checksum.as_deref());
     // A continued run still has its former outcome until it ends again, even if it is killed before that.
     let written = header.outcome.as_ref().filter(|_| matches!(state, State::Finished | State::Interrupted));
-    let (outcome, paths, observations) = judge_again(&header, &trials, written)?;
-    let outcome = written.cloned().unwrap_or(outcome);
+    let (outcome, mut paths, observations) = judge_again(&header, &trials, written)?;
+    let mut outcome = written.cloned().unwrap_or(outcome);
+    if header.plan.windows.is_some() {
+        windows::complete(folder, &header, &mut outcome)?;
+        // A long measurement records only a part of its observations, so its rows do not show the path to the verdict.
+        paths.iter_mut().for_each(|path| *path = ClaimPath::default());
+    }
     let (folder, rows) = (folder.to_path_buf(), trials.rows());
     let series = in_order(trials.into_series(), &header, observations.arms());
     let has_lost_rows = lost_rows.is_some();

@@ -21,7 +21,7 @@ use crate::sentence::{left_out, overshoot};
 use crate::series::SeriesDigest;
 use crate::standing::{Count, of_so_many, tally};
 use crate::text::{command_line, ended};
-use crate::{finding, grid, pictures};
+use crate::{finding, grid, pictures, windows};
 
 const STYLE: &str = include_str!("../../web/report.css");
 const SCRIPT: &str = concat!(include_str!("../../web/plot.js"), include_str!("../../web/report.js"));
@@ -62,6 +62,14 @@ struct RunView<'a> {
     left_out: Vec<String>,
     /// The derived series that the user requested.
     derived: Vec<DerivedView>,
+    /// The windows of a long measurement; `None` for any other run.
+    windows: Option<WindowsView>,
+}
+
+/// The windows of a long measurement.
+struct WindowsView {
+    sentences: Vec<String>,
+    pictures: Html,
 }
 
 /// A derived series.
@@ -165,6 +173,10 @@ fn view<'a>(run: &'a RecordedRun, index: usize, runs: usize, pack: &mut Pack) ->
         groups: groups(run, &prefix, pack),
         left_out: left_out::of_outcome_where(&run.outcome, |experiment| !described(experiment)),
         derived: Vec::new(),
+        windows: run.outcome.windows.is_some().then(|| WindowsView {
+            sentences: windows::sentences(&run.outcome),
+            pictures: figures(pictures::windows(&run.outcome), &prefix, "w", true, pack),
+        }),
         prefix,
     }
 }

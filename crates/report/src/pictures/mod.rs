@@ -24,6 +24,7 @@ mod suite;
 mod sweep;
 mod trials;
 mod waterfall;
+mod windows;
 
 pub use claim::of_claim;
 pub(crate) use claim::statements;
@@ -35,3 +36,4 @@ pub use forest::for_terminal;
 pub use overview::overview;
 pub use picture::{Picture, PictureKind, Table};
 pub use suite::forests;
+pub(crate) use windows::{percentiles, windows};

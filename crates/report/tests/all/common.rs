@@ -52,6 +52,7 @@ pub fn outcome(points: Vec<PointSummary>, claims: Vec<ClaimResult>) -> Outcome {
         by_key: Vec::new(),
         remarks: Vec::new(),
         suites: Vec::new(),
+        windows: None,
     }
 }
 
