@@ -169,6 +169,7 @@ impl Writer {
     }
 
     /// Returns the folder of the run.
+    #[cfg(feature = "commands")]
     pub(crate) fn folder(&self) -> &Path {
         &self.run
     }

@@ -43,11 +43,13 @@ const NOTABLE_INTERFERENCE: f64 = 3.0;
 
 impl Diagnostics {
     /// Reserves the memory for all blocks, so that counting allocates nothing.
+    #[cfg(feature = "commands")]
     pub fn reserve(&mut self) {
         self.blocks.reserve_exact(MOST_BLOCKS - self.blocks.len());
     }
 
     /// Returns the size in bytes of the memory that [`reserve`](Self::reserve) reserves.
+    #[cfg(feature = "commands")]
     pub fn reserved_bytes() -> u64 {
         (MOST_BLOCKS * size_of::<u64>()) as u64
     }

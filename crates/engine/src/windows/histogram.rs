@@ -1,7 +1,9 @@
 //! The file `windows.jsonl`: a line of JSON for each window, with its figures and its histogram.
 
+#[cfg(any(feature = "commands", test))]
 use std::io::{self, Write};
 
+#[cfg(any(feature = "commands", test))]
 use ascertain_streams::FlatTable;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +27,7 @@ pub struct WindowLine {
 }
 
 /// Writes the line of a window. Allocates nothing that depends on the window.
+#[cfg(any(feature = "commands", test))]
 pub(super) fn write_line(
     sink: &mut impl Write,
     summary: &WindowSummary,
@@ -58,6 +61,7 @@ pub(super) fn write_line(
     sink.write_all(b"]}\n")
 }
 
+#[cfg(any(feature = "commands", test))]
 fn number(sink: &mut impl Write, value: f64) -> io::Result<()> {
     if value.is_finite() { write!(sink, "{value}") } else { sink.write_all(b"null") }
 }

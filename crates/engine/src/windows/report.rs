@@ -213,6 +213,7 @@ impl MemoryReport {
         self.parts.iter().map(|part| part.bytes).fold(0, u64::saturating_add)
     }
 
+    #[cfg(feature = "commands")]
     pub(super) fn add(&mut self, name: impl Into<String>, bytes: u64) {
         self.parts.push(MemoryPart { name: name.into(), bytes });
     }

@@ -10,17 +10,20 @@ use crate::values::Bounds;
 
 impl ClaimJudge {
     /// Reserves the memory for the diagnostics, so that counting allocates nothing.
+    #[cfg(feature = "commands")]
     pub fn reserve(&mut self) {
         self.diagnostics.reserve();
     }
 
     /// Returns the size in bytes of the memory that [`reserve`](Self::reserve) reserves.
+    #[cfg(feature = "commands")]
     pub fn reserved_bytes() -> u64 {
         Diagnostics::reserved_bytes()
     }
 
     /// Applies the tests to the values of a trial of a single arm. Returns whether the trial was a success, and the
     /// conditions that were false, as bits.
+    #[cfg(feature = "commands")]
     pub fn test(&self, row: &[Bounds], is_interrupted: bool) -> (Option<bool>, u64) {
         match self.tests.evaluate(&trial(row, is_interrupted)) {
             Ok(TrialOutcome { success, broken, .. }) => (success, broken),
@@ -29,12 +32,14 @@ impl ClaimJudge {
     }
 
     /// Counts a trial. `broken` has a bit for each condition that was false.
+    #[cfg(feature = "commands")]
     pub fn count_outcome(&mut self, success: Option<bool>, broken: u64, is_interrupted: bool, elapsed_ns: u64) {
         let outcome = TrialOutcome { success, tie: false, statistic: None, value: None, broken };
         self.count(&outcome, &trial(&[], is_interrupted), elapsed_ns);
     }
 
     /// Counts several trials at once, and looks for an answer after them. Nothing is known about their order.
+    #[cfg(feature = "recorded")]
     pub fn count_batch(&mut self, known: Tally, unknown: u64) {
         self.trials += known.trials + unknown;
         self.measured += known.trials + unknown;
