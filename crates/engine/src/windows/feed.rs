@@ -62,6 +62,8 @@ pub(super) struct Feeder<'r, 'p> {
     pub next_tick_ns: u64,
     /// Index of the next observation.
     pub index: u64,
+    /// `true` if the observer knows that the recording has ended.
+    pub is_unkept_reported: bool,
     /// The failure of a hook, which ended the run.
     pub failure: Option<TargetError>,
 }
@@ -101,15 +103,20 @@ impl Feeder<'_, '_> {
         }
         if now_ns >= self.next_tick_ns {
             self.next_tick_ns = now_ns + TICK_NS;
-            let was_kept = self.recorder.unkept.is_none();
             self.recorder.flush();
-            if let Some(error) = self.recorder.unkept.as_ref().filter(|_| was_kept) {
-                self.observer.unkept(error);
-            }
+            self.report_unkept();
             let progress = self.progress(now_ns);
             self.observer.progress(&progress);
         }
         now_ns
+    }
+
+    /// Reports the error that ended the recording, once.
+    fn report_unkept(&mut self) {
+        if let Some(error) = self.recorder.unkept.as_ref().filter(|_| !self.is_unkept_reported) {
+            self.observer.unkept(error);
+            self.is_unkept_reported = true;
+        }
     }
 
     fn report_windows(&mut self, before: usize) {
@@ -149,6 +156,8 @@ impl Feeder<'_, '_> {
             series.iter_mut().for_each(LiveSeries::end_window);
         });
         self.report_windows(before);
+        self.recorder.flush();
+        self.report_unkept();
     }
 
     /// Runs the command again and again. An observation belongs to the window in which it began.

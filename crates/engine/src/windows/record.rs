@@ -234,7 +234,10 @@ impl Recorder {
             return;
         }
         let end = first + values.len() as u64;
-        if failures == 0 && self.after == 0 {
+        let is_full = self.report.around_observations >= self.around.most;
+        if self.after == 0 && (failures == 0 || is_full) {
+            self.report.failures += failures;
+            self.report.failures_left_out += failures;
             while self.stride.next < end {
                 let index = self.stride.next;
                 self.stride.advance();

@@ -86,6 +86,7 @@ pub(crate) fn run(
         start_ns: clock.now_ns(),
         next_tick_ns: 0,
         index: 0,
+        is_unkept_reported: false,
         failure: None,
     };
     let ended = match &set.lines {
