@@ -178,7 +178,9 @@ mod tests {
         let plan = slo.clone().plan().unwrap();
         let windows = plan.windows.unwrap();
         assert_eq!((plan.claims.len(), windows.windows()), (0, 60));
-        assert!(matches!(&windows.success, Test::Predicate { predicate, .. } if predicate.starts_with("exit == 0 and wall")));
+        assert!(
+            matches!(&windows.success, Test::Predicate { predicate, .. } if predicate.starts_with("exit == 0 and wall"))
+        );
         let judged = Slo { at_least: Some(0.99), ..slo.clone() }.plan().unwrap();
         assert_eq!(judged.claims[0].asked.tests, [windows.success]);
         assert_eq!(judged.config.max_time, Duration::from_secs(600));

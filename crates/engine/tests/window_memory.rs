@@ -27,7 +27,9 @@ fn plan(windows: u64) -> WindowPlan {
 
 #[test]
 fn the_memory_is_the_announced_one_however_many_observations_come() {
-    for (windows, is_signed, observations) in [(1, false, 1_000_000_u64), (60, true, 1_000_000), (60, false, 10_000_000)] {
+    for (windows, is_signed, observations) in
+        [(1, false, 1_000_000_u64), (60, true, 1_000_000), (60, false, 10_000_000)]
+    {
         let plan = plan(windows);
         let mut announced = MemoryReport::default();
         Meter::announce(&plan, is_signed, &mut announced);

@@ -20,7 +20,8 @@ pub(crate) fn announcement(plan: &Plan, windows: &WindowPlan, memory: &MemoryRep
     let command = quoted(command.map_or("", |command| &command.line));
     let count = windows.windows();
     let (length, duration) = (span(windows.window.as_secs_f64()), span(windows.duration.as_secs_f64()));
-    let parts: Vec<String> = memory.parts.iter().map(|part| format!("{} {} B", part.name, grouped(part.bytes))).collect();
+    let parts: Vec<String> =
+        memory.parts.iter().map(|part| format!("{} {} B", part.name, grouped(part.bytes))).collect();
     let total = grouped(memory.total_bytes());
     let recorded = match is_recorded {
         true => recorded_beforehand(windows),
@@ -72,7 +73,8 @@ pub(crate) fn window_line(window: &WindowSummary, unit: Unit) -> String {
     let figures = [("median", window.median), ("p99", window.p99), ("max", window.most)];
     let figures = figures.map(|(name, value)| format!("{name} {}", shown(value, window, unit)));
     let share = window.share().map_or_else(String::new, |share| format!(", {} succeeded", percent(share)));
-    let observations = format!("{} observation{}", grouped(window.observations), if window.observations == 1 { "" } else { "s" });
+    let observations =
+        format!("{} observation{}", grouped(window.observations), if window.observations == 1 { "" } else { "s" });
     match window.observations {
         0 => format!("window {number} ({}): no observations", times(window)),
         _ => format!("window {number} ({}): {observations}{share}; {}", times(window), figures.join(", ")),

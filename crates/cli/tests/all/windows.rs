@@ -184,7 +184,8 @@ fn a_command_is_measured_until_the_time_is_up() {
 /// Starts a run that prints a line every ten milliseconds, and waits until two windows have ended.
 fn going_on(state: &Path) -> (std::process::Child, PathBuf) {
     let script = "while true; do echo 3; sleep 0.01; done";
-    let arguments = ["slo", "--for", "1h", "--window", "2s", "--lines", "--unit", "ms", "--at-least", "50%", "--within"];
+    let arguments =
+        ["slo", "--for", "1h", "--window", "2s", "--lines", "--unit", "ms", "--at-least", "50%", "--within"];
     let mut command = command(state, &[&arguments[..], &["5ms", "--shell", "--", script]].concat());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     loop {

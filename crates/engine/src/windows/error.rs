@@ -86,7 +86,9 @@ pub enum WindowError {
         most: usize,
     },
     /// The command printed no line.
-    #[error("the command `{command}` {end} without printing an observation; let it print one per line, such as `12.5 ms`")]
+    #[error(
+        "the command `{command}` {end} without printing an observation; let it print one per line, such as `12.5 ms`"
+    )]
     NoLines {
         /// The command line.
         command: String,

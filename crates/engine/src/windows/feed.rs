@@ -245,8 +245,10 @@ impl Feeder<'_, '_> {
             return Ok(());
         }
         let bound = |bounds: &Bounds, value: f64| if *bounds == Bounds::UNKNOWN { f64::NAN } else { value };
-        let values: Vec<[f64; 2]> = row.iter().map(|range| [bound(range, range.low), bound(range, range.high)]).collect();
-        let columns: Vec<[&[f64]; 2]> = values.iter().map(|[low, high]| [low, high].map(std::slice::from_ref)).collect();
+        let values: Vec<[f64; 2]> =
+            row.iter().map(|range| [bound(range, range.low), bound(range, range.high)]).collect();
+        let columns: Vec<[&[f64]; 2]> =
+            values.iter().map(|[low, high]| [low, high].map(std::slice::from_ref)).collect();
         let times = [start_ns.saturating_sub(self.start_ns) as f64];
         self.series.iter_mut().try_for_each(|series| series.add(&columns, &times))
     }

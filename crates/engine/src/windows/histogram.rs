@@ -34,8 +34,18 @@ pub(super) fn write_line(
     every: u64,
     table: &FlatTable,
 ) -> io::Result<()> {
-    let WindowSummary { window, windows, start_ns, end_ns, observations, successes, unknown, without_value, stopped, .. } =
-        *summary;
+    let WindowSummary {
+        window,
+        windows,
+        start_ns,
+        end_ns,
+        observations,
+        successes,
+        unknown,
+        without_value,
+        stopped,
+        ..
+    } = *summary;
     write!(sink, "{{\"window\":{window},\"windows\":{windows},\"start_ns\":{start_ns},\"end_ns\":{end_ns},")?;
     write!(sink, "\"observations\":{observations},\"successes\":{successes},\"unknown\":{unknown},")?;
     write!(sink, "\"without_value\":{without_value},\"stopped\":{stopped},")?;

@@ -11,7 +11,8 @@ use crate::plan::{Config, Plan, share_error};
 pub(super) fn judge_of(plan: &Plan, windows: &WindowPlan, spec: &Spec) -> Result<ClaimJudge, Error> {
     let unjudged = || Claim::in_half(&spec.id, spec.id.clone(), String::new(), windows.success.clone());
     let claim = plan.claims.first().cloned().unwrap_or_else(unjudged);
-    let error = share_error(std::slice::from_ref(&claim), plan.config.error)?.first().copied().unwrap_or(plan.config.error);
+    let error =
+        share_error(std::slice::from_ref(&claim), plan.config.error)?.first().copied().unwrap_or(plan.config.error);
     let config = Config { error, until_time_is_up: true, max_trials: None, exact_trials: None, ..plan.config.clone() };
     let mut judge = ClaimJudge::new(&claim, spec, &config, None)?;
     judge.bind(spec, |_| 0);

@@ -22,7 +22,12 @@ const MOST_SPELLING: usize = 16;
 
 impl LineParser {
     pub fn new(metric: &LineMetric) -> LineParser {
-        LineParser { unit: metric.unit, plain: metric.factor, last: Vec::with_capacity(MOST_SPELLING), last_factor: 1.0 }
+        LineParser {
+            unit: metric.unit,
+            plain: metric.factor,
+            last: Vec::with_capacity(MOST_SPELLING),
+            last_factor: 1.0,
+        }
     }
 
     /// Returns the value of the line at the start of a text, and the length of the line with its newline. Returns `None` if
@@ -32,7 +37,8 @@ impl LineParser {
         let (number, length) = number(text)?;
         let value = number * self.plain?;
         let is_valid = text.get(length) == Some(&b'\n') && value < f64::INFINITY;
-        (is_valid && (value >= 0.0 || self.unit == Unit::One && value > f64::NEG_INFINITY)).then_some((value, length + 1))
+        (is_valid && (value >= 0.0 || self.unit == Unit::One && value > f64::NEG_INFINITY))
+            .then_some((value, length + 1))
     }
 
     /// Returns the value of a line, without its newline, in the unit of the metric.

@@ -41,13 +41,13 @@ pub use error::WindowError;
 pub use histogram::{HISTOGRAMS, WindowLine};
 #[cfg(feature = "commands")]
 pub use meter::Meter;
+pub use plan::{Around, MOST_WINDOWS, WindowPlan, default_window};
+pub use report::{
+    Ended, MemoryPart, MemoryReport, RecordedReport, SeriesReport, SeriesWindow, WindowReport, WindowSummary,
+};
 #[cfg(feature = "commands")]
 pub(crate) use run::run;
 #[cfg(feature = "recorded")]
 pub(crate) use stored::complete;
 #[cfg(feature = "recorded")]
 pub use stored::recorded_every;
-pub use plan::{Around, MOST_WINDOWS, WindowPlan, default_window};
-pub use report::{
-    Ended, MemoryPart, MemoryReport, RecordedReport, SeriesReport, SeriesWindow, WindowReport, WindowSummary,
-};

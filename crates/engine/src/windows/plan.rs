@@ -125,7 +125,9 @@ mod tests {
 
     #[test]
     fn windows_have_usual_lengths() {
-        for (duration_s, window_s) in [(1, 1), (59, 1), (61, 2), (600, 10), (3600, 60), (86_400, 1800), (604_800, 10_800)] {
+        for (duration_s, window_s) in
+            [(1, 1), (59, 1), (61, 2), (600, 10), (3600, 60), (86_400, 1800), (604_800, 10_800)]
+        {
             let window = default_window(Duration::from_secs(duration_s));
             assert_eq!(window, Duration::from_secs(window_s), "{duration_s} s");
             assert_eq!(plan(duration_s, window.as_secs_f64()).check(), Ok(()));

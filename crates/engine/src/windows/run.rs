@@ -153,12 +153,7 @@ fn is_signed(spec: &Spec, metric: usize) -> bool {
 }
 
 /// Returns the memory of a long measurement.
-fn memory(
-    windows: &WindowPlan,
-    set: &CommandSet,
-    spec: &Spec,
-    plans: &[ascertain_streams::Plan],
-) -> MemoryReport {
+fn memory(windows: &WindowPlan, set: &CommandSet, spec: &Spec, plans: &[ascertain_streams::Plan]) -> MemoryReport {
     let mut memory = MemoryReport::default();
     let primary = primary_metric(&windows.success, spec);
     Meter::announce(windows, is_signed(spec, primary), &mut memory);

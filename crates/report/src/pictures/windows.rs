@@ -33,7 +33,8 @@ pub(crate) fn percentiles(windows: &[WindowSummary], unit: Unit, metric: &str) -
     };
     let values = || windows.iter().flat_map(|window| [window.median, window.p99]).flatten();
     values().next()?;
-    let (least, most) = values().fold((f64::INFINITY, 0.0_f64), |(least, most), value| (least.min(value), most.max(value)));
+    let (least, most) =
+        values().fold((f64::INFINITY, 0.0_f64), |(least, most), value| (least.min(value), most.max(value)));
     Some(Plot {
         id: "windows".into(),
         title: format!("{metric}: p99 and median by window"),

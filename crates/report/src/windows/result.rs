@@ -40,16 +40,18 @@ fn description(report: &WindowReport) -> String {
     let observations = grouped(total.observations);
     let share = match (report.condition.as_str(), total.share()) {
         ("", _) | (_, None) => String::new(),
-        (condition, Some(share)) => format!(
-            "; {} was true of {} ({})",
-            quoted(condition),
-            grouped(total.successes),
-            percent(share)
-        ),
+        (condition, Some(share)) => {
+            format!("; {} was true of {} ({})", quoted(condition), grouped(total.successes), percent(share))
+        }
     };
     let figures = [("median", total.median), ("p99", total.p99), ("p99.9", total.p999), ("maximum", total.most)];
     let figures = figures.map(|(name, value)| format!("{name} {}", shown(value, total, report.unit)));
-    format!("{observations} observations in {}{share}. {}: {}.", span(report.elapsed_ns as f64 / 1e9), report.metric, figures.join(", "))
+    format!(
+        "{observations} observations in {}{share}. {}: {}.",
+        span(report.elapsed_ns as f64 / 1e9),
+        report.metric,
+        figures.join(", ")
+    )
 }
 
 /// Returns a sentence about the change of the figures in the course of the run.
@@ -95,8 +97,12 @@ fn ending(report: &WindowReport) -> Option<String> {
         Ended::Time => None,
         Ended::Command(how) => Some(format!("The command {how} after {elapsed} of {duration}.")),
         Ended::Interrupted => Some(format!("The run was interrupted after {elapsed} of {duration}.")),
-        Ended::Error(error) => Some(format!("An error ended the run after {elapsed} of {duration}: {}.", escape_controls(error))),
-        Ended::Open => Some(format!("The figures are those of the windows that had ended after {elapsed} of {duration}.")),
+        Ended::Error(error) => {
+            Some(format!("An error ended the run after {elapsed} of {duration}: {}.", escape_controls(error)))
+        }
+        Ended::Open => {
+            Some(format!("The figures are those of the windows that had ended after {elapsed} of {duration}."))
+        }
     }
 }
 
@@ -129,7 +135,11 @@ fn recorded(report: &WindowReport) -> String {
                 0 => String::new(),
                 left_out => format!("; {} of them are left out, because the limit was reached", grouped(left_out)),
             };
-            let all = if around_observations > 0 { format!(" ({} in all)", grouped(around_observations)) } else { String::new() };
+            let all = if around_observations > 0 {
+                format!(" ({} in all)", grouped(around_observations))
+            } else {
+                String::new()
+            };
             format!("{around} observations before and after each of {} failures{all}{left_out}", grouped(failures))
         }
     };

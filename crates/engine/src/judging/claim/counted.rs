@@ -2,9 +2,9 @@
 
 use ascertain_stats::Tally;
 
-use super::ClaimJudge;
 use super::super::bound::{TrialOutcome, TrialValues};
 use super::super::diagnostics::Diagnostics;
+use super::ClaimJudge;
 use crate::block::Slots;
 use crate::values::Bounds;
 
