@@ -42,7 +42,7 @@ impl DerivedMetric {
         })?;
         plan.check_independent().map_err(|error| error.problem().to_string())?;
         if plan.uses_times() {
-            return Err("a window of time has an unknown number of trials, so its values are not alike; use a window \
+            return Err("a window of time has an unknown number of trials; use a window \
                         of a number of trials, such as `mean(window(wall, 10))`"
                 .into());
         }

@@ -78,8 +78,8 @@
 //!
 //! # Expressions
 //!
-//! A metric in `metric` or in a `predicate` may be an expression over the metrics of an arm, in the language of
-//! `ascertain series`: `mean(window(wall, 10))`, `quantile(.9, window(wall, 20)) <= 50 ms`. Each value is one outcome
+//! A metric in `metric` or in a `predicate` may be an expression over the metrics of an arm. The language is that of
+//! `ascertain series`: `mean(window(wall, 10))`, or `quantile(.9, window(wall, 20)) <= 50 ms`. Each value is one outcome
 //! of the claim, so the rate is a share of values, and `trials` in the result counts values. `max_trials` counts the
 //! measured trials.
 //!

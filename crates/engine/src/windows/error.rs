@@ -59,7 +59,7 @@ pub enum WindowError {
     /// An expression is refused.
     #[error("series `{expression}`: {reason}")]
     Series {
-        /// The expression.
+        /// The expression that is refused.
         expression: String,
         /// The reason for the refusal, with the column.
         reason: String,

@@ -148,7 +148,7 @@ impl WindowSummary {
 /// A derived series over the windows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesReport {
-    /// The expression.
+    /// The expression of the series.
     pub expression: String,
     /// The unit of the results.
     pub unit: Unit,
@@ -193,7 +193,7 @@ pub struct RecordedReport {
 /// The memory of a long measurement, by its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryReport {
-    /// The parts.
+    /// The parts, in the order of the announcement.
     pub parts: Vec<MemoryPart>,
 }
 

@@ -22,7 +22,7 @@ pub struct SeriesDigest {
     undecided: u64,
 }
 
-/// Consecutive results.
+/// A part of the results: consecutive ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Section {
     /// Number of results.

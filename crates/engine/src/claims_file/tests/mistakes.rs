@@ -618,8 +618,8 @@ fn expressions_without_a_fresh_value_for_each_outcome() {
         (
             SUM,
             "predicate = 'mean(window(time, 10 s)) <= 1 ms'\nrate = 0.9",
-            "4:13: `mean(window(time, 10 s))`: a window of time has an unknown number of trials, so its values are not \
-             alike; use a window of a number of trials, such as `mean(window(wall, 10))`",
+            "4:13: `mean(window(time, 10 s))`: a window of time has an unknown number of trials; use a window of a number \
+             of trials, such as `mean(window(wall, 10))`",
         ),
     ]);
 }
