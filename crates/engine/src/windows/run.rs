@@ -174,13 +174,13 @@ fn check_memory(memory: &MemoryReport, windows: &WindowPlan) -> Result<(), Windo
 
 fn report(feeder: &mut Feeder, ended: &Ended, set: &CommandSet, memory: MemoryReport) -> WindowReport {
     let Feeder { windows, spec, primary, .. } = *feeder;
-    let metric = &spec.metrics[primary];
+    let (metric, total) = (&spec.metrics[primary], feeder.meter.total());
     let limit = set.time_limit.filter(|_| set.lines.is_none() && metric.name == "wall");
     WindowReport {
-        elapsed_ns: feeder.elapsed_ns(),
         ended: ended.clone(),
         limit: limit.map(|limit| limit.as_nanos() as f64),
-        total: feeder.meter.total(),
+        elapsed_ns: total.end_ns,
+        total,
         groups: feeder.meter.groups().to_vec(),
         windows: feeder.meter.windows().to_vec(),
         drift: Drift::of(feeder.meter.windows(), windows.window.as_nanos() as u64),

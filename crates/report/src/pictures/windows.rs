@@ -23,7 +23,8 @@ pub(crate) fn windows(outcome: &Outcome) -> Vec<Picture> {
     by_window.into_iter().chain(series).collect()
 }
 
-/// Draws the median and the 99th percentile by window. A window is drawn at its middle. `None` if no window has values.
+/// Draws the median and the 99th percentile by window. A window is drawn at its middle. `None` if fewer than two windows
+/// have values.
 pub(crate) fn percentiles(windows: &[WindowSummary], unit: Unit, metric: &str) -> Option<Plot> {
     let line = |series: usize, value: fn(&WindowSummary) -> Option<f64>| Layer::Line {
         series: Some(series),
@@ -32,7 +33,9 @@ pub(crate) fn percentiles(windows: &[WindowSummary], unit: Unit, metric: &str) -
         dashed: false,
     };
     let values = || windows.iter().flat_map(|window| [window.median, window.p99]).flatten();
-    values().next()?;
+    if windows.iter().filter(|window| window.median.is_some()).count() < 2 {
+        return None;
+    }
     let (least, most) =
         values().fold((f64::INFINITY, 0.0_f64), |(least, most), value| (least.min(value), most.max(value)));
     Some(Plot {

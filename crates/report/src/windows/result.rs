@@ -140,7 +140,8 @@ fn recorded(report: &WindowReport) -> String {
             } else {
                 String::new()
             };
-            format!("{around} observations before and after each of {} failures{all}{left_out}", grouped(failures))
+            let which = if failures == 1 { "the failure".into() } else { format!("each of {} failures", grouped(failures)) };
+            format!("{} before and after {which}{all}{left_out}", counted(around, "observation"))
         }
     };
     format!("Recorded: {rows}; a histogram for each window; {failed}.")
