@@ -189,14 +189,16 @@ fn going_on(state: &Path) -> (std::process::Child, PathBuf) {
         ["slo", "--for", "1h", "--window", "2s", "--lines", "--unit", "ms", "--at-least", "50%", "--within"];
     let mut command = command(state, &[&arguments[..], &["5ms", "--shell", "--", script]].concat());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    loop {
-        thread::sleep(Duration::from_millis(20));
-        let Some(run) = runs(state).pop() else { continue };
+    let has_two_windows = |run: &PathBuf| {
         let text = fs::read_to_string(run.join("windows.jsonl")).unwrap_or_default();
-        if text.lines().count() >= 2 {
-            return (child, run);
-        }
+        text.lines().count() >= 2
+    };
+    let mut run = None;
+    while run.is_none() {
+        thread::sleep(Duration::from_millis(20));
+        run = runs(state).pop().filter(has_two_windows);
     }
+    (child, run.unwrap())
 }
 
 #[test]

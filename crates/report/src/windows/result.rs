@@ -58,6 +58,7 @@ fn description(report: &WindowReport) -> String {
 fn drift_sentence(drift: &Drift, report: &WindowReport) -> String {
     let unit = report.unit;
     let change = |first: f64, last: f64| match first > 0.0 {
+        _ if first == last => " (unchanged)".to_string(),
         true => format!(" ({}{})", if last >= first { "+" } else { "−" }, percent((last / first - 1.0).abs())),
         false => String::new(),
     };
@@ -140,7 +141,8 @@ fn recorded(report: &WindowReport) -> String {
             } else {
                 String::new()
             };
-            let which = if failures == 1 { "the failure".into() } else { format!("each of {} failures", grouped(failures)) };
+            let which =
+                if failures == 1 { "the failure".into() } else { format!("each of {} failures", grouped(failures)) };
             format!("{} before and after {which}{all}{left_out}", counted(around, "observation"))
         }
     };
