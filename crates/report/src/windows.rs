@@ -41,7 +41,7 @@ pub(crate) fn announcement(plan: &Plan, windows: &WindowPlan, memory: &MemoryRep
 fn recorded_beforehand(windows: &WindowPlan) -> String {
     let every = match windows.record_every {
         Some(1) => "every observation".to_string(),
-        Some(every) => format!("every {} observation", ordinal(every)),
+        Some(every) => format!("one observation in {}", grouped(every)),
         None => format!(
             "every observation at first, and half as many after each {} rows",
             grouped(WindowPlan::ROWS_PER_STRIDE)
@@ -55,23 +55,11 @@ fn recorded_beforehand(windows: &WindowPlan) -> String {
     )
 }
 
-/// Writes an ordinal number: "2nd", "11th", "1,003rd".
-fn ordinal(number: u64) -> String {
-    let ending = match (number % 10, number % 100) {
-        (_, 11..=13) => "th",
-        (1, _) => "st",
-        (2, _) => "nd",
-        (3, _) => "rd",
-        _ => "th",
-    };
-    format!("{}{ending}", grouped(number))
-}
-
 /// Returns a line about a window that has ended, for a log.
-pub(crate) fn window_line(window: &WindowSummary, unit: Unit) -> String {
+pub(crate) fn window_line(window: &WindowSummary, unit: Unit, limit: Option<f64>) -> String {
     let number = window.window + 1;
     let figures = [("median", window.median), ("p99", window.p99), ("max", window.most)];
-    let figures = figures.map(|(name, value)| format!("{name} {}", shown(value, window, unit)));
+    let figures = figures.map(|(name, value)| format!("{name} {}", shown(value, window, unit, limit)));
     let share = window.share().map_or_else(String::new, |share| format!(", {} succeeded", percent(share)));
     let observations =
         format!("{} observation{}", grouped(window.observations), if window.observations == 1 { "" } else { "s" });
@@ -88,10 +76,12 @@ fn times(window: &WindowSummary) -> String {
 }
 
 /// Writes a figure of a window. A figure that is unknown because observations were stopped is above their limit.
-fn shown(value: Option<f64>, window: &WindowSummary, unit: Unit) -> String {
+fn shown(value: Option<f64>, window: &WindowSummary, unit: Unit, limit: Option<f64>) -> String {
     match value {
         Some(value) => unit.human(value),
-        None if window.stopped > 0 => "> limit".into(),
+        None if window.stopped > 0 => {
+            limit.map_or_else(|| "> limit".into(), |limit| format!("> {}", unit.exact(limit)))
+        }
         None => "–".into(),
     }
 }
@@ -115,16 +105,10 @@ mod tests {
             ..WindowSummary::default()
         };
         assert_eq!(
-            window_line(&window, Unit::Nanosecond),
-            "window 3 (20 s to 30 s): 1,234 observations, 99.68 % succeeded; median 1.250 ms, p99 3.000 ms, max > limit"
+            window_line(&window, Unit::Nanosecond, Some(2e8)),
+            "window 3 (20 s to 30 s): 1,234 observations, 99.68 % succeeded; median 1.250 ms, p99 3.000 ms, max > 200 ms"
         );
         let empty = WindowSummary { end_ns: 1_000_000_000, ..WindowSummary::default() };
-        assert_eq!(window_line(&empty, Unit::Nanosecond), "window 1 (0 s to 1 s): no observations");
-    }
-
-    #[test]
-    fn ordinals_have_their_endings() {
-        let ordinals = [1, 2, 3, 4, 11, 12, 13, 21, 112, 1003].map(ordinal);
-        assert_eq!(ordinals, ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "112th", "1,003rd"]);
+        assert_eq!(window_line(&empty, Unit::Nanosecond, None), "window 1 (0 s to 1 s): no observations");
     }
 }

@@ -90,8 +90,7 @@ impl Series {
     #[must_use]
     pub fn sampled(&self) -> Option<String> {
         let stride = self.catalogue.stride();
-        (stride > 1)
-            .then(|| format!("the series has only each {stride}th observation, because the run recorded no more"))
+        (stride > 1).then(|| format!("the series has one observation in {stride}, because the run recorded no more"))
     }
 
     /// Checks that the memory of the plan, and of the columns for reading, is within a limit.

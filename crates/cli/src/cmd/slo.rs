@@ -101,6 +101,9 @@ impl Args {
     /// Returns the request that the options describe.
     fn request(&self) -> anyhow::Result<Slo> {
         check_request(self)?;
+        if let (Some(option), true) = (self.common.exports.of_observations(), self.windows.long().is_some()) {
+            bail!("--{option} needs every observation, and --for keeps only a part of them; use --format json or csv");
+        }
         let lines = self.windows.lines(self.printed.units())?;
         let metric = if lines.is_some() { VALUE } else { "wall" };
         let within = self.within.as_ref().map(|time| format!("{metric} <= {time}"));

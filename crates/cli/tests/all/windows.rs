@@ -117,7 +117,7 @@ fn the_rows_are_every_nth_observation_and_those_around_failures() {
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     let printed = ran.stdout.replace('\n', " ");
     assert!(printed.starts_with("Holds:"), "{printed}");
-    assert!(printed.contains("every 100th observation (10 in all)"), "{printed}");
+    assert!(printed.contains("one observation in 100 (10 in all)"), "{printed}");
     assert!(printed.contains("2 observations before and after the failure (5 in all)"), "{printed}");
     let run = only_run(state);
     let rows: Vec<(u64, f64)> = restored_lines(&run)
@@ -132,7 +132,7 @@ fn the_rows_are_every_nth_observation_and_those_around_failures() {
     assert_eq!(around, [497, 498, 499, 500, 501]);
     let series = ascertain(state, &["series", "latest", "value", "--format", "csv"]);
     assert_eq!((series.code, series.stdout.lines().count()), (Some(0), 11), "{}", series.stderr);
-    assert!(series.stderr.contains("each 100th observation"), "{}", series.stderr);
+    assert!(series.stderr.contains("one observation in 100"), "{}", series.stderr);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_killed_run_is_readable() {
     // A kill can cut off the last line.
     let mut text = fs::read_to_string(run.join("windows.jsonl")).unwrap();
     let whole = lines(&run, "windows.jsonl").len();
-    text.push_str("{\"window\":99,\"windo");
+    text.push_str("{\"window\":99,");
     fs::write(run.join("windows.jsonl"), text).unwrap();
     let report = ascertain(state, &["report", "latest", "--format", "json"]);
     assert_eq!(report.code, Some(0), "{}", report.stderr);
@@ -276,6 +276,8 @@ fn impossible_runs_are_refused_with_a_way_out() {
         (&["--for", "10s", "--lines", "--at-least", "90%", "--", "true"], "a share of successes needs a condition"),
         (&["--for", "10s", "--lines", "--require", "wall <= 1 ms", "--", "true"], "unknown metric `wall`"),
         (&["--for", "10s", "--lines", "--", "no-such-program"], "`no-such-program` was not found"),
+        (&["--for", "1s", "--export-json", "x", "--", "true"], "--export-json needs every observation"),
+        (&["--for", "1s", "--setup", "false", "--", "true"], "set-up `false` ended with exit code 1"),
         (&["--", "true"], "--at-least"),
         (&["--window", "1s", "--at-least", "90%", "--", "true"], "--for"),
     ];

@@ -59,6 +59,8 @@ pub(super) struct Feeder<'r, 'p> {
     pub now: Now,
     /// Start of the first window, as a reading of the clock.
     pub start_ns: u64,
+    /// `true` as soon as the first window has started.
+    pub has_begun: bool,
     pub next_tick_ns: u64,
     /// Index of the next observation.
     pub index: u64,
@@ -87,6 +89,7 @@ impl Feeder<'_, '_> {
     /// Starts the first window.
     fn begin(&mut self) {
         self.start_ns = self.clock.now_ns();
+        self.has_begun = true;
     }
 
     /// Ends the windows that are over, and reports progress if it is due. Returns the time since the start of the run.
@@ -148,6 +151,9 @@ impl Feeder<'_, '_> {
 
     /// Ends all windows.
     pub fn finish(&mut self) {
+        if !self.has_begun {
+            return;
+        }
         let now_ns = self.elapsed_ns().min(self.duration_ns());
         let before = self.meter.windows().len();
         let (recorder, series) = (&mut self.recorder, &mut self.series);

@@ -83,6 +83,7 @@ pub(crate) fn run(
         clock,
         now: now.clone(),
         start_ns: clock.now_ns(),
+        has_begun: false,
         next_tick_ns: 0,
         index: 0,
         is_unkept_reported: false,

@@ -31,7 +31,11 @@ impl LivePicture {
         let Some(last) = windows.last() else { return };
         let (metric, unit) = metric_of(plan);
         match picture(windows, unit, &metric).filter(|_| line.is_overwritten()) {
-            None => line.above(|| note(&window_line(last, unit))),
+            None => {
+                let limit = plan.commands.first().and_then(|set| set.time_limit).filter(|_| metric == "wall");
+                let limit = limit.map(|limit| limit.as_nanos() as f64);
+                line.above(|| note(&window_line(last, unit, limit)));
+            }
             Some(picture) => {
                 let above = if self.lines > 0 { format!("\x1b[{}A", self.lines) } else { String::new() };
                 let lines: String = picture.lines().map(|line| format!("{line}\x1b[K\n")).collect();

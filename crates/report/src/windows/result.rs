@@ -3,7 +3,7 @@
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::windows::{Drift, Ended, RecordedReport, WindowReport, WindowSummary};
 
-use super::{ordinal, shown, times};
+use super::{shown, times};
 use crate::csv::{Field, record};
 use crate::figure::{exact_percent, percent};
 use crate::grid::{ColumnKind, Grid};
@@ -17,7 +17,7 @@ pub(crate) fn grid(report: &WindowReport) -> Grid {
     let mut grid = Grid::with_kinds(headings.map(kind));
     for group in &report.groups {
         let figures = [group.median, group.p90, group.p99, group.p999, group.most];
-        let figures = figures.map(|value| shown(value, group, report.unit));
+        let figures = figures.map(|value| shown(value, group, report.unit, report.limit));
         let counts = [times(group), grouped(group.observations), group.share().map_or_else(|| "–".into(), percent)];
         grid.rows.push(counts.into_iter().chain(figures).map(Into::into).collect());
     }
@@ -45,7 +45,7 @@ fn description(report: &WindowReport) -> String {
         }
     };
     let figures = [("median", total.median), ("p99", total.p99), ("p99.9", total.p999), ("maximum", total.most)];
-    let figures = figures.map(|(name, value)| format!("{name} {}", shown(value, total, report.unit)));
+    let figures = figures.map(|(name, value)| format!("{name} {}", shown(value, total, report.unit, report.limit)));
     format!(
         "{observations} observations in {}{share}. {}: {}.",
         span(report.elapsed_ns as f64 / 1e9),
@@ -125,8 +125,8 @@ fn recorded(report: &WindowReport) -> String {
     }
     let rows = match (every, is_growing) {
         (1, _) => "every observation".to_string(),
-        (every, false) => format!("every {} observation", ordinal(every)),
-        (every, true) => format!("every observation at first, and every {} at the end", ordinal(every)),
+        (every, false) => format!("one observation in {}", grouped(every)),
+        (every, true) => format!("every observation at first, and one in {} at the end", grouped(every)),
     };
     let rows = if observations > 0 { format!("{rows} ({} in all)", grouped(observations)) } else { rows };
     let failed = match failures {
