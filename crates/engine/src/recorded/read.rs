@@ -117,7 +117,12 @@ fn read_once(folder: &Path) -> Result<RecordedRun, Error> {
         paths.iter_mut().for_each(|path| *path = ClaimPath::default());
     }
     let (folder, rows) = (folder.to_path_buf(), trials.rows());
-    let series = in_order(trials.into_series(), &header, observations.arms());
+    let mut series = in_order(trials.into_series(), &header, observations.arms());
+    // A long measurement records more of its first observations. The series have those that are at equal distances.
+    let every = windows::recorded_every(&folder, &header);
+    if every > 1 {
+        series.iter_mut().for_each(|series| series.keep_every(every));
+    }
     let has_lost_rows = lost_rows.is_some();
     Ok(RecordedRun { folder, state, outcome, observations, series, paths, rows, header, faults, has_lost_rows })
 }

@@ -47,7 +47,7 @@ pub struct Around {
 
 impl Default for Around {
     fn default() -> Around {
-        Around { observations: 10, most: 100_000 }
+        Around { observations: 10, most: 20_000 }
     }
 }
 

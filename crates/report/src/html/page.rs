@@ -20,7 +20,7 @@ use crate::plot::svg;
 use crate::sentence::{left_out, overshoot};
 use crate::series::SeriesDigest;
 use crate::standing::{Count, of_so_many, tally};
-use crate::text::{command_line, ended};
+use crate::text::{command_line, ended, grouped};
 use crate::{finding, grid, pictures, windows};
 
 const STYLE: &str = include_str!("../../web/report.css");
@@ -163,6 +163,7 @@ fn view<'a>(run: &'a RecordedRun, index: usize, runs: usize, pack: &mut Pack) ->
             .map(str::to_string)
             .into_iter()
             .chain(missing_trials(run))
+            .chain(sample(run))
             .chain(run.faults.iter().map(|fault| ended(fault)))
             .map(|notice| Html::prose(&notice))
             .collect(),
@@ -179,6 +180,18 @@ fn view<'a>(run: &'a RecordedRun, index: usize, runs: usize, pack: &mut Pack) ->
         }),
         prefix,
     }
+}
+
+/// Returns a notice if the pictures of single observations show only a part of them.
+fn sample(run: &RecordedRun) -> Option<String> {
+    let every = run.outcome.windows.as_ref()?.recorded.every;
+    (every > 1).then(|| {
+        format!(
+            "The pictures by quantile and trial by trial show one observation in {}, because only these were recorded at \
+             equal distances. The verdict, the tables and the windows are about all observations.",
+            grouped(every)
+        )
+    })
 }
 
 /// Returns the derived series of a run. Their pictures are open, because the user requested them.
