@@ -42,7 +42,7 @@ impl Check {
     #[must_use]
     pub fn plan(self) -> Plan {
         let (ClaimsFile { claims, commands, .. }, config) = (self.claims, self.config);
-        Plan { use_case: UseCase::Check, claims, tables: Vec::new(), commands, config }
+        Plan { use_case: UseCase::Check, claims, tables: Vec::new(), commands, config, windows: None }
     }
 }
 

@@ -144,7 +144,7 @@ impl Compare {
             max_time: if is_endless { Duration::MAX } else { config.max_time },
             ..config
         };
-        Ok(Plan { use_case: UseCase::Compare, claims, tables: vec![table], commands: vec![set], config })
+        Ok(Plan { use_case: UseCase::Compare, claims, tables: vec![table], commands: vec![set], config, windows: None })
     }
 }
 

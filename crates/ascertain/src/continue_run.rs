@@ -10,7 +10,7 @@ use ascertain_engine::plan::{Config, Plan};
 use ascertain_engine::result::{GatedVerdict, RunResult};
 use ascertain_engine::run::{self, Recording};
 
-use crate::error::Error;
+use crate::error::{Error, refused};
 use crate::run::RunContext;
 
 /// A request to continue a recorded run, with the settings that change.
@@ -38,6 +38,14 @@ pub struct Continuation {
 /// If the run can't be read, if another process is measuring it, or if the registry lacks its experiments.
 pub fn continue_run(continuation: Continuation, context: RunContext) -> Result<RunResult, Error> {
     let known = evidence::known_folder();
+    let header = evidence::read_header(&continuation.folder).map_err(ascertain_engine::Error::from)?;
+    if header.plan.windows.is_some() {
+        return refused(
+            "the run measured for a fixed time, and its evidence has only a part of its observations, so it can't be \
+             continued; measure again"
+                .into(),
+        );
+    }
     let parts = evidence::Writer::resume(&continuation.folder, Some(&known)).map_err(ascertain_engine::Error::from)?;
     let plan = continuation.apply(&parts.1.header.plan);
     let recording = Recording::Continue(Box::new(parts));

@@ -1,6 +1,8 @@
 use std::path::PathBuf;
 
 use ascertain_engine::predicate;
+#[cfg(feature = "series")]
+use ascertain_engine::unit::Unit;
 
 /// The error of a request that is invalid or can't be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +75,20 @@ pub enum Error {
     #[cfg(feature = "series")]
     #[error(transparent)]
     Series(#[from] ascertain_streams::RunError),
+    /// The plan of a derived series needs more memory than it may use.
+    #[cfg(feature = "series")]
+    #[error(
+        "`{expression}` needs {} of memory, and may use {}; use smaller windows, lags and buffers, or allow more memory",
+        Unit::Byte.human(*needed_bytes as f64), Unit::Byte.human(*limit_bytes as f64)
+    )]
+    SeriesMemory {
+        /// The expression, as the plan prints it.
+        expression: String,
+        /// The memory of the plan and of the columns for reading.
+        needed_bytes: u64,
+        /// The memory that the computation may use.
+        limit_bytes: u64,
+    },
     /// A file of prices or figures can't be read.
     #[cfg(feature = "cost")]
     #[error(transparent)]

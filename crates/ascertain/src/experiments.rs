@@ -32,6 +32,6 @@ impl Experiments {
     #[must_use]
     pub fn plan(self) -> Plan {
         let Experiments { tables, claims, config } = self;
-        Plan { use_case: UseCase::Run, claims, tables, commands: Vec::new(), config }
+        Plan { use_case: UseCase::Run, claims, tables, commands: Vec::new(), config, windows: None }
     }
 }

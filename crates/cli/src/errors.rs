@@ -6,6 +6,7 @@ use ascertain::compare::NeedsTwo;
 use ascertain_engine::Error as EngineError;
 use ascertain_engine::command::CommandError;
 use ascertain_engine::evidence;
+use ascertain_engine::windows::WindowError;
 use ascertain_sync::barrierd;
 use ascertain_sys::process;
 
@@ -69,6 +70,13 @@ fn option(error: &anyhow::Error) -> Option<String> {
         Some(Engine(EngineError::Evidence(Folder { .. } | Write { .. })) | Evidence(Folder { .. } | Write { .. })) => {
             EVIDENCE_OPTIONS
         }
+        Some(Engine(EngineError::Windows(error))) => match error {
+            WindowError::WindowTooLong { .. } | WindowError::TooManyWindows { .. } => " (--window)",
+            WindowError::Memory { .. } => " (--memory)",
+            WindowError::TooManyAround { .. } => " (--around)",
+            WindowError::Line { .. } => " (--count-bad-lines)",
+            _ => return None,
+        },
         Some(NoMachineType { run }) => return Some(format!(" (--type {run}=TYPE)")),
         Some(Regions { regions, .. }) => return Some(format!(" (--region {})", regions[0])),
         Some(TooManyTrials { fitting, .. }) => return Some(format!(" (--max-trials {fitting})")),

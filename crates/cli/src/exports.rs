@@ -34,6 +34,12 @@ pub enum Annotate {
 const HEADING: &str = "Exports, written as results arrive";
 
 impl Exports {
+    /// Returns the option of a requested export that needs every observation. `None` if there is none.
+    pub fn of_observations(&self) -> Option<&'static str> {
+        let options = self.files.0.iter().map(|(kind, _)| kind.option);
+        options.into_iter().find(|option| !["export-junit", "export-github", "export-bencher"].contains(option))
+    }
+
     /// Opens the requested files, before anything is measured.
     ///
     /// # Errors

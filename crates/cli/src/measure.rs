@@ -14,7 +14,7 @@ use ascertain_report::exports::{self, Results};
 use ascertain_report::figure::{exact_percent, percent};
 use ascertain_report::options::{Format, RenderOptions};
 use ascertain_report::outlook;
-use ascertain_report::progress::{Line, ProgressObserver};
+use ascertain_report::progress::{Line, LivePicture, ProgressObserver};
 use ascertain_report::render;
 use ascertain_report::terminal::escape_controls;
 use ascertain_sys::{interrupt, process};
@@ -42,7 +42,8 @@ pub fn measure(start: Start, options: &RenderOptions, exports: &Exports) -> anyh
     let result = {
         let line = Line::new(!options.quiet);
         let evidence_options = errors::EVIDENCE_OPTIONS;
-        let mut observer = ProgressObserver { line, files: &mut files, is_quiet: options.quiet, evidence_options };
+        let (files, picture) = (&mut files, LivePicture::default());
+        let mut observer = ProgressObserver { line, files, is_quiet: options.quiet, evidence_options, picture };
         let registry = &ascertain_experiments::registry();
         let context = RunContext { registry, render: options.clone(), ..RunContext::new(&mut observer) };
         match start {
@@ -65,6 +66,9 @@ pub fn measure(start: Start, options: &RenderOptions, exports: &Exports) -> anyh
     }
     if result.measured_nothing && !outcome.interrupted && !options.quiet {
         output::note(unmeasured(&result));
+    }
+    if outcome.interrupted && !options.quiet && outcome.windows.is_some() {
+        output::note("interrupted: the results are those of the observations so far");
     }
     if let (true, Some(how)) = (outcome.interrupted && !options.quiet, continue_hint(&result, &[])) {
         output::note(&format!("interrupted; {how}{}", interruption_cost(outcome)));
@@ -148,6 +152,10 @@ fn interruption_cost(outcome: &Outcome) -> String {
 /// least the trials and the time that a verdict needs. If the number of trials was limited, the command doubles the
 /// limit. The command also has the options in `more`, each with its value.
 fn continue_hint(run: &RunResult, more: &[(&str, String)]) -> Option<String> {
+    if run.outcome.windows.is_some() {
+        // A long measurement can't be continued, because its evidence has only a part of its observations.
+        return None;
+    }
     let is_interrupted = run.outcome.interrupted;
     let reasons = run.outcome.claims.iter().flat_map(|claim| &claim.reasons).filter(|_| !is_interrupted);
     let (mut least_trials, mut takes_ns) = (0, 0.0_f64);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 pub use ascertain::arguments::{count, duration, label, margin, positive_share, share};
 use ascertain_engine::plan::Config;
+use ascertain_engine::unit::{Unit, parse_quantity};
 pub use ascertain_report::options::Format;
 use ascertain_report::options::RenderOptions;
 use ascertain_report::terminal::Style;
@@ -61,6 +62,16 @@ impl Common {
     /// Returns the options for printing that all measuring commands share.
     pub fn render(&self) -> RenderOptions {
         RenderOptions { explain: self.explain, ..self.display.render() }
+    }
+}
+
+/// Parses a size of at least 1 byte, with or without a unit.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let bytes = text.parse::<f64>().or_else(|_| parse_quantity(text, Unit::Byte)).map_err(|error| error.to_string())?;
+    if (1.0..1e18).contains(&bytes) {
+        Ok(bytes as u64)
+    } else {
+        Err(format!("`{text}` is not a size; give a size such as 256MiB"))
     }
 }
 

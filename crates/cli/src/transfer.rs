@@ -20,7 +20,7 @@ use ascertain_report::progress::Line;
 use ascertain_report::transfer::{TransferReport, outage_sentence, sentence, share};
 use ascertain_sys::interrupt;
 
-use crate::options::{Display, Format, Word, duration, one_of};
+use crate::options::{Display, Format, Word, bytes, duration, one_of};
 use crate::output;
 
 /// The places from which `put` and `get` take credentials, for `--help`.
@@ -169,16 +169,6 @@ impl StoreOptions {
 /// Returns the folder for journals of transfers, which is next to the folder of runs.
 pub fn journals() -> PathBuf {
     evidence::runs_folder().with_file_name("transfers")
-}
-
-/// Parses a size of at least 1 byte, with or without a unit.
-fn bytes(text: &str) -> Result<u64, String> {
-    let bytes = text.parse::<f64>().or_else(|_| parse_quantity(text, Unit::Byte)).map_err(|error| error.to_string())?;
-    if (1.0..1e18).contains(&bytes) {
-        Ok(bytes as u64)
-    } else {
-        Err(format!("`{text}` is not a size; give a size such as 256MiB"))
-    }
 }
 
 /// Parses the size of a part. Sizes below 64 KiB are refused, because the requests would then cost more than the bytes.

@@ -163,5 +163,6 @@ fn outcome(run_id: String, machine: Machine) -> Outcome {
         by_key: vec![],
         remarks: vec![],
         suites: vec![],
+        windows: None,
     }
 }

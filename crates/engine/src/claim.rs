@@ -117,17 +117,30 @@ pub enum Test {
 /// A metric's name and unit, and the direction that is better.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
-    /// Name of the metric.
+    /// Name of the metric, or an expression over metrics.
     pub metric: String,
     /// Unit in which the values of the metric are recorded.
     pub unit: Unit,
     /// The direction that is better for this metric: lower or higher values.
     pub better: Better,
+    /// If `metric` is an expression: the metrics from which its values are computed. Otherwise the list is empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
 }
 
 impl From<&Metric> for Measure {
     fn from(metric: &Metric) -> Measure {
-        Measure { metric: metric.name.clone(), unit: metric.unit, better: metric.better }
+        Measure { metric: metric.name.clone(), unit: metric.unit, better: metric.better, inputs: Vec::new() }
+    }
+}
+
+impl Measure {
+    /// Returns the names of the recorded metrics that this measure needs.
+    pub(crate) fn recorded(&self) -> Vec<&str> {
+        match self.inputs.as_slice() {
+            [] => vec![&self.metric],
+            inputs => inputs.iter().map(String::as_str).collect(),
+        }
     }
 }
 
@@ -158,16 +171,24 @@ impl Test {
         Test::Predicate { arm, predicate: text, measure, conditions: predicate.0 }
     }
 
-    /// Returns the arms and metrics whose values the test needs.
+    /// Returns the arms and recorded metrics whose values the test needs.
     pub fn observed(&self) -> Vec<(&Arm, &str)> {
+        let arms = self.arms();
+        let metrics = self.measures().into_iter().flat_map(Measure::recorded);
+        metrics.flat_map(|metric| arms.iter().map(move |arm| (*arm, metric))).collect()
+    }
+
+    /// Returns the measures that the test compares.
+    pub fn measures(&self) -> Vec<&Measure> {
         match self {
-            Test::Versus { measure, candidate, baseline, .. } => {
-                vec![(candidate, &measure.metric), (baseline, &measure.metric)]
-            }
-            Test::Predicate { arm, conditions, .. } => {
-                conditions.iter().map(|condition| (arm, condition.measure.metric.as_str())).collect()
-            }
+            Test::Versus { measure, .. } => vec![measure],
+            Test::Predicate { conditions, .. } => conditions.iter().map(|condition| &condition.measure).collect(),
         }
+    }
+
+    /// Returns the measure that is an expression over metrics, if there is one.
+    pub fn expression(&self) -> Option<&Measure> {
+        self.measures().into_iter().find(|measure| !measure.inputs.is_empty())
     }
 
     /// Returns the arms that a trial must contain for this test.

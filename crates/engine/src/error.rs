@@ -56,6 +56,9 @@ pub enum Error {
     /// Evidence could not be written or read.
     #[error(transparent)]
     Evidence(#[from] evidence::Error),
+    /// A long measurement cannot start, or ended early.
+    #[error(transparent)]
+    Windows(#[from] crate::windows::WindowError),
     /// The recorded trials do not match the recorded plan.
     #[error("the evidence does not match its plan: {0}; measure again")]
     Replay(String),

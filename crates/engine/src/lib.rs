@@ -10,6 +10,7 @@ pub mod claim;
 #[cfg(feature = "claims")]
 pub mod claims_file;
 pub mod command;
+mod derived;
 mod error;
 pub mod evidence;
 pub mod experiment;
@@ -38,6 +39,7 @@ mod summary;
 mod time;
 pub mod unit;
 pub mod values;
+pub mod windows;
 
 pub use error::Error;
 pub use plan::share_error;

@@ -10,6 +10,7 @@ use crate::observations::Observations;
 use crate::outcome::{Outcome, Verdict};
 use crate::plan::Plan;
 use crate::unit::Unit;
+use crate::windows::{MemoryReport, WindowPlan, WindowSummary};
 
 /// Receives progress reports from a run. All calls happen between trials.
 pub trait Observer {
@@ -30,6 +31,13 @@ pub trait Observer {
 
     /// Called once with the plan, before the run measures anything.
     fn started(&mut self, _plan: &Plan) {}
+
+    /// Called once before a long measurement, with its memory. `_is_recorded` is `false` if it keeps no evidence.
+    fn announced(&mut self, _plan: &Plan, _windows: &WindowPlan, _memory: &MemoryReport, _is_recorded: bool) {}
+
+    /// Called when a window of a long measurement has ended. `_windows` has all windows so far, of which the last one has
+    /// just ended. `_plan` is the plan of the run.
+    fn window(&mut self, _plan: &Plan, _windows: &[WindowSummary]) {}
 
     /// Returns whether the observer wants a call of [`outcome`](Self::outcome) with the outcome so far. Called after
     /// each `progress`, once there are measurements. `_now_ns` is a reading of the run's clock.

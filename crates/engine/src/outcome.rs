@@ -10,6 +10,7 @@ use crate::plan::Table;
 use crate::suite::Suite;
 use crate::unit::Unit;
 use crate::values::relative_half_width;
+use crate::windows::WindowReport;
 
 /// Name and version of the schema of [`Outcome`] in JSON.
 pub const SCHEMA: &str = "ascertain.run/1";
@@ -52,6 +53,9 @@ pub struct Outcome {
     /// Comparisons of arms over a suite of workloads, for experiments that have such a suite.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suites: Vec<Suite>,
+    /// The result of a long measurement; `None` for any other run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<WindowReport>,
 }
 
 impl Outcome {

@@ -18,6 +18,7 @@ use crate::memory;
 use crate::observations::Observations;
 use crate::outcome::{Absence, Gate, LeftOut};
 use crate::result::GatedVerdict;
+use crate::windows::WindowPlan;
 
 /// The question that a run answers, which decides how its result is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,9 @@ pub struct Plan {
     pub commands: Vec<CommandSet>,
     /// The limits and options of the run.
     pub config: Config,
+    /// The windows of a long measurement of a single command; `None` for any other run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<WindowPlan>,
 }
 
 impl Plan {

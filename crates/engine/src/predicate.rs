@@ -85,7 +85,27 @@ impl Predicate {
     /// If a comparison is malformed, if its metric is not one of `metrics`, or if its quantity does not fit the
     /// metric's unit.
     pub fn parse(text: &str, metrics: &[Metric]) -> Result<Predicate, PredicateError> {
-        text.split(" and ").map(|part| Condition::parse(part.trim(), metrics)).collect::<Result<_, _>>().map(Predicate)
+        let conditions = Predicate::parts(text).into_iter().map(|part| Condition::parse(part, metrics));
+        conditions.collect::<Result<_, _>>().map(Predicate)
+    }
+
+    /// Returns the comparisons of a predicate as texts. An `and` between parentheses belongs to an expression.
+    fn parts(text: &str) -> Vec<&str> {
+        let mut ends: Vec<usize> = outside_parentheses(text).filter(|at| text[*at..].starts_with(" and ")).collect();
+        ends.push(text.len());
+        let mut start = 0;
+        let part = |end: usize| {
+            let part = text[start.min(end)..end].trim();
+            start = end + " and ".len();
+            part
+        };
+        ends.into_iter().map(part).collect()
+    }
+
+    /// Returns the left sides of the comparisons in a text: names of metrics, or expressions.
+    pub(crate) fn subjects(text: &str) -> Vec<&str> {
+        let parts = Predicate::parts(text).into_iter();
+        parts.filter_map(|part| Some(part[..relation_in(part)?.0].trim())).collect()
     }
 
     /// Returns whether any of the conditions compares the metric of this name.
@@ -122,13 +142,30 @@ impl fmt::Display for Condition {
     }
 }
 
+/// Returns the offsets of the characters that are outside of parentheses.
+fn outside_parentheses(text: &str) -> impl Iterator<Item = usize> {
+    let mut depth = 0_usize;
+    text.char_indices().filter_map(move |(at, character)| {
+        match character {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        (depth == 0).then_some(at)
+    })
+}
+
+/// Finds the relation of a comparison. Returns its offset, its length and the relation.
+fn relation_in(text: &str) -> Option<(usize, usize, Relation)> {
+    outside_parentheses(text).find_map(|at| {
+        let spelled = RELATIONS.iter().find(|(spelling, _)| text[at..].starts_with(spelling));
+        spelled.map(|(spelling, relation)| (at, spelling.len(), *relation))
+    })
+}
+
 impl Condition {
     fn parse(text: &str, metrics: &[Metric]) -> Result<Condition, PredicateError> {
-        let found = text.char_indices().find_map(|(at, _)| {
-            let spelled = RELATIONS.iter().find(|(spelling, _)| text[at..].starts_with(spelling));
-            spelled.map(|(spelling, relation)| (at, spelling.len(), *relation))
-        });
-        let (at, len, relation) = found.ok_or_else(|| {
+        let (at, len, relation) = relation_in(text).ok_or_else(|| {
             PredicateError(format!(
                 "`{text}` is not a comparison; write `metric op quantity`, with op one of <= < >= > == !=, joined by `and`"
             ))
@@ -214,6 +251,14 @@ mod tests {
         for (relation, expected) in five {
             assert_eq!(is_true(relation, Bounds::exact(5.0)), Some(expected), "{relation}");
         }
+    }
+
+    #[test]
+    fn parentheses_belong_to_expressions() {
+        let text = "exit == 0 and max(window(where(wall, wall > 1 ms and wall < 2 ms), 3)) <= 50 ms";
+        let expression = "max(window(where(wall, wall > 1 ms and wall < 2 ms), 3))";
+        assert_eq!(Predicate::subjects(text), ["exit", expression]);
+        assert_eq!(Predicate::subjects("(wall and"), Vec::<&str>::new());
     }
 
     #[test]

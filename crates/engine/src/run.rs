@@ -27,6 +27,8 @@ use crate::recording::{EvidenceStart, open_evidence};
 use crate::result::RunResult;
 use crate::summary::{self, RunFacts};
 pub use crate::time::{Clock, SystemClock};
+#[cfg(feature = "commands")]
+use crate::windows;
 
 mod outlook;
 
@@ -78,6 +80,10 @@ pub fn run_by_clock(
     observer: &mut dyn Observer,
     clock: &dyn Clock,
 ) -> Result<RunResult, Error> {
+    #[cfg(feature = "commands")]
+    if plan.windows.is_some() {
+        return windows::run(plan, recording, stop, observer, clock);
+    }
     let began_ns = ascertain_sys::clock::now_ns();
     // Without the feature `commands`, a plan with commands has an unknown experiment, which is an error.
     #[cfg(feature = "commands")]

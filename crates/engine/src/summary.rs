@@ -64,6 +64,7 @@ pub(crate) fn summarise(
         facts: observations.arms().iter().filter(|values| !values.facts.0.is_empty()).map(facts_of).collect(),
         remarks: Vec::new(),
         suites,
+        windows: None,
     }
 }
 

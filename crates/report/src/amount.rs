@@ -543,7 +543,7 @@ mod tests {
     use super::*;
 
     fn measure(metric: &str, better: Better) -> Measure {
-        Measure { metric: metric.into(), unit: Unit::Nanosecond, better }
+        Measure { metric: metric.into(), unit: Unit::Nanosecond, better, inputs: Vec::new() }
     }
 
     #[test]

@@ -46,6 +46,7 @@ mod suite;
 pub mod terminal;
 #[cfg(feature = "transfer")]
 pub mod transfer;
+mod windows;
 
 /// The crate `ascertain-plot`, which draws the plots.
 #[cfg(feature = "plot")]

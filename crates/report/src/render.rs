@@ -18,7 +18,7 @@ use crate::options::{Format, RenderOptions};
 use crate::pictures::{PictureKind, for_terminal, forests};
 use crate::terminal::{self, Style};
 use crate::text::parted;
-use crate::{calibration, csv, html, json, markdown, sentence, suite};
+use crate::{calibration, csv, html, json, markdown, sentence, suite, windows};
 
 /// Returns the text for standard output. CSV has a single table: the claims if the question is about claims, otherwise
 /// the measured values.
@@ -45,9 +45,13 @@ pub fn render(result: &RunResult, options: &RenderOptions) -> String {
             Some(calibration) => json::object(&calibration),
             None => json::outcome(outcome),
         },
+        Format::Csv if let Some(report) = &outcome.windows => windows::csv(report),
         Format::Csv if is_about_claims(plan.use_case) => csv::claims(outcome),
         Format::Csv => csv::outcome(outcome),
-        Format::Markdown => markdown::outcome(&with_whole_times(result).asked_for(&plan.tables), &options.layout),
+        Format::Markdown => parted([
+            markdown::outcome(&with_whole_times(result).asked_for(&plan.tables), &options.layout),
+            markdown_windows(outcome),
+        ]),
     }
 }
 
@@ -106,6 +110,7 @@ fn for_people(result: &RunResult, options: &RenderOptions) -> String {
         UseCase::Compare => comparison(outcome, result, options),
         UseCase::Slo => parted([
             terminal::slo(outcome, style),
+            measured_windows(outcome, style),
             plots(result, options),
             advice(result, style),
             terminal::threats(outcome, style),
@@ -124,6 +129,25 @@ fn for_people(result: &RunResult, options: &RenderOptions) -> String {
             parted([table(&asked, style), suites(outcome, style), curves(result, &asked, style), claims])
         }
     }
+}
+
+/// Returns the windows of a long measurement: the picture, the table, the pictures of derived series, and sentences about
+/// drift and the recorded observations. Empty for any other run.
+fn measured_windows(outcome: &Outcome, style: &Style) -> String {
+    let Some(report) = &outcome.windows else { return String::new() };
+    let pictures = crate::pictures::windows(outcome);
+    let mut drawn = pictures.iter().map(|picture| terminal::plot(&picture.plot, style));
+    let first = drawn.next().unwrap_or_default();
+    let table = style.table(&windows::grid(report));
+    let sentences = style.paragraphs(&windows::sentences(outcome));
+    parted([first, table].into_iter().chain(drawn).chain([sentences]))
+}
+
+/// Returns the windows of a long measurement in Markdown. Empty for any other run.
+fn markdown_windows(outcome: &Outcome) -> String {
+    let Some(report) = &outcome.windows else { return String::new() };
+    let sentences = windows::sentences(outcome).into_iter().map(|sentence| markdown::paragraph(&sentence));
+    parted([markdown::table(&windows::grid(report))].into_iter().chain(sentences))
 }
 
 /// Returns the sentences and the table of a comparison, then plots if requested, and the threats.

@@ -1,6 +1,9 @@
 //! Derived series: the output of `ascertain series`. Results are written while they are computed, so that the memory
 //! does not depend on their number.
 
+#[cfg(feature = "html")]
+mod digest;
+
 use std::fmt::Write as _;
 
 use ascertain_engine::unit::{Unit, significant};
@@ -13,6 +16,8 @@ use crate::grid::{Cell, ColumnKind, Grid};
 use crate::options::Format;
 use crate::terminal::Style;
 use crate::text::parted;
+#[cfg(feature = "html")]
+pub use digest::SeriesDigest;
 
 /// The name and version of the JSON schema.
 const SCHEMA: &str = "ascertain.series/1";
@@ -47,6 +52,13 @@ pub struct SeriesHeader {
     pub has_ranges: bool,
 }
 
+impl SeriesHeader {
+    /// Returns a sentence about the memory for reading.
+    fn reading(&self) -> String {
+        format!("reading the evidence: {} B for columns", self.memory.reading_bytes)
+    }
+}
+
 /// Writes a derived series in one of the formats, in pieces.
 #[derive(Clone, Debug)]
 pub struct SeriesWriter {
@@ -55,6 +67,8 @@ pub struct SeriesWriter {
     style: Style,
     results: u64,
     nulls: u64,
+    /// Results that are infinite, or have an infinite bound.
+    infinite: u64,
     sum: f64,
     least: f64,
     most: f64,
@@ -69,7 +83,7 @@ impl SeriesWriter {
     pub fn new(header: SeriesHeader, format: Format, style: Style) -> SeriesWriter {
         let (first, last) = (Vec::with_capacity(SHOWN), Vec::with_capacity(SHOWN));
         let (least, most) = (f64::INFINITY, f64::NEG_INFINITY);
-        SeriesWriter { header, format, style, results: 0, nulls: 0, sum: 0.0, least, most, first, last }
+        SeriesWriter { header, format, style, results: 0, nulls: 0, infinite: 0, sum: 0.0, least, most, first, last }
     }
 
     /// Returns the text before the first result. Tables have the plan there.
@@ -77,8 +91,8 @@ impl SeriesWriter {
     pub fn start(&self) -> String {
         let SeriesHeader { expression, unit, plan, memory, has_ranges } = &self.header;
         match self.format {
-            Format::Table => format!("{plan}\n{}\n", self.reading()),
-            Format::Markdown => format!("```\n{plan}\n```\n\n{}\n", self.reading()),
+            Format::Table => format!("{plan}\n{}\n", self.header.reading()),
+            Format::Markdown => format!("```\n{plan}\n```\n\n{}\n", self.header.reading()),
             Format::Csv if *has_ranges => "index,low,high\n".into(),
             Format::Csv => "index,value\n".into(),
             Format::Json => {
@@ -91,11 +105,6 @@ impl SeriesWriter {
         }
     }
 
-    /// Returns a sentence about the memory for reading.
-    fn reading(&self) -> String {
-        format!("reading the evidence: {} B for columns", self.header.memory.reading_bytes)
-    }
-
     /// Adds results. Appends their text to `out`, if the format has a line for each.
     pub fn add(&mut self, lows: &[f64], highs: &[f64], out: &mut String) {
         for (low, high) in lows.iter().copied().zip(highs.iter().copied()) {
@@ -104,7 +113,9 @@ impl SeriesWriter {
                 Format::Csv => *out += &record(&[&self.results, &known(low)]),
                 Format::Json => {
                     let comma = if self.results > 0 { "," } else { "" };
+                    let is_null = low.is_nan() || high.is_nan();
                     let _ = match self.header.has_ranges {
+                        _ if is_null => write!(out, "{comma}null"),
                         true => write!(out, "{comma}[{},{}]", json!(low), json!(high)),
                         false => write!(out, "{comma}{}", json!(low)),
                     };
@@ -115,6 +126,7 @@ impl SeriesWriter {
             if low.is_nan() || high.is_nan() {
                 self.nulls += 1;
             } else {
+                self.infinite += u64::from(low.is_infinite() || high.is_infinite());
                 self.sum += low;
                 self.least = self.least.min(low);
                 self.most = self.most.max(high);
@@ -140,8 +152,9 @@ impl SeriesWriter {
         match self.format {
             Format::Csv => String::new(),
             Format::Json => {
-                let (count, nulls) = (self.results, self.nulls);
-                format!("],\"count\":{count},\"nulls\":{nulls},\"undecided\":{undecided}}}\n")
+                let (count, nulls, infinite) = (self.results, self.nulls, self.infinite);
+                let counts = json!({ "count": count, "nulls": nulls, "infinite": infinite, "undecided": undecided });
+                format!("],{}\n", counts.to_string().trim_start_matches('{'))
             }
             Format::Table => {
                 "\n".to_string()

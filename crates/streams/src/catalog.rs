@@ -14,6 +14,8 @@ pub struct Series {
     pub observations: Option<u64>,
     /// `true` if a value can be negative. The flat quantile table of such a series has two halves.
     pub is_signed: bool,
+    /// The gaps of the series, as a clause for a message: the observations without a value. `None` if it has no gaps.
+    pub gaps: Option<String>,
 }
 
 /// Finds the series that an expression names.
@@ -46,7 +48,7 @@ impl OneClock {
     pub fn new(series: &[(&str, Unit)]) -> OneClock {
         let entry = |(name, unit): &(&str, Unit)| {
             let is_signed = *unit == Unit::ONE;
-            ((*name).to_string(), Series { unit: *unit, clock: 0, observations: None, is_signed })
+            ((*name).to_string(), Series { unit: *unit, clock: 0, observations: None, is_signed, gaps: None })
         };
         OneClock { series: series.iter().map(entry).collect() }
     }
@@ -55,6 +57,14 @@ impl OneClock {
     #[must_use]
     pub fn with_observations(mut self, observations: u64) -> OneClock {
         self.series.iter_mut().for_each(|(_, series)| series.observations = Some(observations));
+        self
+    }
+
+    /// Sets the clause about the gaps of the series with this name.
+    #[must_use]
+    pub fn with_gaps(mut self, name: &str, gaps: &str) -> OneClock {
+        let of_name = self.series.iter_mut().filter(|(known, _)| known == name);
+        of_name.for_each(|(_, series)| series.gaps = Some(gaps.to_string()));
         self
     }
 }

@@ -26,6 +26,9 @@ pub enum Problem {
     /// A series is not in the evidence, or its name is ambiguous.
     #[error("{0}")]
     Series(String),
+    /// A series has no value for some observations of its clock.
+    #[error("{0}")]
+    Gaps(String),
     /// An argument is not accepted: a factor of zero, a window that is too long, a level outside of 0 to 1.
     #[error("{0}")]
     Argument(String),

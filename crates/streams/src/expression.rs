@@ -107,6 +107,7 @@ pub(crate) enum Function {
     Sum,
     Where,
     Window,
+    WithGaps,
 }
 
 /// The functions, each with its name and the form of its arguments.
@@ -128,6 +129,7 @@ pub(crate) const FUNCTIONS: &[(Function, &str, &str)] = &[
     (Function::Sum, "sum", "sum(window(series, 1000))"),
     (Function::Where, "where", "where(series, series > 5 ms)"),
     (Function::Window, "window", "window(series, 1000, step 10)"),
+    (Function::WithGaps, "with_gaps", "with_gaps(series)"),
 ];
 
 impl Function {
@@ -253,6 +255,17 @@ pub fn quoted_if_needed(name: &str) -> String {
         true => name.to_string(),
         false => format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\"")),
     }
+}
+
+/// Returns whether a text begins with a call of a function of the language.
+///
+/// ```
+/// use ascertain_streams::is_call;
+/// assert!(is_call("mean(window(time, 10))") && is_call("lag (time") && !is_call("mean") && !is_call("sin(time)"));
+/// ```
+#[must_use]
+pub fn is_call(text: &str) -> bool {
+    text.split_once('(').is_some_and(|(name, _)| Function::of_name(name.trim()).is_some())
 }
 
 /// Words that cannot be the name of a series, unless they are between quotation marks.

@@ -8,7 +8,7 @@ use crate::build::Builder;
 use crate::catalog::Catalogue;
 use crate::count::{Count, MOST_EVALUATIONS};
 use crate::error::{Error, Problem};
-use crate::graph::{Base, Graph, Join, JoinKind, Node, NodeId, Operation};
+use crate::graph::{Base, Graph, Join, JoinKind, Node, NodeId, Operation, Stamp};
 use crate::parse::parse;
 use crate::run::state_bytes;
 use crate::unit::Unit;
@@ -150,6 +150,12 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Returns the expression in its printed form.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Returns the unit of the result.
     #[must_use]
     pub fn unit(&self) -> Unit {
@@ -194,6 +200,30 @@ impl Plan {
         let root = &self.graph.nodes[self.root];
         let is_counted = matches!(self.graph.bases[root.base], Base::Clock { .. });
         is_counted.then(|| root.count.after(observations))
+    }
+
+    /// Returns the number of observations for each result, if it is the same for every result.
+    ///
+    /// ```
+    /// use ascertain_streams::{OneClock, Plan, Unit};
+    ///
+    /// let catalogue = OneClock::new(&[("time", Unit::TIME)]);
+    /// let per_result = |text| Plan::new(text, &catalogue).map(|plan| plan.observations_per_result());
+    /// assert_eq!(per_result("mean(window(time, 10))"), Ok(Some(10)));
+    /// assert_eq!(per_result("where(time, time > 1 s)"), Ok(None));
+    /// ```
+    #[must_use]
+    pub fn observations_per_result(&self) -> Option<u64> {
+        let root = &self.graph.nodes[self.root];
+        let is_counted = matches!(self.graph.bases[root.base], Base::Clock { .. });
+        let (results, observations) = root.count.rate().filter(|_| is_counted)?.parts();
+        u64::try_from(observations).ok().filter(|_| results == 1)
+    }
+
+    /// Returns whether the results depend on the times of the observations.
+    #[must_use]
+    pub fn uses_times(&self) -> bool {
+        self.graph.nodes.iter().any(|node| node.operation == Operation::Stamp(Stamp::Time))
     }
 
     /// Checks that each result comes from observations of its own. Only such a series can be judged: the outcomes of

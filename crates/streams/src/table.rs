@@ -105,6 +105,33 @@ impl FlatTable {
         self.insert_bucket(self.bucket(value))
     }
 
+    /// Counts a value `times` times.
+    ///
+    /// # Errors
+    /// If more counters are full than there are carries.
+    pub fn insert_times(&mut self, value: f64, times: u64) -> Result<(), RunError> {
+        if times == 0 {
+            return Ok(());
+        }
+        let bucket = self.bucket(value);
+        self.values += times;
+        self.first = self.first.min(bucket);
+        self.last = self.last.max(bucket);
+        self.before_cursor += if bucket < self.cursor { times } else { 0 };
+        let counter = &mut self.counts[bucket as usize];
+        let sum = u64::from(*counter) + times;
+        *counter = sum as u16;
+        if sum < VALUES_PER_CARRY { Ok(()) } else { self.carry(bucket, (sum >> 16) as u32) }
+    }
+
+    /// Returns the buckets that have values, in ascending order: the value that stands for the bucket, and the number of
+    /// values in it. The value is 0 for values that are too near to zero, and infinite for values that are too large.
+    pub fn histogram(&self) -> impl Iterator<Item = (f64, u64)> {
+        let buckets = self.first..if self.values == 0 { self.first } else { self.last + 1 };
+        let counted = buckets.map(|bucket| (self.estimate(bucket), self.count(bucket)));
+        counted.filter(|(_, count)| *count > 0)
+    }
+
     pub(crate) fn insert_bucket(&mut self, bucket: u32) -> Result<(), RunError> {
         self.values += 1;
         self.first = self.first.min(bucket);
@@ -330,6 +357,24 @@ mod tests {
         }
         assert_eq!(bucket_of(f64::NAN), 0);
         assert_eq!(bucket_of(-5.0), 0);
+    }
+
+    #[test]
+    fn a_histogram_makes_the_same_table() {
+        for is_signed in [false, true] {
+            let mut table = FlatTable::new(is_signed, 4).unwrap();
+            for index in 0..300_000_u32 {
+                table.insert(f64::from(index % 7) - if is_signed { 3.0 } else { 0.0 }).unwrap();
+            }
+            table.insert(f64::INFINITY).unwrap();
+            let mut again = FlatTable::new(is_signed, 8).unwrap();
+            table.histogram().for_each(|(value, times)| again.insert_times(value, times).unwrap());
+            assert_eq!(again.values(), 300_001);
+            for level in [0.0, 0.1, 0.5, 0.9, 1.0] {
+                assert_eq!(again.quantile(level), table.quantile(level), "{level}");
+            }
+        }
+        assert_eq!(FlatTable::new(false, 0).unwrap().histogram().count(), 0);
     }
 
     #[test]

@@ -74,6 +74,8 @@ pub mod packet;
 pub mod page_cache;
 #[cfg(feature = "commands")]
 pub mod perf;
+#[cfg(feature = "commands")]
+pub mod piped;
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 pub mod privileges;
 #[cfg(feature = "commands")]
@@ -93,7 +95,7 @@ pub mod tcp;
 pub mod terminal;
 #[doc(hidden)]
 pub mod testing;
-#[cfg(all(feature = "network", target_os = "linux"))]
+#[cfg(all(any(feature = "commands", feature = "network"), target_os = "linux"))]
 pub mod tether;
 #[cfg(feature = "measuring")]
 pub mod threads;

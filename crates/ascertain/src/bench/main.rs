@@ -17,7 +17,7 @@ use ascertain_report::exports::Files;
 use ascertain_report::fastest;
 use ascertain_report::figure::error_in_words;
 use ascertain_report::options::{Format, TableLayout};
-use ascertain_report::progress::{Line, ProgressObserver};
+use ascertain_report::progress::{Line, LivePicture, ProgressObserver};
 use ascertain_report::terminal::{self, Style, escape_controls};
 use ascertain_report::{csv, json, markdown};
 use ascertain_sys::{clock, interrupt};
@@ -130,7 +130,7 @@ pub fn plan(group: &Group, pairs: Pairs, config: &Config) -> Plan {
     let functions = u32::try_from(table.arms.len()).unwrap_or(u32::MAX);
     let precision_time = config.precision_time.map(|of_each| of_each.saturating_mul(functions).min(max_time / 2));
     let config = Config { table_trials, max_time, precision_time, ..config.clone() };
-    Plan { use_case: UseCase::Bench, claims, tables: vec![table], commands: Vec::new(), config }
+    Plan { use_case: UseCase::Bench, claims, tables: vec![table], commands: Vec::new(), config, windows: None }
 }
 
 /// Returns all pairs of functions at the same input, except the pairs with the reference (the first function).
@@ -242,7 +242,13 @@ impl Bench<'_> {
             ));
         }
         let (line, evidence_options) = (Line::new(true), " (--evidence DIR, --no-evidence)");
-        let mut watching = ProgressObserver { line, files: &mut self.exports, is_quiet: false, evidence_options };
+        let mut watching = ProgressObserver {
+            line,
+            files: &mut self.exports,
+            is_quiet: false,
+            evidence_options,
+            picture: LivePicture::default(),
+        };
         let evidence = (!options.no_evidence).then(|| runs.clone());
         let context = RunContext { registry: &[group], evidence, ..RunContext::new(&mut watching) };
         let plan = plan(group, options.pairs(), &options.config);

@@ -45,6 +45,31 @@ struct Clock {
 pub(super) struct RunCatalogue {
     pub kinds: Vec<RowKind>,
     clocks: Vec<Clock>,
+    /// Number of rows of complete trials. They come before all other rows.
+    pub whole_rows: u64,
+    /// The trial that was cut off because the run was killed.
+    cut_off: Option<CutOff>,
+    /// Only trials whose number is a multiple of this one belong to the series.
+    stride: u64,
+}
+
+/// A trial of which rows are missing.
+#[derive(Debug)]
+struct CutOff {
+    experiment: String,
+    lane: u32,
+    /// Index of the trial in the experiment.
+    trial: u64,
+    /// Number of rows that were recorded.
+    rows: u64,
+}
+
+/// The rows of a trial that is not known to be complete.
+#[derive(Debug, Default)]
+struct Pending {
+    trial: u64,
+    /// For each row, the index of its kind and the range of its value.
+    rows: Vec<(usize, [f64; 2])>,
 }
 
 impl RowKind {
@@ -81,20 +106,50 @@ impl Matcher {
 }
 
 impl RunCatalogue {
-    /// Reads all rows of a run.
-    pub fn read(run: &Path) -> Result<RunCatalogue, EvidenceError> {
-        let mut catalogue = RunCatalogue::default();
+    /// Reads all rows of a run. The series have only the trials whose number is a multiple of `stride`.
+    pub fn read(run: &Path, stride: u64) -> Result<RunCatalogue, EvidenceError> {
+        let mut catalogue = RunCatalogue { stride: stride.max(1), ..RunCatalogue::default() };
         let mut matcher = Matcher::default();
         let mut cursor = RowCursor::open(run)?;
+        let mut pending = Pending::default();
         while let Some(row) = cursor.next_row()? {
             let index = match matcher.find(&catalogue.kinds, &row) {
                 Some(index) => index,
                 None => catalogue.add(&row),
             };
-            let kind = &mut catalogue.kinds[index];
-            let clock = &mut catalogue.clocks[kind.clock];
-            if clock.latest != Some(row.trial) {
-                clock.latest = Some(row.trial);
+            let first = pending.rows.first().map(|(kind, _)| catalogue.kinds[*kind].clock);
+            let is_next =
+                first.is_some_and(|first| first != catalogue.kinds[index].clock || pending.trial != row.trial);
+            if is_next {
+                catalogue.take_trial(&mut pending);
+            }
+            pending.trial = row.trial;
+            pending.rows.push((index, range_of(&row)));
+            if cursor.ends_trial() {
+                catalogue.take_trial(&mut pending);
+            }
+        }
+        catalogue.leave_out(&pending);
+        for kind in &mut catalogue.kinds {
+            if kind.rows < catalogue.clocks[kind.clock].trials && kind.first_gap.is_none() {
+                kind.first_gap = Some(kind.rows + 1);
+            }
+        }
+        Ok(catalogue)
+    }
+
+    /// Counts the rows of a complete trial. In a file that contains only complete trials, each call has a single row.
+    fn take_trial(&mut self, pending: &mut Pending) {
+        self.whole_rows += pending.rows.len() as u64;
+        if !self.has_trial(pending.trial) {
+            pending.rows.clear();
+            return;
+        }
+        for (index, [low, high]) in pending.rows.drain(..) {
+            let kind = &mut self.kinds[index];
+            let clock = &mut self.clocks[kind.clock];
+            if clock.latest != Some(pending.trial) {
+                clock.latest = Some(pending.trial);
                 clock.trials += 1;
             }
             kind.rows += 1;
@@ -102,16 +157,40 @@ impl RunCatalogue {
             if kind.rows < clock.trials && kind.first_gap.is_none() {
                 kind.first_gap = Some(kind.rows);
             }
-            let [low, high] = range_of(&row);
             kind.has_ranges |= low < high;
             kind.can_be_negative |= low < 0.0;
         }
-        for kind in &mut catalogue.kinds {
-            if kind.rows < catalogue.clocks[kind.clock].trials && kind.first_gap.is_none() {
-                kind.first_gap = Some(kind.rows + 1);
-            }
+    }
+
+    /// Returns whether a trial belongs to the series.
+    pub fn has_trial(&self, trial: u64) -> bool {
+        trial.is_multiple_of(self.stride)
+    }
+
+    /// Returns the distance between the trials of the series.
+    pub fn stride(&self) -> u64 {
+        self.stride
+    }
+
+    /// Leaves out the rows of an incomplete last trial, and the kinds that occur only there.
+    fn leave_out(&mut self, pending: &Pending) {
+        let Some((first, _)) = pending.rows.first() else { return };
+        let RowKind { experiment, lane, .. } = &self.kinds[*first];
+        let (experiment, lane, rows) = (experiment.clone(), *lane, pending.rows.len() as u64);
+        self.cut_off = Some(CutOff { experiment, lane, trial: pending.trial, rows });
+        while self.kinds.last().is_some_and(|kind| kind.rows == 0) {
+            self.kinds.pop();
         }
-        Ok(catalogue)
+    }
+
+    /// Returns a sentence about the trial that was cut off, if there is one.
+    pub fn cut_off(&self) -> Option<String> {
+        let CutOff { experiment, lane, trial, rows } = self.cut_off.as_ref()?;
+        let (s, are) = if *rows == 1 { ("", "is") } else { ("s", "are") };
+        Some(format!(
+            "the run was cut off in trial {trial} of `{experiment}` (lane {lane}): the {rows} row{s} of this incomplete \
+             trial {are} left out"
+        ))
     }
 
     fn add(&mut self, row: &Row) -> usize {
@@ -143,14 +222,13 @@ impl RunCatalogue {
         self.kinds[index].has_ranges
     }
 
-    /// Returns a sentence about the gaps of a series, if it has any.
-    pub fn gap(&self, index: usize) -> Option<String> {
+    /// Returns a clause about the gaps of a series, if it has any.
+    fn gaps(&self, index: usize) -> Option<String> {
         let kind = &self.kinds[index];
         let trials = self.clocks[kind.clock].trials;
         let first = kind.first_gap?;
         Some(format!(
-            "lane {} of `{}` has gaps: `{}` has no value in {} of {trials} trials, first in trial {first} of the lane; \
-             they count as nulls, which aggregates leave out",
+            "lane {} of `{}` has gaps: `{}` has no value in {} of {trials} trials, first in trial {first} of the lane",
             kind.lane,
             kind.experiment,
             self.written(index),
@@ -183,6 +261,7 @@ impl Catalogue for RunCatalogue {
                     clock: kind.clock,
                     observations: Some(self.clocks[kind.clock].trials),
                     is_signed: kind.can_be_negative,
+                    gaps: self.gaps(*index),
                 };
                 Ok((*index, series))
             }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ascertain_engine::evidence;
 use ascertain_engine::unit::Unit;
+use ascertain_engine::windows;
 use ascertain_streams::{Engine, Failure};
 pub use ascertain_streams::{Memory, Plan, PlanOptions, Results};
 use ascertain_sys::interrupt::Stop;
@@ -36,12 +37,14 @@ pub struct SeriesEnd {
 /// how long they are, and whether observations were cut off.
 ///
 /// # Errors
-/// If the run is still being written or can't be read, or if the expression is refused.
+/// If the run is still being written or can't be read, or if the expression is refused. A series with gaps is refused
+/// unless it is in `with_gaps(…)`.
 pub fn plan(run: &Path, expression: &str) -> Result<Series, Error> {
     if evidence::is_going_on(run) {
         return refused(format!("{} is still being written; wait until the run has ended", run.display()));
     }
-    let catalogue = RunCatalogue::read(run)?;
+    let stride = windows::recorded_every(run, &evidence::read_header(run)?);
+    let catalogue = RunCatalogue::read(run, stride)?;
     let plan_with =
         |has_ranges| Plan::with(expression, &catalogue, PlanOptions { has_ranges, ..PlanOptions::default() });
     let mut plan = plan_with(false)?;
@@ -77,10 +80,29 @@ impl Series {
         RunRows::bytes(&self.plan)
     }
 
-    /// Returns a sentence for each used series that lacks values in some trials of its lane.
+    /// Returns a sentence about the incomplete last trial of a run that was killed. Its rows are left out.
     #[must_use]
-    pub fn gaps(&self) -> Vec<String> {
-        self.plan.series().into_iter().filter_map(|index| self.catalogue.gap(index)).collect()
+    pub fn cut_off(&self) -> Option<String> {
+        self.catalogue.cut_off()
+    }
+
+    /// Returns a sentence if the run recorded only a part of its observations.
+    #[must_use]
+    pub fn sampled(&self) -> Option<String> {
+        let stride = self.catalogue.stride();
+        (stride > 1).then(|| format!("the series has one observation in {stride}, because the run recorded no more"))
+    }
+
+    /// Checks that the memory of the plan, and of the columns for reading, is within a limit.
+    ///
+    /// # Errors
+    /// If more memory is needed.
+    pub fn check_memory(&self, limit_bytes: u64) -> Result<(), Error> {
+        let needed_bytes = self.plan.memory().total().saturating_add(self.reading_bytes());
+        if needed_bytes <= limit_bytes {
+            return Ok(());
+        }
+        Err(Error::SeriesMemory { expression: self.plan.text().to_string(), needed_bytes, limit_bytes })
     }
 
     /// Reads the evidence block by block. Calls `observe` with the results of each block; if it returns `false`, the

@@ -22,6 +22,8 @@ pub(super) struct RunRows<'a> {
 
 struct Reader {
     cursor: RowCursor,
+    /// Number of rows of complete trials that are still to be read.
+    left: u64,
     matcher: Matcher,
     /// A row that was read, but belongs to the next trial.
     pending: Option<Decoded>,
@@ -67,7 +69,8 @@ impl<'a> RunRows<'a> {
             let column = || Vec::with_capacity(plan.block());
             let columns = series.iter().map(|_| [column(), column()]).collect();
             let (matcher, pending, times) = (Matcher::default(), None, column());
-            Ok(Reader { cursor: RowCursor::open(run)?, matcher, pending, columns, times })
+            let (cursor, left) = (RowCursor::open(run)?, catalogue.whole_rows);
+            Ok(Reader { cursor, left, matcher, pending, columns, times })
         };
         let readers = (0..plan.readings()).map(open).collect::<Result<_, EvidenceError>>()?;
         let clocks = series.iter().map(|index| catalogue.kinds[*index].clock).collect();
@@ -85,9 +88,11 @@ impl Reader {
         if let Some(pending) = self.pending.take() {
             return Ok(Some(pending));
         }
-        while let Some(row) = self.cursor.next_row()? {
+        while self.left > 0 {
+            self.left -= 1;
+            let Some(row) = self.cursor.next_row()? else { break };
             let Some(kind) = self.matcher.find(&catalogue.kinds, &row) else { continue };
-            if is_used(catalogue.kinds[kind].clock) {
+            if is_used(catalogue.kinds[kind].clock) && catalogue.has_trial(row.trial) {
                 return Ok(Some(Decoded { kind, trial: row.trial, start_ns: row.start_ns, range: range_of(&row) }));
             }
         }

@@ -277,6 +277,7 @@ fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
         records_env: starting.record_env,
         counters: args.counters,
         printed: args.printed.metrics(&args.metric)?,
+        lines: None,
     })
 }
 

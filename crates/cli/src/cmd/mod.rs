@@ -28,3 +28,4 @@ pub mod report;
 pub mod run;
 pub mod series;
 pub mod slo;
+mod windows;

@@ -25,6 +25,11 @@ const WAYS: &[Word<Better>] = &[
 ];
 
 impl Printed {
+    /// Returns the given units.
+    pub fn units(&self) -> &[String] {
+        &self.unit
+    }
+
     /// Returns the printed metrics among `metrics`, with their units and directions.
     pub fn metrics(&self, metrics: &[String]) -> anyhow::Result<Vec<PrintedMetric>> {
         let printed: Vec<&String> = metrics.iter().filter(|metric| PrintedMetric::describes(metric)).collect();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, bail};
 use ascertain::Ending;
 use ascertain::names::among;
-use ascertain::runs;
+use ascertain::{runs, series};
 use ascertain_engine::evidence;
 use ascertain_engine::names::suggestion;
 use ascertain_engine::outcome::Verdict;
@@ -13,9 +13,13 @@ use ascertain_engine::recorded::{self, RecordedRun};
 use ascertain_report::options::{Format, RenderOptions, Shown};
 use ascertain_report::pictures::Picture;
 use ascertain_report::plot::{Plot, svg};
+use ascertain_report::series::SeriesDigest;
 use ascertain_report::terminal::{self, Style};
 use ascertain_report::{export, html, render};
+use ascertain_sys::interrupt::Stop;
+use ascertain_sys::machine;
 
+use super::series::header_of;
 use crate::options::{FORMATS, one_of};
 use crate::output;
 
@@ -33,7 +37,9 @@ Examples:
   ascertain report v1.1 v1.2 --output both.html
       Put two runs side by side on one page
   ascertain report latest --only refuted
-      Print the refuted claims of the latest run as sentences";
+      Print the refuted claims of the latest run as sentences
+  ascertain report latest --series 'mean(window(wall, 100))'
+      Add the mean of each 100 trials to the page";
 
 /// Write the HTML report of runs, or print a run's verdicts
 ///
@@ -66,6 +72,10 @@ pub struct Args {
     /// Format in which to print a run's figures and claims, to standard output or to the file of --output
     #[arg(long, value_parser = one_of(FORMATS), value_name = "FORMAT", conflicts_with_all = ["svg", "plots", "all", "only"])]
     format: Option<Format>,
+    /// Derived series to add to the page, or to the table of --format: an expression as in `ascertain series`. Give the
+    /// option again for further series
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true, conflicts_with_all = ["all", "only"])]
+    series: Vec<String>,
     /// Write the page and print only its path, not the results
     #[arg(short, long)]
     quiet: bool,
@@ -87,16 +97,21 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
             output::note(&format!("note: {}: {said}", runs::name(&run.folder)));
         }
     }
+    let derived = derived(args, &folders)?;
     match (&args.svg, &folders[..]) {
         _ if args.all || !args.only.is_empty() => verdicts(&read, &Shown { all: args.all, only: args.only.clone() })?,
-        _ if args.plots => list(&html::pictures(&read))?,
+        _ if args.plots => list(&pictures(&read, &derived))?,
         _ if let Some(format) = args.format => {
             let [run] = <[RecordedRun; 1]>::try_from(read).map_err(|_| {
                 anyhow!("--format prints a single run; use `ascertain history compare RUN RUN --format …` for two")
             })?;
             let stored: RenderOptions = serde_json::from_value(run.header.render.clone()).unwrap_or_default();
             let style = Style::of_stdout(args.output.as_ref().map(|_| false));
-            let text = render::render(&run.into_result(), &RenderOptions { format, style, ..stored });
+            let mut text = render::render(&run.into_result(), &RenderOptions { format, style, ..stored });
+            for digest in derived.iter().flatten() {
+                let markdown = format == Format::Markdown;
+                text = terminal::parted([text, if markdown { digest.markdown() } else { digest.text(&style) }]);
+            }
             match &args.output {
                 Some(file) => put(file, &text)?,
                 None if format == Format::Table => output::print_for_people(&text)?,
@@ -105,23 +120,65 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
         }
         (Some(id), _) => {
             let file = args.output.clone().unwrap_or_else(|| "-".into());
-            put(&file, &svg::standalone(find(&html::pictures(&read), id)?))?;
+            put(&file, &svg::standalone(find(&pictures(&read, &derived), id)?))?;
         }
         (None, _) => {
             if args.output.as_deref() != Some(Path::new("-")) && !args.quiet {
                 answers(&read);
             }
             match (&args.output, &folders[..]) {
-                (Some(file), _) => put(file, &html::page(&read))?,
+                (Some(file), _) => put(file, &html::page_with_series(&read, &derived))?,
                 (None, [folder]) => {
-                    export::write_in(folder, OF_ONE, &html::page(&read))?;
+                    export::write_in(folder, OF_ONE, &html::page_with_series(&read, &derived))?;
                     output::print(&format!("{}\n", folder.join(OF_ONE).display()))?;
                 }
-                (None, _) => put(Path::new(SEVERAL), &html::page(&read))?,
+                (None, _) => put(Path::new(SEVERAL), &html::page_with_series(&read, &derived))?,
             }
         }
     }
     Ok(Ending::Done)
+}
+
+/// Computes the derived series of each run.
+fn derived(args: &Args, folders: &[PathBuf]) -> anyhow::Result<Vec<Vec<SeriesDigest>>> {
+    if !args.series.is_empty() && matches!(args.format, Some(Format::Json | Format::Csv)) {
+        bail!("--series is for the page, and for the formats table and markdown; `ascertain series` prints the values");
+    }
+    let of_run = |folder: &PathBuf| args.series.iter().map(|expression| digest(folder, expression)).collect();
+    folders.iter().map(of_run).collect()
+}
+
+/// Computes a derived series of a run.
+fn digest(folder: &Path, expression: &str) -> anyhow::Result<SeriesDigest> {
+    let planned = series::plan(folder, expression)?;
+    planned.check_memory(machine::usable_memory_bytes())?;
+    if let Some(part) = planned.sampled() {
+        output::note(&format!("note: {}: {part}", runs::name(folder)));
+    }
+    if let Some(trial) = planned.cut_off() {
+        output::note(&format!("note: {}: {trial}", runs::name(folder)));
+    }
+    let mut digest = SeriesDigest::new(header_of(&planned, expression));
+    let end = planned.compute(&Stop::default(), |results| {
+        digest.add(results.lows, results.highs);
+        true
+    })?;
+    digest.end(end.undecided);
+    Ok(digest)
+}
+
+/// Returns the pictures of the page, including those of derived series.
+fn pictures(read: &[RecordedRun], derived: &[Vec<SeriesDigest>]) -> Vec<Picture> {
+    let of_run = |(run, series): (usize, &Vec<SeriesDigest>)| {
+        let prefix = if read.len() > 1 { format!("r{}-", run + 1) } else { String::new() };
+        let pictures = series.iter().enumerate().filter_map(|(index, digest)| digest.picture(index));
+        let renamed = move |mut picture: Picture| {
+            picture.plot.id = format!("{prefix}{}", picture.plot.id);
+            picture
+        };
+        pictures.map(renamed).collect::<Vec<_>>()
+    };
+    html::pictures(read).into_iter().chain(derived.iter().enumerate().flat_map(of_run)).collect()
 }
 
 /// Writes the HTML report of a run into the run's folder, after the run has ended.

@@ -2,16 +2,17 @@
 
 use std::path::PathBuf;
 
-use ascertain::series::{self, Memory};
+use ascertain::series::{self, Memory, Series};
 use ascertain::{Ending, runs};
 use ascertain_engine::evidence;
 use ascertain_report::options::Format;
 use ascertain_report::series::{SeriesHeader, SeriesMemory, SeriesWriter};
 use ascertain_sys::interrupt::{self, Stop};
+use ascertain_sys::machine;
 
 use anyhow::Context;
 
-use crate::options::Display;
+use crate::options::{Display, bytes};
 use crate::output;
 
 const EXAMPLES: &str = "\
@@ -41,6 +42,9 @@ pub struct Args {
     /// Print the plan and its memory, and compute nothing
     #[arg(long)]
     plan: bool,
+    /// Memory limit for the computation [default: the memory of the machine, or of the control group]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    memory: Option<u64>,
     /// Folder in which to find the run [default: ~/.local/state/ascertain/runs]
     #[arg(long, value_name = "DIR")]
     evidence: Option<PathBuf>,
@@ -54,22 +58,13 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let folder = runs::find(Some(run), &below)?;
     let planned = series::plan(&folder, expression)?;
     if !display.quiet {
-        planned.gaps().iter().for_each(|gap| output::note(&format!("note: {gap}")));
+        planned.sampled().iter().for_each(|part| output::note(&format!("note: {part}")));
+        planned.cut_off().iter().for_each(|trial| output::note(&format!("note: {trial}")));
     }
-    let Memory { states, in_flight, steps } = planned.plan().memory();
-    let memory = SeriesMemory {
-        states_bytes: states,
-        in_flight_bytes: in_flight,
-        steps_bytes: steps,
-        reading_bytes: planned.reading_bytes(),
-    };
-    let header = SeriesHeader {
-        expression: expression.clone(),
-        unit: planned.unit(),
-        plan: planned.plan().to_string(),
-        memory,
-        has_ranges: planned.plan().options().has_ranges,
-    };
+    if !args.plan {
+        planned.check_memory(args.memory.unwrap_or_else(machine::usable_memory_bytes))?;
+    }
+    let header = header_of(&planned, expression);
     let is_for_people = matches!(display.format, Format::Table | Format::Markdown);
     if !is_for_people && !display.quiet {
         output::note(&header.plan);
@@ -101,4 +96,22 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     }
     print(&writer.end(end.undecided))?;
     Ok(if end.was_stopped { Ending::Interrupted } else { Ending::Done })
+}
+
+/// Returns the description of a derived series.
+pub fn header_of(planned: &Series, expression: &str) -> SeriesHeader {
+    let Memory { states, in_flight, steps } = planned.plan().memory();
+    let memory = SeriesMemory {
+        states_bytes: states,
+        in_flight_bytes: in_flight,
+        steps_bytes: steps,
+        reading_bytes: planned.reading_bytes(),
+    };
+    SeriesHeader {
+        expression: expression.to_string(),
+        unit: planned.unit(),
+        plan: planned.plan().to_string(),
+        memory,
+        has_ranges: planned.plan().options().has_ranges,
+    }
 }

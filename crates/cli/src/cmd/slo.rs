@@ -6,13 +6,14 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use ascertain::slo::{self, Slo};
 use ascertain::{Ending, GatedVerdict, Request};
-use ascertain_engine::command::{CommandSet, OnFailure};
+use ascertain_engine::command::{CommandSet, OnFailure, VALUE};
 use ascertain_engine::plan::Config;
 use ascertain_report::options::RenderOptions;
 use ascertain_sys::process;
 
 use super::commands::{Starting, command_line, is_shell};
 use super::printed::Printed;
+use super::windows::Windows;
 use crate::exit::{FAIL_ON, fail_on};
 use crate::measure::{Start, measure};
 use crate::options::{Common, duration, one_of, share, with_default};
@@ -23,7 +24,11 @@ Examples:
   ascertain slo --at-least 99% --within 50ms -- curl -fsS localhost:8080
       Check that at least 99 % of requests succeed within 50 ms
   ascertain slo --at-least 95% --require 'memory_peak <= 50 MB' -- ./app input
-      Set a limit on something other than the time";
+      Set a limit on something other than the time
+  ascertain slo --for 10m --at-least 99% --within 20ms -- curl -fsS localhost:80
+      Show percentiles by window for ten minutes, and judge all observations
+  ascertain slo --for 1h --lines --within 20ms -- ./generator --print-times
+      Take the observations from the lines that a load generator prints";
 
 /// Test whether a command succeeds often enough and in time
 ///
@@ -34,8 +39,8 @@ Examples:
     mut_arg("time_limit", |arg| with_default(arg, "ten times --within, or 10 min without it")))]
 pub struct Args {
     /// Share of observations that must succeed, such as `99%`
-    #[arg(long, value_name = "SHARE", value_parser = share)]
-    at_least: f64,
+    #[arg(long, value_name = "SHARE", value_parser = share, required_unless_present = "lasts")]
+    at_least: Option<f64>,
     /// Longest time that a success may take, such as `200ms`
     #[arg(long, value_name = "TIME", value_parser = bound)]
     within: Option<String>,
@@ -76,6 +81,8 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     plot: bool,
     #[command(flatten)]
+    windows: Windows,
+    #[command(flatten)]
     starting: Starting,
     #[command(flatten)]
     common: Common,
@@ -94,16 +101,23 @@ impl Args {
     /// Returns the request that the options describe.
     fn request(&self) -> anyhow::Result<Slo> {
         check_request(self)?;
-        let within = self.within.as_ref().map(|time| format!("wall <= {time}"));
+        if let (Some(option), true) = (self.common.exports.of_observations(), self.windows.long().is_some()) {
+            bail!("--{option} needs every observation, and --for keeps only a part of them; use --format json or csv");
+        }
+        let lines = self.windows.lines(self.printed.units())?;
+        let metric = if lines.is_some() { VALUE } else { "wall" };
+        let within = self.within.as_ref().map(|time| format!("{metric} <= {time}"));
         let requests = self.recorded.as_ref().map(read_requests).transpose()?;
         Ok(Slo {
-            command: command_set(self, command_line(&self.command), requests)?,
+            command: CommandSet { lines, ..command_set(self, command_line(&self.command), requests)? },
             at_least: self.at_least,
             require: within.into_iter().chain(self.require.iter().cloned()).collect(),
             spread: self.spread,
             margin: self.margin,
             max_time: self.common.max_time,
+            long: self.windows.long(),
             config: Config {
+                gap: self.windows.gap(),
                 warmup_trials: self.starting.warmup,
                 fail_on: fail_on(&self.fail_on),
                 ..self.common.config(Config::default())
@@ -127,7 +141,8 @@ fn command_set(args: &Args, line: String, requests: Option<Vec<String>>) -> anyh
         requests,
         records_env: starting.record_env,
         counters: false,
-        printed: args.printed.metrics(&args.metric)?,
+        printed: if args.windows.has_lines() { Vec::new() } else { args.printed.metrics(&args.metric)? },
+        lines: None,
     })
 }
 

@@ -77,11 +77,13 @@ const SCHEMAS: &[Schema] = &[
             (
                 "results[]",
                 "number, list or null",
-                "The results in their order. With ranges, each is a list of two bounds. A null, or an infinite bound, \
-                 is `null`.",
+                "The results in their order. `null` stands for a value that was not observed or is undefined. With \
+                 ranges, each other result is a list of a lower and an upper bound; a bound that is `null` is \
+                 infinite. Without ranges, an infinite result is `null` too, and `infinite` counts it.",
             ),
             ("count", "number", "The number of results."),
-            ("nulls", "number", "The number of results that are null."),
+            ("nulls", "number", "The number of results that were not observed or are undefined."),
+            ("infinite", "number", "The number of results that are infinite or have an infinite bound."),
             ("undecided", "number", "The number of values that `where` left out because its condition was null."),
         ],
     ),

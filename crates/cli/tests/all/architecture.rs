@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-sync", &["ascertain-sys"]),
     ("ascertain-transfer", &["ascertain-sys"]),
     ("ascertain-tso", &[]),
-    ("ascertain-engine", &["ascertain-stats", "ascertain-sys"]),
+    ("ascertain-engine", &["ascertain-stats", "ascertain-streams", "ascertain-sys"]),
     ("ascertain-experiments-chance", &["ascertain-engine", "ascertain-permute", "ascertain-sys"]),
     ("ascertain-experiments-host", &["ascertain-engine", "ascertain-fsmonitor", "ascertain-stats", "ascertain-sys"]),
     (

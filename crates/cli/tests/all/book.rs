@@ -23,6 +23,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("target/", "measures a program of the user"),
     ("git ", "changes a repository"),
     ("fsmonitor", "changes a repository"),
+    ("slo --for", "lasts for minutes; `windows` runs such commands"),
     ("ascertain series", "needs a long run; `series` runs such commands"),
     (".sh", "measures a program of the user"),
     ("cost small large", "needs runs of two machines"),

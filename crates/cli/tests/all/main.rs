@@ -44,4 +44,5 @@ mod transfer;
 mod typed;
 mod unavailable;
 mod untrusted;
+mod windows;
 mod zones;

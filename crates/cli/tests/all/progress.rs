@@ -103,6 +103,24 @@ fn let_go(state: &Path) {
     File::create(state.join("go")).unwrap();
 }
 
+#[test]
+fn a_long_measurement_is_a_picture_that_is_redrawn() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["slo", "--for", "10min", "--window", "1s", "--lines", "--unit", "ms", "--no-evidence", "--shell"];
+    let script = ["--", "while true; do echo 3; sleep 0.01; done"];
+    let watched = Watched::new(state.path(), 100, &[], &[&arguments[..], &script].concat());
+    let watched = watched.until("value: p99 and median by window", 3);
+    send_signal(&watched.child, "-INT");
+    let (seen, printed) = watched.ended();
+    assert_eq!(printed.code, Some(130), "{seen}");
+    let (before, pictures) = seen.split_once("value: p99 and median by window").unwrap();
+    assert!(before.contains("Memory: ") && before.contains("in 600 windows of 1 s"), "{before}");
+    let rows = pictures.split("\x1b[").filter_map(|part| part.split_once('A')).map(|(rows, _)| rows);
+    let heights: Vec<usize> = rows.filter_map(|rows| rows.parse().ok()).collect();
+    assert!(heights.len() >= 2 && heights.iter().all(|height| (10..=14).contains(height)), "{heights:?}");
+    assert!(printed.stdout.contains("value: p99 and median by window"), "{}", printed.stdout);
+}
+
 /// Returns the progress lines, each of which overwrites the previous line. Lines that stay visible are not included.
 fn drawn(seen: &str) -> Vec<&str> {
     let lines = seen.split('\r').flat_map(|rest| rest.split('\n'));

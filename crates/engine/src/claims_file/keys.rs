@@ -106,7 +106,8 @@ pub(super) const KEYS: &[Key] = {
             "metric",
             Text,
             Comparison,
-            "Metric to compare; by default the first of `metrics`, else the experiment's first metric.",
+            "Metric to compare, or an expression such as `mean(window(wall, 10))`; by default the first of `metrics`, \
+             else the experiment's first metric.",
         ),
         key(
             "metrics",
@@ -134,7 +135,8 @@ pub(super) const KEYS: &[Key] = {
             "predicate",
             Text,
             Anywhere,
-            "Condition on an arm's metrics: comparisons `metric op quantity`, joined by `and`.",
+            "Condition on an arm's metrics: comparisons `metric op quantity`, joined by `and`. The metric may be an \
+             expression, such as `quantile(.9, window(wall, 20)) <= 50 ms`.",
         ),
         key("difference", Flag, Comparison, "`true`: bounds are differences in the metric's unit, not factors."),
         key(

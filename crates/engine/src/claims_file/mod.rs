@@ -62,7 +62,7 @@
 //! | `at_most` | bound | the candidate is at most this many times better |
 //! | `within` | `[bound, bound]` | the candidate is better by a factor in this range, both ends included |
 //! | `predicate` | string | comparisons `metric op quantity` with `<=`, `<`, `>=`, `>`, `==`, `!=`, joined by `and` |
-//! | `metric` | a metric's name, or `NAME=PATTERN` for a printed one | the metric to compare; by default the first of `metrics`, or else the experiment's first metric (`wall` for commands) |
+//! | `metric` | a metric's name, an expression, or `NAME=PATTERN` for a printed one | the metric to compare; by default the first of `metrics`, or else the experiment's first metric (`wall` for commands) |
 //! | `metrics` | `{ NAME = PATTERN }` | figures that the commands print |
 //! | `difference` | `true`, `false` | `true`: bounds are differences in the metric's unit, not factors |
 //!
@@ -75,6 +75,19 @@
 //! `{ pattern = "json:.stats.score", better = "higher" }`. The table sets the unit, unless a unit follows the group. It
 //! also sets the better direction, unless the unit implies one. A trial without the figure has failed: it counts
 //! against a predicate, and ends a comparison.
+//!
+//! # Expressions
+//!
+//! A metric in `metric` or in a `predicate` may be an expression over the metrics of an arm. The language is that of
+//! `ascertain series`: `mean(window(wall, 10))`, or `quantile(.9, window(wall, 20)) <= 50 ms`. Each value is one outcome
+//! of the claim, so the rate is a share of values, and `trials` in the result counts values. `max_trials` counts the
+//! measured trials.
+//!
+//! Each value must come from trials of its own, because a verdict needs outcomes that do not depend on one another.
+//! Overlapping windows, `lag`, `ewma`, `hold`, `repeat` and aggregates of all values so far are therefore mistakes. So
+//! are windows of time, and `where` in a comparison. A predicate with an expression may also compare `exit`, but no
+//! other metric. A command that fails in any trial makes the outcome false, unless the predicate mentions `exit`.
+//! Values that were cut off make a range, which counts only if all of it does.
 //!
 //! # Judging
 //!

@@ -6,6 +6,7 @@ use toml::de::DeValue;
 use super::error::Notes;
 use super::keys::{Entry, Fields, entries, shown};
 use crate::command::{PrintedMetric, PrintedMetricError};
+use crate::derived::is_expression;
 use crate::experiment::Better;
 use crate::names::unknown;
 
@@ -13,7 +14,7 @@ use crate::names::unknown;
 /// comes first.
 pub(super) fn printed_metrics(fields: &Fields<'_>, notes: &mut Notes<'_>) -> Option<Vec<PrintedMetric>> {
     let described = fields.get("metric").and_then(|entry| Some((entry.at, entry.value.as_str()?)));
-    let described = described.filter(|(_, text)| PrintedMetric::describes(text));
+    let described = described.filter(|(_, text)| PrintedMetric::describes(text) && !is_expression(text));
     let described = described.map(|(at, text)| noted(PrintedMetric::parse(text), at, notes));
     let table = fields.get("metrics").and_then(|entry| entry.value.as_table());
     let named: Vec<_> = table.map_or_else(Vec::new, |table| entries(table));

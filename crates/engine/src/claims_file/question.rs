@@ -9,6 +9,7 @@ use super::read::COMPARISON_RATE;
 use super::subject::{Points, factor, level};
 use crate::claim::{Bound, Claim, Effect, Judging, Measure, Test};
 use crate::command::PrintedMetric;
+use crate::derived::{DerivedMetric, is_expression};
 use crate::experiment::{Arm, Better, Metric, Point, Spec};
 use crate::names::unknown;
 use crate::predicate::Predicate;
@@ -24,7 +25,7 @@ pub(super) fn read_test(
 ) -> Option<Test> {
     let candidate = fields.get("candidate").map(|entry| read_arm(entry, spec, notes));
     let baseline = fields.get("baseline").map(|entry| read_arm(entry, spec, notes));
-    let metric = read_metric(fields, spec, printed, notes);
+    let metric = read_measure(fields, spec, printed, notes);
     if fields.is_predicate() {
         let first = || spec.variants.first().map(|first| Arm { variant: first.name.clone(), point: Point::default() });
         let predicate = read_predicate(fields, spec, notes);
@@ -38,10 +39,10 @@ pub(super) fn read_test(
         }
     }
     let scale = if fields.flag("difference") { Effect::Difference } else { Effect::Ratio };
-    let bound = fields.get(bound_key).zip(metric);
-    let bound = bound.and_then(|(entry, metric)| read_bound(entry, scale, &spec.metrics[metric], notes));
+    let bound = fields.get(bound_key).zip(metric.as_ref());
+    let bound = bound.and_then(|(entry, (metric, _))| read_bound(entry, scale, metric, notes));
     let (candidate, baseline) = (candidate.flatten()?, baseline.flatten()?);
-    let measure = (&spec.metrics[metric?]).into();
+    let (_, measure) = metric?;
     Some(Test::Versus { measure, candidate, baseline, scale, bound: bound? })
 }
 
@@ -54,6 +55,48 @@ pub(super) fn test_at(test: &Test, point: &Point) -> Test {
         arm.point.0.extend(own.0);
     }
     test
+}
+
+/// Reads the metric of a comparison, or the expression in its place. Returns it as a metric and as a measure.
+fn read_measure(
+    fields: &Fields<'_>,
+    spec: &Spec,
+    printed: &[PrintedMetric],
+    notes: &mut Notes<'_>,
+) -> Option<(Metric, Measure)> {
+    let expression = fields.get("metric").and_then(|entry| Some((entry.at, entry.value.as_str()?)));
+    let expression = expression.filter(|(_, text)| spec.metric(text).is_none() && is_expression(text));
+    let Some((at, text)) = expression else {
+        let metric = &spec.metrics[read_metric(fields, spec, printed, notes)?];
+        return Some((metric.clone(), metric.into()));
+    };
+    let derived = read_expression(text, at, fields, spec, notes)?;
+    if derived.trials_per_value().is_none() {
+        notes.add(at, "`where` may select other trials of each arm, so their values are not pairs; compare without it");
+        return None;
+    }
+    if derived.better().is_none() {
+        let message = "it is unknown whether higher or lower values of this expression are better; use an expression \
+                       with a unit, or a predicate";
+        notes.add(at, message);
+        return None;
+    }
+    Some((derived.metric(text), derived.measure(text, spec)))
+}
+
+/// Plans an expression over the metrics of an arm.
+fn read_expression(
+    text: &str,
+    at: usize,
+    fields: &Fields<'_>,
+    spec: &Spec,
+    notes: &mut Notes<'_>,
+) -> Option<DerivedMetric> {
+    if fields.is_exact() {
+        notes.add(at, "an exact claim is checked in one trial; name a metric instead of an expression");
+        return None;
+    }
+    DerivedMetric::new(text, spec).map_err(|message| notes.add(at, format!("`{text}`: {message}"))).ok()
 }
 
 fn read_metric(fields: &Fields<'_>, spec: &Spec, printed: &[PrintedMetric], notes: &mut Notes<'_>) -> Option<usize> {
@@ -85,8 +128,27 @@ fn read_metric(fields: &Fields<'_>, spec: &Spec, printed: &[PrintedMetric], note
 
 fn read_predicate(fields: &Fields<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<Predicate> {
     let entry = fields.get("predicate")?;
-    let parsed = Predicate::parse(entry.value.as_str()?, &spec.metrics);
-    parsed.map_err(|error| notes.add(entry.at, error.to_string())).ok()
+    let text = entry.value.as_str()?;
+    let subjects = Predicate::subjects(text);
+    let mut expressions = subjects.iter().filter(|subject| spec.metric(subject).is_none() && is_expression(subject));
+    let Some(&expression) = expressions.next() else {
+        return Predicate::parse(text, &spec.metrics).map_err(|error| notes.add(entry.at, error.to_string())).ok();
+    };
+    let derived = read_expression(expression, entry.at, fields, spec, notes)?;
+    if let Some(other) = subjects.iter().find(|other| **other != expression && **other != "exit") {
+        let message = format!(
+            "`{expression}` has one value for several trials, and `{other}` has other values; make a claim for each"
+        );
+        notes.add(entry.at, message);
+        return None;
+    }
+    let metrics: Vec<Metric> = spec.metrics.iter().cloned().chain([derived.metric(expression)]).collect();
+    let mut predicate =
+        Predicate::parse(text, &metrics).map_err(|error| notes.add(entry.at, error.to_string())).ok()?;
+    for condition in predicate.0.iter_mut().filter(|condition| condition.measure.metric == expression) {
+        condition.measure = derived.measure(expression, spec);
+    }
+    Some(predicate)
 }
 
 fn read_arm(entry: Entry<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<Arm> {
@@ -179,7 +241,10 @@ pub(super) fn sentence(claim: &Claim, test: &Test, points: &Points, at: &[Point]
     };
     let needs_rate = claim.rate != COMPARISON_RATE || matches!(test, Test::Predicate { .. });
     let how_often = match claim.asked.judging {
-        Judging::Rate if needs_rate => format!(" in at least {} % of the trials", Unit::One.exact(claim.rate * 100.0)),
+        Judging::Rate if needs_rate => {
+            let outcomes = if test.expression().is_some() { "values" } else { "trials" };
+            format!(" in at least {} % of the {outcomes}", Unit::One.exact(claim.rate * 100.0))
+        }
         _ => String::new(),
     };
     let is_shared = |factor: &&str| test.arms().iter().all(|arm| arm.point.get(factor).is_none());

@@ -8,7 +8,7 @@ mod setups;
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::machine::Machine;
 use ascertain_sys::perf::Counter;
-use ascertain_sys::process::{Exit, Usage};
+use ascertain_sys::process::{Command, Exit, Usage};
 
 pub use check::CommandError;
 
@@ -63,6 +63,15 @@ impl CommandExperiment {
         check(&set)?;
         Ok(CommandExperiment { spec: set.spec(), setups: Setups::default(), set, readers })
     }
+}
+
+/// Returns the first command of a set as a program to start, for reading its output while it runs.
+///
+/// # Errors
+/// If the command line cannot be split into words.
+pub(crate) fn piped_command(set: &CommandSet) -> Result<Command, CommandError> {
+    let command = set.commands.first().ok_or_else(|| CommandError::Set("there is no command".into()))?;
+    Ok(CommandLine::measured(set, command, &Point::default())?.command(Invocation::default()))
 }
 
 impl Experiment for CommandExperiment {

@@ -11,9 +11,11 @@ mod printed;
 mod set;
 
 #[cfg(feature = "commands")]
+pub(crate) use experiment::piped_command;
+#[cfg(feature = "commands")]
 pub use experiment::{CommandError, CommandExperiment};
 #[cfg(feature = "commands")]
 pub use printed::PrintedMetricError;
 pub use printed::{Pattern, PrintedMetric};
 pub(crate) use set::EXIT;
-pub use set::{CommandSet, Input, NamedCommand, OnFailure, Output, WALL, counters, metrics};
+pub use set::{CommandSet, Input, LineMetric, NamedCommand, OnFailure, Output, VALUE, WALL, counters, metrics};

@@ -50,6 +50,36 @@ pub struct CommandSet {
     /// output of the commands, so [`output`](CommandSet::output) must have its default value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub printed: Vec<PrintedMetric>,
+    /// The metric of a command that prints an observation on each line of its standard output. The command then runs once,
+    /// in a [long measurement](crate::windows). `None` for a command that runs anew for each observation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<LineMetric>,
+}
+
+/// The metric of a command that prints an observation on each line: a number, and optionally a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LineMetric {
+    /// The unit of the metric.
+    pub unit: Unit,
+    /// Factor that converts a number without a unit; `None` if each line needs a unit.
+    pub factor: Option<f64>,
+    /// `true` if a line that is not an observation counts as a failed one. Otherwise it is an error.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counts_bad_lines: bool,
+}
+
+/// Name of the metric of a command that prints observations.
+pub const VALUE: &str = "value";
+
+impl LineMetric {
+    /// Returns the metric. Lower is better for times and sizes, higher for rates.
+    fn metric(&self) -> Metric {
+        let better = match self.unit {
+            Unit::BytePerSecond | Unit::PerSecond => Better::Higher,
+            Unit::Nanosecond | Unit::Byte | Unit::One => Better::Lower,
+        };
+        Metric::new(VALUE, "the number on each line", self.unit, better)
+    }
 }
 
 impl CommandSet {
@@ -93,6 +123,9 @@ impl CommandSet {
     /// Returns all metrics of the commands: [`metrics`], the [`counters`] if they are observed, and the printed
     /// figures.
     pub fn metrics(&self) -> Vec<Metric> {
+        if let Some(lines) = &self.lines {
+            return vec![lines.metric()];
+        }
         let counters = counters().into_iter().filter(|_| self.counters);
         metrics().into_iter().chain(counters).chain(self.printed.iter().map(PrintedMetric::metric)).collect()
     }

@@ -123,7 +123,7 @@ pub enum Error {
 
 impl Error {
     /// Returns a closure for `map_err`. The closure makes the error for the file at `path`, which could not be written.
-    pub(super) fn write<E: Into<io::Error>>(path: &Path) -> impl Fn(E) -> Error {
+    pub(crate) fn write<E: Into<io::Error>>(path: &Path) -> impl Fn(E) -> Error {
         |error| Error::Write { path: path.to_path_buf(), reason: error.into() }
     }
 

@@ -57,6 +57,13 @@ impl RowCursor {
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>, Error> {
         self.0.next_row()
     }
+
+    /// Returns whether the latest row is known to be the last of its trial. If it is the last row of all and this is
+    /// `false`, the run was killed during its last trial, and some rows of this trial are missing.
+    #[must_use]
+    pub fn ends_trial(&self) -> bool {
+        self.0.ends_trial()
+    }
 }
 
 /// The evidence of a run: `run.json`, and the rows of complete trials as far as they can be read.

@@ -286,6 +286,19 @@ pub struct Series {
 }
 
 impl Series {
+    /// Keeps only the values of trials whose index is a multiple of `every`.
+    pub(crate) fn keep_every(&mut self, every: u64) {
+        let is_kept = |index: &usize| self.trials[*index].is_multiple_of(every.max(1));
+        let kept: Vec<usize> = (0..self.trials.len()).filter(is_kept).collect();
+        let mut values = Values::default();
+        kept.iter().for_each(|index| values.push(self.values.bounds(*index)));
+        self.values = values;
+        if !self.offsets_ns.is_empty() {
+            self.offsets_ns = kept.iter().map(|index| self.offsets_ns[*index]).collect();
+        }
+        self.trials = kept.into_iter().map(|index| self.trials[index]).collect();
+    }
+
     /// Returns one value per trial, as claims use it: the indices of the trials, and their values in the same order.
     /// `reduce` combines several values of the same trial into one.
     pub fn by_trial(&self, reduce: Reduce) -> (Cow<'_, [u64]>, Cow<'_, Values>) {

@@ -168,6 +168,25 @@ impl Writer {
         self.rows.set_worker(name);
     }
 
+    /// Returns the folder of the run.
+    #[cfg(feature = "commands")]
+    pub(crate) fn folder(&self) -> &Path {
+        &self.run
+    }
+
+    /// Creates a further file in the folder of the run, for rows of an arm. The rows have the columns of `trials.jsonl`.
+    ///
+    /// # Errors
+    /// If the file cannot be created.
+    #[cfg(feature = "commands")]
+    pub(crate) fn rows_file(&self, name: &str, spec: &Spec, arm: &Arm) -> Result<RowsFile, Error> {
+        let path = self.run.join(name);
+        let file = File::options().append(true).create_new(true).open(&path).map_err(Error::write(&path))?;
+        let mut rows = row_buffer(&self.header);
+        rows.add_arm(spec, 0, arm);
+        Ok(RowsFile { path, file, rows })
+    }
+
     /// Ends a trial. `trial_ns` is the usual duration of the lane's trials, in nanoseconds. Slow trials are written at
     /// once, so that a kill cannot lose them. The rows of fast trials stay in the buffer until it is half full, or
     /// until [`flush`](Writer::flush) is called.
@@ -305,6 +324,34 @@ fn row_buffer(header: &Header) -> RowBuffer {
     let started = unix_ns(&header.started).unwrap_or(0);
     let since_started_ns = clock::unix_ns().saturating_sub(started);
     RowBuffer::new(header.run_id.clone(), since_started_ns.wrapping_sub(clock::now_ns()))
+}
+
+/// A further file with rows of one arm, in the folder of a run.
+#[cfg(feature = "commands")]
+pub(crate) struct RowsFile {
+    path: PathBuf,
+    file: File,
+    rows: RowBuffer,
+}
+
+#[cfg(feature = "commands")]
+impl RowsFile {
+    /// Records one observation. Writes the rows if the buffer is half full.
+    ///
+    /// # Errors
+    /// If the rows cannot be written, for example because the disk is full.
+    pub fn record(&mut self, trial: u64, start_ns: u64, samples: &[Sample]) -> Result<(), Error> {
+        self.rows.record(0, trial, 0, start_ns, samples);
+        if self.rows.is_half_full() { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes all recorded rows.
+    ///
+    /// # Errors
+    /// As for [`record`](Self::record).
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.rows.write_to(&mut self.file).map_err(Error::write(&self.path))
+    }
 }
 
 /// Returns whether a process is writing to the run at present. Changes nothing, and only needs permission to read

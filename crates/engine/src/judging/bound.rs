@@ -1,8 +1,10 @@
 //! The tests of a claim, with the positions of the values that they compare. They turn a trial's values into success or
 //! failure.
 
+use super::derived::DerivedValues;
 use crate::block::Slots;
 use crate::claim::{Bound, Claim, Effect, Judging, Measure, Test};
+use crate::derived::DerivedMetric;
 use crate::experiment::{Arm, Better, Spec, TargetError};
 use crate::values::{Bounds, and};
 
@@ -52,6 +54,8 @@ pub(crate) struct LaneTests {
     /// The conditions of all predicates. Each is a pair: the metric's name, and the condition as users write it. If a
     /// predicate implies the condition `exit == 0`, that condition comes first.
     pub conditions: Vec<(String, String)>,
+    /// The values of the claim's expression, if it has one.
+    pub derived: Option<DerivedValues>,
 }
 
 /// The indices of the arms and metrics that a test reads.
@@ -70,11 +74,14 @@ struct Indices {
 
 impl Indices {
     fn new(test: &Test, spec: &Spec, slot_of: &impl Fn(&Arm) -> usize) -> Indices {
-        let metric = |measure: &Measure| spec.metric(&measure.metric).expect("claims are about known metrics");
+        // The value of an expression follows the metrics of the experiment.
+        let derived = |measure: &Measure| (!measure.inputs.is_empty()).then_some(spec.metrics.len());
+        let known = |measure: &Measure| spec.metric(&measure.metric).expect("claims are about known metrics");
+        let metric = |measure: &Measure| derived(measure).unwrap_or_else(|| known(measure));
         let (metrics, is_timed) = match test {
             Test::Versus { measure, .. } => (vec![metric(measure)], false),
             Test::Predicate { conditions, .. } => {
-                let is_timed = conditions.iter().any(|condition| condition.measure.metric == "wall");
+                let is_timed = conditions.iter().any(|condition| condition.measure.recorded().contains(&"wall"));
                 (conditions.iter().map(|condition| metric(&condition.measure)).collect(), is_timed)
             }
         };
@@ -110,9 +117,13 @@ impl LaneTests {
     pub fn new(claim: &Claim, spec: &Spec, slot_of: impl Fn(&Arm) -> usize) -> LaneTests {
         let tests = claim.asked.tests.iter().map(|test| (test.clone(), Indices::new(test, spec, &slot_of)));
         let tests: Vec<(Test, Indices)> = tests.collect();
+        let slots: Slots = tests.iter().flat_map(|(_, indices)| indices.slots.iter().copied()).collect();
+        let expression = claim.asked.tests.iter().find_map(Test::expression);
+        let derived = expression.and_then(|measure| DerivedMetric::new(&measure.metric, spec).ok());
         LaneTests {
+            derived: derived.and_then(|metric| DerivedValues::new(metric, spec, slots.iter())),
             is_order: claim.asked.judging == Judging::Order,
-            slots: tests.iter().flat_map(|(_, indices)| indices.slots.iter().copied()).collect(),
+            slots,
             conditions: tests.iter().flat_map(|(test, indices)| conditions(test, indices)).collect(),
             tests,
         }

@@ -1,6 +1,6 @@
 //! The judge of one claim. It turns the outcomes of trials into a verdict and an interval.
 
-use ascertain_stats::{self as stats, RateSequence, Tally};
+use ascertain_stats::{RateSequence, Tally};
 
 use super::bound::{LaneTests, TrialOutcome, TrialValues};
 use super::diagnostics::Diagnostics;
@@ -9,7 +9,7 @@ use crate::block::Slots;
 use crate::claim::{Claim, Effect, Hypothesis, Judging, Test};
 use crate::error::Error;
 use crate::experiment::{Arm, Spec};
-use crate::finding::{AtError, Estimated, Least, Reason, Unavailable, Unlike};
+use crate::finding::{Estimated, Reason, Unavailable, Unlike};
 use crate::outcome::{Broken, ClaimResult, Decided, Decision, Gate, Verdict};
 use crate::plan::Config;
 use crate::recorded::{ClaimPath, PathRecorder};
@@ -40,6 +40,11 @@ pub(crate) struct ClaimJudge {
     /// the case if the run waits for precise medians or intervals. Evidence does not record when that wait ends. If a
     /// claim stopped counting at that moment, judging the recorded trials again would give another result.
     counts_all: bool,
+    /// Number of trials that were measured for the claim. It differs from `trials` if the claim is about an expression
+    /// that has one value for several trials.
+    measured: u64,
+    /// Number of judged trials after which the claim ends.
+    most_judged: Option<u64>,
     trials: u64,
     successes: u64,
     ties: u64,
@@ -113,6 +118,8 @@ impl ClaimJudge {
             counts_all: config.precision.is_some()
                 || config.precision_time.is_some()
                 || config.median_precision.is_some(),
+            measured: 0,
+            most_judged: None,
             trials: 0,
             successes: 0,
             ties: 0,
@@ -139,6 +146,9 @@ impl ClaimJudge {
     /// Looks up the arms and metrics of the claim's tests. `slot_of` returns the slot of an arm, its index in the lane.
     pub fn bind(&mut self, spec: &Spec, slot_of: impl Fn(&Arm) -> usize) {
         self.tests = LaneTests::new(&self.claim, spec, &slot_of);
+        if self.tests.derived.is_none() && self.asked.tests.iter().any(|test| test.expression().is_some()) {
+            self.close(ClosedReason::NotJudged(self.not_observed()));
+        }
         self.broken.resize(self.tests.conditions.len(), 0);
         self.counters.iter_mut().for_each(|counter| counter.tests = LaneTests::new(&counter.claim, spec, &slot_of));
     }
@@ -169,9 +179,31 @@ impl ClaimJudge {
                 Err(_) => counter.close(ClosedReason::NotJudged(counter.not_observed())),
             }
         }
+        match self.tests.derived.take() {
+            None => self.evaluate(trial, elapsed_ns),
+            Some(mut derived) => {
+                match derived.advance(trial) {
+                    true => self.evaluate(&derived.values(trial), elapsed_ns),
+                    false => self.add_time(trial, elapsed_ns),
+                }
+                self.tests.derived = Some(derived);
+            }
+        }
+        self.close_if_exhausted();
+    }
+
+    fn evaluate(&mut self, trial: &TrialValues, elapsed_ns: u64) {
         match self.tests.evaluate(trial) {
             Ok(seen) => self.count(&seen, trial, elapsed_ns),
             Err(error) => self.close(ClosedReason::NotJudged(error.reason(None))),
+        }
+    }
+
+    fn add_time(&mut self, trial: &TrialValues, elapsed_ns: u64) {
+        self.measured += 1;
+        self.elapsed_ns += elapsed_ns;
+        if let Some(whole_ns) = trial.whole_ns {
+            self.timed = (self.timed.0 + 1, self.timed.1 + whole_ns);
         }
     }
 
@@ -186,10 +218,7 @@ impl ClaimJudge {
 
     fn count(&mut self, seen: &TrialOutcome, trial: &TrialValues, elapsed_ns: u64) {
         self.trials += 1;
-        self.elapsed_ns += elapsed_ns;
-        if let Some(whole_ns) = trial.whole_ns {
-            self.timed = (self.timed.0 + 1, self.timed.1 + whole_ns);
-        }
+        self.add_time(trial, elapsed_ns);
         if let (Some(paired), Some(value)) = (&mut self.paired, seen.statistic.or(seen.value)) {
             paired.push(value);
         }
@@ -231,11 +260,6 @@ impl ClaimJudge {
             if self.unseen.trials() == 0 {
                 path.look(self.answer.is_some(), || self.rule.log_e());
             }
-        }
-        if self.claim.max_trials.is_some_and(|most| self.trials >= most)
-            || self.claim.max_time.is_some_and(|most| u128::from(self.elapsed_ns) >= most.as_nanos())
-        {
-            self.close(ClosedReason::BudgetExhausted);
         }
     }
 
@@ -342,76 +366,7 @@ impl ClaimJudge {
         self.answer = None;
         self.closed = Some(ClosedReason::NotJudged(reason));
     }
-
-    /// Returns the smallest number of trials that can give any verdict.
-    pub fn soonest_verdict(&self) -> u64 {
-        self.soonest_of_any(self.error)
-    }
-
-    /// Returns the smallest number of trials for a verdict at the higher error `easier`, if it is smaller than
-    /// [`soonest_verdict`](Self::soonest_verdict).
-    pub fn soonest_at_easier(&self) -> Option<AtError> {
-        let at_error = self.easier.map(|(error, own)| AtError { error, trials: self.soonest_of_any(own) });
-        at_error.filter(|at| at.trials < self.soonest_verdict())
-    }
-
-    fn soonest_of_any(&self, error: f64) -> u64 {
-        let [holds, refuted] = VERDICTS.map(|verdict| self.soonest(verdict, error));
-        holds.min(refuted)
-    }
-
-    /// Returns the smallest number of trials that can give this verdict with this error probability. The result is a
-    /// multiple of [`Claim::look_every`], because trials are evaluated in sets of that size.
-    fn soonest(&self, verdict: stats::Verdict, error: f64) -> u64 {
-        let trials = self.rule.soonest(verdict, error);
-        trials.checked_next_multiple_of(self.claim.look_every.max(1)).unwrap_or(u64::MAX)
-    }
-
-    /// Returns the smallest effort, counted from the start, that can give the verdict that the trials so far support.
-    /// Before the first trial, this is the verdict "holds". `trial_ns` is the duration of a trial in nanoseconds. If
-    /// it is known, the result also has the total duration.
-    pub fn least(&self, trial_ns: Option<f64>) -> Least {
-        let Outcomes { known, unknown } = self.seen();
-        let is_upheld = known.successes as f64 >= self.claim.rate * (known.trials + unknown) as f64;
-        let (verdict, said) = match is_upheld {
-            true => (stats::Verdict::Holds, Verdict::Holds),
-            false => (stats::Verdict::Refuted, Verdict::Refuted),
-        };
-        let trials = self.soonest(verdict, self.error);
-        let at_error = self.easier.map(|(error, own)| AtError { error, trials: self.soonest(verdict, own) });
-        Least {
-            verdict: (self.asked.judging != Judging::Order).then_some(said),
-            trials,
-            takes_ns: trial_ns.map(|trial_ns| trial_ns * trials as f64),
-            at_error: at_error.filter(|at| at.trials < trials),
-        }
-    }
-
-    /// Returns the reason "too early" if there were too few trials for a verdict.
-    fn too_early(&self) -> Option<Reason> {
-        let (timed, whole_ns) = self.timed;
-        let least = self.least((timed > 0).then(|| whole_ns / timed as f64));
-        let most_trials = self.most_trials.filter(|most| *most < least.trials);
-        (self.trials > 0 && self.trials < least.trials).then_some(Reason::TooEarly {
-            least,
-            most_trials,
-            is_interrupted: false,
-            is_shared: false,
-        })
-    }
-
-    /// Returns by how much one more trial is expected to increase the logarithm of the e-value, in nats.
-    pub fn expected_growth(&self) -> f64 {
-        let decided = (self.trials - self.ties - self.unknown) as f64;
-        let growth = self.rule.expected_growth((self.successes as f64 + 0.5) / (decided + 1.0));
-        // The estimate may be wrong by about one nat, divided by the number of trials. This much is added, so that a
-        // claim whose first trials were unfavourable by chance gets more trials. Otherwise a claim with little growth
-        // might take all the time.
-        growth + 1.0 / (self.trials as f64 + 1.0)
-    }
 }
-
-const VERDICTS: [stats::Verdict; 2] = [stats::Verdict::Holds, stats::Verdict::Refuted];
 
 /// Returns the error probability of each verdict, "holds" or "refuted". In a claim about a rate, only one verdict can
 /// be wrong, whatever the true rate is, so each gets the full error probability. In a comparison of two equally fast
@@ -641,5 +596,7 @@ impl ClaimJudge {
     }
 }
 
+mod counted;
+mod limits;
 #[cfg(test)]
 mod tests;

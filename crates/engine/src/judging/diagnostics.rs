@@ -3,10 +3,20 @@
 
 use crate::finding::Unlike;
 
-/// The outcomes of trials, in the order in which they were measured.
+/// Counts of the outcomes of trials, in the order in which they were measured. The memory does not depend on the number
+/// of trials.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Diagnostics {
-    outcomes: Vec<bool>,
+    /// The successes in each block of [`per_block`](Self::per_block) consecutive outcomes. The last block may be
+    /// incomplete.
+    blocks: Vec<u64>,
+    per_block: u64,
+    outcomes: u64,
+    successes: u64,
+    /// Number of neighbouring outcomes that are both successes.
+    both: u64,
+    first: bool,
+    last: bool,
     /// The outcome of the current trial; `None` if the trial has no outcome yet, is a tie, or has an unknown outcome.
     outcome: Option<bool>,
     /// `true` if the previous trial measured the candidate last, and `false` if it measured the baseline last. `None`
@@ -16,6 +26,9 @@ pub(crate) struct Diagnostics {
     /// candidate and 0 for the baseline. The second index is 1 for a success and 0 for a failure.
     after: [[u64; 2]; 2],
 }
+
+/// Largest number of blocks. If there are more outcomes, each two neighbouring blocks become one.
+const MOST_BLOCKS: usize = 4096;
 
 /// Minimum number of outcomes for checking whether trials are alike. The checks approximate the number of successes by
 /// a normal distribution, so its variance must be at least 10. If half of the trials succeed, 40 trials are enough for
@@ -29,8 +42,39 @@ const NOTABLE: f64 = 4.0;
 const NOTABLE_INTERFERENCE: f64 = 3.0;
 
 impl Diagnostics {
+    /// Reserves the memory for all blocks, so that counting allocates nothing.
+    #[cfg(feature = "commands")]
+    pub fn reserve(&mut self) {
+        self.blocks.reserve_exact(MOST_BLOCKS - self.blocks.len());
+    }
+
+    /// Returns the size in bytes of the memory that [`reserve`](Self::reserve) reserves.
+    #[cfg(feature = "commands")]
+    pub fn reserved_bytes() -> u64 {
+        (MOST_BLOCKS * size_of::<u64>()) as u64
+    }
+
     pub fn push(&mut self, success: bool) {
-        self.outcomes.push(success);
+        if self.outcomes == 0 {
+            (self.first, self.per_block) = (success, 1);
+        }
+        if self.outcomes == self.blocks.len() as u64 * self.per_block {
+            if self.blocks.len() == MOST_BLOCKS {
+                for index in 0..MOST_BLOCKS / 2 {
+                    self.blocks[index] = self.blocks[2 * index] + self.blocks[2 * index + 1];
+                }
+                self.blocks.truncate(MOST_BLOCKS / 2);
+                self.per_block *= 2;
+            }
+            self.blocks.push(0);
+        }
+        if let Some(block) = self.blocks.last_mut() {
+            *block += u64::from(success);
+        }
+        self.both += u64::from(success && self.last && self.outcomes > 0);
+        self.outcomes += 1;
+        self.successes += u64::from(success);
+        self.last = success;
         self.outcome = Some(success);
     }
 
@@ -46,7 +90,7 @@ impl Diagnostics {
 
     /// Returns whether there are too few outcomes to check whether trials are alike.
     pub fn has_too_few(&self) -> bool {
-        self.outcomes.len() < FEWEST
+        self.outcomes < FEWEST as u64
     }
 
     /// Returns the share of trials that the candidate won, for two groups of trials. In the first group, the previous
@@ -70,9 +114,11 @@ impl Diagnostics {
         if let Some([after_baseline, after_candidate]) = self.interference() {
             signs.push(Unlike::Interferes { after_candidate, after_baseline });
         }
-        let n = self.outcomes.len() as f64;
-        let successes = self.outcomes.iter().filter(|&&success| success).count() as f64;
-        let rate = successes / n;
+        if self.has_too_few() {
+            return signs;
+        }
+        let n = self.outcomes as f64;
+        let rate = self.successes as f64 / n;
         let variance = rate * (1.0 - rate);
         // For smaller counts, normal approximations are not valid.
         if n * variance < 10.0 {
@@ -82,19 +128,29 @@ impl Diagnostics {
         if correlation.abs() * n.sqrt() > NOTABLE {
             signs.push(Unlike::Neighbours { correlation });
         }
-        let half = self.outcomes.len() / 2;
-        let share = |part: &[bool]| part.iter().filter(|&&s| s).count() as f64 / part.len() as f64;
-        let (early, late) = (share(&self.outcomes[..half]), share(&self.outcomes[half..]));
+        let (early, late) = self.halves();
         if (late - early).abs() / (4.0 * variance / n).sqrt() > NOTABLE {
             signs.push(Unlike::Drifts { early, late });
         }
         signs
     }
 
+    /// Returns the mean product of the deviations of neighbouring outcomes from `rate`.
     fn lag_1(&self, rate: f64) -> f64 {
-        let deviation = |success: bool| f64::from(u8::from(success)) - rate;
-        let products = self.outcomes.windows(2).map(|pair| deviation(pair[0]) * deviation(pair[1]));
-        products.sum::<f64>() / self.outcomes.len() as f64
+        let n = self.outcomes as f64;
+        let all_but = |end: bool| self.successes as f64 - f64::from(u8::from(end));
+        let sums = all_but(self.last) + all_but(self.first);
+        (self.both as f64 - rate * sums + (n - 1.0) * rate * rate) / n
+    }
+
+    /// Returns the shares of successes in the first and in the second half of the trials. With more than
+    /// [`MOST_BLOCKS`] outcomes, the halves end at the nearest block.
+    fn halves(&self) -> (f64, f64) {
+        let blocks = (self.outcomes / 2 / self.per_block) as usize;
+        let early = self.blocks[..blocks].iter().sum::<u64>();
+        let trials = blocks as u64 * self.per_block;
+        let late = (self.successes - early) as f64 / (self.outcomes - trials) as f64;
+        (early as f64 / trials as f64, late)
     }
 }
 
@@ -102,8 +158,14 @@ impl Diagnostics {
 mod tests {
     use super::*;
 
+    fn counted(outcomes: impl IntoIterator<Item = bool>) -> Diagnostics {
+        let mut diagnostics = Diagnostics::default();
+        outcomes.into_iter().for_each(|success| diagnostics.push(success));
+        diagnostics
+    }
+
     fn signs(outcomes: impl IntoIterator<Item = bool>) -> Vec<Unlike> {
-        Diagnostics { outcomes: outcomes.into_iter().collect(), ..Diagnostics::default() }.signs()
+        counted(outcomes).signs()
     }
 
     #[test]
@@ -171,5 +233,29 @@ mod tests {
         assert!(drifting.contains(&Unlike::Drifts { early: 0.3, late: 0.6 }), "{drifting:?}");
         let alternating = signs((0..1000).map(|i| i % 2 == 0));
         assert!(matches!(alternating[0], Unlike::Neighbours { correlation } if correlation < -0.9), "{alternating:?}");
+    }
+
+    /// Compares the counts with sums over all outcomes, which a plain reference keeps.
+    #[test]
+    fn few_blocks_give_the_figures_of_all_outcomes() {
+        let mut state = 5_u64;
+        let mut coin = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 62 == 1
+        };
+        for count in [41, 1000, MOST_BLOCKS, MOST_BLOCKS + 1, 100_000] {
+            let outcomes: Vec<bool> = (0..count).map(|_| coin()).collect();
+            let diagnostics = counted(outcomes.iter().copied());
+            let number = |success: bool| f64::from(u8::from(success));
+            let share = |part: &[bool]| part.iter().map(|success| number(*success)).sum::<f64>() / part.len() as f64;
+            let rate = share(&outcomes);
+            let products = outcomes.windows(2).map(|pair| (number(pair[0]) - rate) * (number(pair[1]) - rate));
+            let expected = products.sum::<f64>() / count as f64;
+            assert!((diagnostics.lag_1(rate) - expected).abs() < 1e-9, "{count}");
+            let half = count / 2 / diagnostics.per_block as usize * diagnostics.per_block as usize;
+            assert_eq!(diagnostics.halves(), (share(&outcomes[..half]), share(&outcomes[half..])), "{count}");
+            assert!(half.abs_diff(count / 2) <= count / 1024, "{count}");
+            assert!(diagnostics.blocks.len() <= MOST_BLOCKS);
+        }
     }
 }

@@ -4,6 +4,7 @@
 mod adversary;
 mod bound;
 mod claim;
+mod derived;
 mod diagnostics;
 mod rule;
 mod run;

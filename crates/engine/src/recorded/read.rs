@@ -16,6 +16,7 @@ use crate::outcome::{ClaimResult, Outcome, Verdict};
 use crate::plan;
 use crate::result::RunResult;
 use crate::summary::{self, RunFacts};
+use crate::windows;
 
 /// A recorded run, read from its folder.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,10 +109,20 @@ fn read_once(folder: &Path) -> Result<RecordedRun, Error> {
     let state = State::new(folder, is_going_on, interrupted, header.lines_bytes, header.lines_checksum.as_deref());
     // A continued run still has its former outcome until it ends again, even if it is killed before that.
     let written = header.outcome.as_ref().filter(|_| matches!(state, State::Finished | State::Interrupted));
-    let (outcome, paths, observations) = judge_again(&header, &trials, written)?;
-    let outcome = written.cloned().unwrap_or(outcome);
+    let (outcome, mut paths, observations) = judge_again(&header, &trials, written)?;
+    let mut outcome = written.cloned().unwrap_or(outcome);
+    if header.plan.windows.is_some() {
+        windows::complete(folder, &header, &mut outcome)?;
+        // A long measurement records only a part of its observations, so its rows do not show the path to the verdict.
+        paths.iter_mut().for_each(|path| *path = ClaimPath::default());
+    }
     let (folder, rows) = (folder.to_path_buf(), trials.rows());
-    let series = in_order(trials.into_series(), &header, observations.arms());
+    let mut series = in_order(trials.into_series(), &header, observations.arms());
+    // A long measurement records more of its first observations. The series have those that are at equal distances.
+    let every = windows::recorded_every(&folder, &header);
+    if every > 1 {
+        series.iter_mut().for_each(|series| series.keep_every(every));
+    }
     let has_lost_rows = lost_rows.is_some();
     Ok(RecordedRun { folder, state, outcome, observations, series, paths, rows, header, faults, has_lost_rows })
 }
@@ -153,7 +164,7 @@ fn judge_again(
 fn end_with(judge: &mut ClaimJudge, result: &ClaimResult) {
     match result.trials {
         0 => judge.close(ClosedReason::BudgetExhausted),
-        trials => judge.claim.max_trials = Some(trials),
+        trials => judge.end_after(trials),
     }
 }
 

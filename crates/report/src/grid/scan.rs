@@ -175,7 +175,8 @@ mod tests {
         for point in &mut inputs {
             (point.experiment, point.metric) = ("sums".into(), "time".into());
         }
-        let measure = Measure { metric: "time".into(), unit: Unit::Nanosecond, better: Better::Lower };
+        let measure =
+            Measure { metric: "time".into(), unit: Unit::Nanosecond, better: Better::Lower, inputs: Vec::new() };
         assert!(best_of_points(&inputs, Some(&measure), &TableLayout::default()).is_empty());
     }
 

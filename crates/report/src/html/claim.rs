@@ -50,7 +50,7 @@ pub(super) fn claims<'a>(run: &'a RecordedRun, prefix: &str, pack: &mut Pack) ->
         ClaimView {
             result: claim,
             asked: run.header.plan.claims.iter().find(|asked| asked.id == claim.id),
-            path: run.paths.get(index),
+            path: run.paths.get(index).filter(|_| run.outcome.windows.is_none()),
             state: run.state,
             anchor,
             rank: ranks[index],

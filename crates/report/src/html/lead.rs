@@ -300,6 +300,10 @@ fn median(comparison: &ArmComparison, arm: &Arm, outcome: &Outcome) -> String {
 /// If trials are missing, the page still shows the verdicts that the run recorded, but its pictures show only the
 /// remaining trials.
 pub fn missing_trials(run: &RecordedRun) -> Option<String> {
+    if run.outcome.windows.is_some() {
+        // A long measurement records only a part of its observations, and the page says which.
+        return None;
+    }
     let judged: Vec<(&ClaimResult, &ClaimPath)> = run
         .outcome
         .claims

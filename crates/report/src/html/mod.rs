@@ -21,5 +21,5 @@ mod table;
 
 pub use experiment::sections;
 pub use lead::missing_trials;
-pub use page::page;
+pub use page::{page, page_with_series};
 pub use picture::pictures;

@@ -18,9 +18,10 @@ use super::picture::{figures, in_addresses, prefix};
 use super::table::{RunsTable, runs_table};
 use crate::plot::svg;
 use crate::sentence::{left_out, overshoot};
+use crate::series::SeriesDigest;
 use crate::standing::{Count, of_so_many, tally};
-use crate::text::{command_line, ended};
-use crate::{finding, grid, pictures};
+use crate::text::{command_line, ended, grouped};
+use crate::{finding, grid, pictures, windows};
 
 const STYLE: &str = include_str!("../../web/report.css");
 const SCRIPT: &str = concat!(include_str!("../../web/plot.js"), include_str!("../../web/report.js"));
@@ -59,6 +60,24 @@ struct RunView<'a> {
     /// Sentences about arms that were left out and whose experiment has no section on the page. The header of the run
     /// does not list such an experiment.
     left_out: Vec<String>,
+    /// The derived series that the user requested.
+    derived: Vec<DerivedView>,
+    /// The windows of a long measurement; `None` for any other run.
+    windows: Option<WindowsView>,
+}
+
+/// The windows of a long measurement.
+struct WindowsView {
+    sentences: Vec<String>,
+    pictures: Html,
+}
+
+/// A derived series.
+struct DerivedView {
+    expression: String,
+    sentence: String,
+    picture: Html,
+    plan: String,
 }
 
 /// An experiment with the claims about it.
@@ -92,9 +111,20 @@ impl GroupView<'_> {
 /// # Panics
 /// Never, because the compiler checks the templates, and writing them to a string can't fail.
 pub fn page(runs: &[RecordedRun]) -> String {
+    page_with_series(runs, &[])
+}
+
+/// Returns a page with derived series: for each run, those in the list at the run's index.
+///
+/// # Panics
+/// Never, like [`page`].
+pub fn page_with_series(runs: &[RecordedRun], series: &[Vec<SeriesDigest>]) -> String {
     let mut pack = Pack::default();
-    let views: Vec<RunView> =
+    let mut views: Vec<RunView> =
         runs.iter().enumerate().map(|(index, run)| view(run, index, runs.len(), &mut pack)).collect();
+    for (view, series) in views.iter_mut().zip(series) {
+        view.derived = derived(series, &view.prefix, &mut pack);
+    }
     let title = match views.as_slice() {
         [run] => run.answer.title.clone(),
         runs => format!("{} runs side by side", runs.len()),
@@ -133,6 +163,7 @@ fn view<'a>(run: &'a RecordedRun, index: usize, runs: usize, pack: &mut Pack) ->
             .map(str::to_string)
             .into_iter()
             .chain(missing_trials(run))
+            .chain(sample(run))
             .chain(run.faults.iter().map(|fault| ended(fault)))
             .map(|notice| Html::prose(&notice))
             .collect(),
@@ -142,8 +173,36 @@ fn view<'a>(run: &'a RecordedRun, index: usize, runs: usize, pack: &mut Pack) ->
         axis: SharedAxis::new(claims),
         groups: groups(run, &prefix, pack),
         left_out: left_out::of_outcome_where(&run.outcome, |experiment| !described(experiment)),
+        derived: Vec::new(),
+        windows: run.outcome.windows.is_some().then(|| WindowsView {
+            sentences: windows::sentences(&run.outcome),
+            pictures: figures(pictures::windows(&run.outcome), &prefix, "w", true, pack),
+        }),
         prefix,
     }
+}
+
+/// Returns a notice if the pictures of single observations show only a part of them.
+fn sample(run: &RecordedRun) -> Option<String> {
+    let every = run.outcome.windows.as_ref()?.recorded.every;
+    (every > 1).then(|| {
+        format!(
+            "The pictures by quantile and trial by trial show one observation in {}, because only these were recorded at \
+             equal distances. The verdict, the tables and the windows are about all observations.",
+            grouped(every)
+        )
+    })
+}
+
+/// Returns the derived series of a run. Their pictures are open, because the user requested them.
+fn derived(series: &[SeriesDigest], prefix: &str, pack: &mut Pack) -> Vec<DerivedView> {
+    let view = |(index, digest): (usize, &SeriesDigest)| DerivedView {
+        expression: digest.header().expression.clone(),
+        sentence: digest.sentence(),
+        picture: figures(digest.picture(index).into_iter().collect(), prefix, &format!("d{index}-"), true, pack),
+        plan: digest.plan(),
+    };
+    series.iter().enumerate().map(view).collect()
 }
 
 /// Returns the claims grouped by experiment. The experiments in the header of the run come first, in that order.

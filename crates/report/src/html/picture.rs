@@ -43,7 +43,8 @@ pub fn pictures(runs: &[RecordedRun]) -> Vec<Picture> {
         };
         let claims = run.outcome.claims.iter().enumerate().flat_map(of_claim);
         let experiments = run.header.experiments.iter().flat_map(|spec| pictures::of_experiment(run, &spec.id));
-        let all = pictures::overview(run).into_iter().chain(claims).chain(experiments);
+        let windows = pictures::windows(&run.outcome);
+        let all = pictures::overview(run).into_iter().chain(windows).chain(claims).chain(experiments);
         let renamed = |mut picture: Picture| {
             picture.plot.id = format!("{prefix}{}", picture.plot.id);
             picture

@@ -8,6 +8,7 @@
 
 mod claim;
 mod curve;
+mod derived;
 mod experiment;
 mod facts;
 mod forest;
@@ -23,9 +24,11 @@ mod suite;
 mod sweep;
 mod trials;
 mod waterfall;
+mod windows;
 
 pub use claim::of_claim;
 pub(crate) use claim::statements;
+pub(crate) use derived::{derived, table_of};
 pub(crate) use experiment::constants;
 pub use experiment::of_experiment;
 pub(crate) use facts::facts;
@@ -33,3 +36,4 @@ pub use forest::for_terminal;
 pub use overview::overview;
 pub use picture::{Picture, PictureKind, Table};
 pub use suite::forests;
+pub(crate) use windows::{percentiles, windows};

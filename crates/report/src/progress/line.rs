@@ -11,15 +11,18 @@ use ascertain_engine::observations::Observations;
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::plan::Plan;
 use ascertain_engine::run::{Observer, Outlook, Progress};
+use ascertain_engine::windows::{MemoryReport, WindowPlan, WindowSummary};
 use ascertain_sys::{clock, terminal};
 use unicode_width::UnicodeWidthStr;
 
+use super::picture::LivePicture;
 use super::words::{bar, expected, preparing, run_line};
 use crate::alphabet::Alphabet;
 use crate::exports::Files;
 use crate::outlook;
 use crate::terminal::{Style, is_dumb};
-use crate::text::{cut, escape_controls, escape_controls_in_lines};
+use crate::text::{cut, escape_controls, escape_controls_in_lines, plain};
+use crate::windows;
 
 /// Maximum time between two drawings of a line that is overwritten, in nanoseconds.
 const BEAT_NS: u64 = 1_000_000_000;
@@ -134,6 +137,11 @@ impl Line {
         self.shared.draw(&mut state);
     }
 
+    /// Returns whether the line is overwritten, because standard error is a terminal whose cursor can be moved.
+    pub(super) fn is_overwritten(&self) -> bool {
+        self.shared.screen == Screen::Terminal
+    }
+
     fn show(&self, status: Status) {
         let mut state = self.shared.lock();
         state.status = Some(status);
@@ -223,7 +231,7 @@ impl Shared {
 
 /// Writes a text with a single call, so that other output can't interrupt it. Errors are ignored, because standard
 /// error may be closed.
-fn write(text: &str) {
+pub(super) fn write(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
@@ -238,7 +246,7 @@ fn fitted(text: &str, width: usize) -> String {
 }
 
 /// Returns the current width of the terminal on standard error, in columns.
-fn width() -> usize {
+pub(super) fn width() -> usize {
     let columns = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     terminal::columns(io::stderr()).map(usize::from).or_else(columns).unwrap_or(80)
 }
@@ -254,6 +262,8 @@ pub struct ProgressObserver<'f> {
     pub is_quiet: bool,
     /// The options that set the folder of the evidence. A warning recommends them if the evidence can't be written.
     pub evidence_options: &'static str,
+    /// The picture of a long measurement.
+    pub picture: LivePicture,
 }
 
 impl Observer for ProgressObserver<'_> {
@@ -265,6 +275,7 @@ impl Observer for ProgressObserver<'_> {
     }
 
     fn unkept(&mut self, error: &evidence::Error) {
+        self.picture.stays();
         self.line
             .above(|| note(&format!("warning: {error}{}. The run continues without evidence.", self.evidence_options)));
     }
@@ -277,6 +288,19 @@ impl Observer for ProgressObserver<'_> {
 
     fn preparing(&mut self, experiment: &str) {
         self.line.preparing(experiment);
+    }
+
+    fn announced(&mut self, plan: &Plan, windows: &WindowPlan, memory: &MemoryReport, is_recorded: bool) {
+        if !self.is_quiet {
+            let sentences = windows::announcement(plan, windows, memory, is_recorded);
+            self.line.above(|| sentences.iter().for_each(|sentence| note(&plain(sentence))));
+        }
+    }
+
+    fn window(&mut self, plan: &Plan, windows: &[WindowSummary]) {
+        if !self.is_quiet {
+            self.picture.show(plan, windows, &self.line);
+        }
     }
 
     fn progress(&mut self, progress: &Progress) {

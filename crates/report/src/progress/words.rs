@@ -215,7 +215,8 @@ fn counts(progress: &Progress) -> String {
 fn estimate(progress: &Progress) -> String {
     match &progress.standing {
         Some(Standing { estimate: Some(value), is_ratio: true, unit: Some(Unit::Nanosecond), .. }) => {
-            let time = Measure { metric: "time".into(), unit: Unit::Nanosecond, better: Better::Lower };
+            let time =
+                Measure { metric: "time".into(), unit: Unit::Nanosecond, better: Better::Lower, inputs: Vec::new() };
             if *value > 0.0 { one_size(&time, *value) } else { String::new() }
         }
         Some(Standing { estimate: Some(value), is_ratio: true, .. }) => {

@@ -52,6 +52,7 @@ pub fn outcome(points: Vec<PointSummary>, claims: Vec<ClaimResult>) -> Outcome {
         by_key: Vec::new(),
         remarks: Vec::new(),
         suites: Vec::new(),
+        windows: None,
     }
 }
 
@@ -65,7 +66,7 @@ pub fn arm(variant: &str, point: &Point) -> Arm {
 }
 
 pub fn measure(metric: &str, unit: Unit) -> Measure {
-    Measure { metric: metric.into(), unit, better: Better::Lower }
+    Measure { metric: metric.into(), unit, better: Better::Lower, inputs: Vec::new() }
 }
 
 /// Creates a claim without any trials.
@@ -263,7 +264,7 @@ fn points() -> Vec<PointSummary> {
         let at = Point::default().with("accumulators", accumulators).with("elements", 187_500).with("type", "f32");
         points.push(summary("sum", variant, at, &measure("time", Unit::Nanosecond), median));
     }
-    let fill = Measure { metric: "fill_rate".into(), unit: Unit::One, better: Better::Higher };
+    let fill = Measure { metric: "fill_rate".into(), unit: Unit::One, better: Better::Higher, inputs: Vec::new() };
     let mut point = summary("fill-rate", "exact", Point::default().with("bins", 1000), &fill, 0.9861);
     (point.median_high, point.p99) = (None, None);
     points.push(point);
@@ -333,7 +334,8 @@ pub fn counted_commands(metric: &str, unit: Unit) -> Outcome {
 /// Returns a comparison of two functions that have a throughput.
 pub fn functions() -> Outcome {
     let time = measure("time", Unit::Nanosecond);
-    let throughput = Measure { metric: "throughput".into(), unit: Unit::BytePerSecond, better: Better::Higher };
+    let throughput =
+        Measure { metric: "throughput".into(), unit: Unit::BytePerSecond, better: Better::Higher, inputs: Vec::new() };
     let mut points = Vec::new();
     for (name, time_ns) in [("loop", 8123.0), ("chunks", 1024.5)] {
         points.push(summary("sums", name, Point::default(), &time, time_ns));

@@ -134,7 +134,7 @@ fn run_comparison() -> RunComparison {
         ComparedRun { id, started: started.unwrap(), state, command_line, label, revision }
     };
     let point = |metric: &str, unit, medians: [f64; 2]| {
-        let measure = Measure { metric: metric.into(), unit, better: Better::Lower };
+        let measure = Measure { metric: metric.into(), unit, better: Better::Lower, inputs: Vec::new() };
         medians.map(|median| PointSummary {
             n: 43,
             median: Some(median),

@@ -84,7 +84,7 @@ fn run(outcome: Outcome, experiments: &[&str]) -> RecordedRun {
     }
 }
 
-fn check() -> RecordedRun {
+pub fn check() -> RecordedRun {
     run(common::check(), &["sum", "fill-rate"])
 }
 
@@ -121,7 +121,7 @@ fn unpacked(page: &str) -> Vec<String> {
 }
 
 /// Parses the page without its script, and passes it to `look`. Fails if a tag is not closed or a `<` is not escaped.
-fn tree_of<T>(page: &str, look: impl FnOnce(&Document) -> T) -> T {
+pub fn tree_of<T>(page: &str, look: impl FnOnce(&Document) -> T) -> T {
     let (before, after) = page.split_once("<script>").expect("there is a script");
     let markup = format!("{before}<script>{}", &after[after.find("</script>").expect("and it ends")..]);
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };

@@ -15,6 +15,7 @@ mod pictures;
 mod power;
 mod properties;
 mod sentences;
+mod series;
 mod shapes;
 mod size;
 mod time_limits;

@@ -58,7 +58,14 @@ prop_compose! {
 }
 
 fn test() -> impl Strategy<Value = Test> {
-    let measure = || (name(), unit(), better()).prop_map(|(metric, unit, better)| Measure { metric, unit, better });
+    let measure = || {
+        (name(), unit(), better()).prop_map(|(metric, unit, better)| Measure {
+            metric,
+            unit,
+            better,
+            inputs: Vec::new(),
+        })
+    };
     let bound = prop_oneof![
         number().prop_map(Bound::AtLeast),
         number().prop_map(Bound::AtMost),

@@ -25,7 +25,8 @@ impl Builder<'_> {
             | Function::Mean
             | Function::Min
             | Function::PerSecond
-            | Function::Sum => (1, 1),
+            | Function::Sum
+            | Function::WithGaps => (1, 1),
             Function::Window => (2, 3),
             _ => (2, 2),
         };
@@ -56,6 +57,12 @@ impl Builder<'_> {
                     return self.argument(first, problem);
                 }
                 Ok(Built::Stream(node))
+            }
+            Function::WithGaps => {
+                let outer = std::mem::replace(&mut self.accepts_gaps, true);
+                let built = self.stream(first);
+                self.accepts_gaps = outer;
+                built.map(Built::Stream)
             }
             Function::Hold => self.stream(first).map(Built::Held),
             Function::Buffer => {

@@ -38,6 +38,8 @@ pub(crate) struct Builder<'a> {
     observations: Vec<(usize, u64)>,
     /// The reading of the evidence to which new series belong.
     reading: usize,
+    /// `true` inside of `with_gaps`.
+    accepts_gaps: bool,
     /// Evaluations of counting functions that are left.
     evaluations: u64,
     /// The nodes of the expressions that read the evidence again, under their text and their own reading.
@@ -65,6 +67,7 @@ impl<'a> Builder<'a> {
             reading: 0,
             evaluations: MOST_EVALUATIONS,
             known: HashMap::new(),
+            accepts_gaps: false,
         }
     }
 
@@ -186,6 +189,12 @@ impl<'a> Builder<'a> {
     fn series(&mut self, expression: &Expression, arm: Option<&str>, metric: &str) -> Result<NodeId, Error> {
         let found = self.catalogue.find(arm, metric);
         let (index, series) = found.map_err(|problem| self.wrong(expression, Problem::Series(problem)))?;
+        if let Some(gaps) = series.gaps.filter(|_| !self.accepts_gaps) {
+            let problem = format!(
+                "{gaps}; write `with_gaps({expression})` to treat these values as nulls, which aggregates leave out"
+            );
+            return Err(self.wrong(expression, Problem::Gaps(problem)));
+        }
         if let Some(observations) = series.observations {
             self.observations.push((series.clock, observations));
         }

@@ -9,7 +9,7 @@ use super::evidence::{Advance, Evidence};
 use super::held::Order;
 use super::memory::filled;
 use super::state::{NO_VALUE, REMOVED, Slot, State, UNDECIDED};
-use crate::graph::{Join, JoinKind, Operation, Stamp};
+use crate::graph::{Join, JoinKind, NodeId, Operation, Stamp};
 use crate::plan::{Input, Plan, Step, StepKind};
 
 /// A run of a plan.
@@ -35,8 +35,15 @@ pub struct Engine<'p> {
     slots: Box<[Slot]>,
     places: Box<[Place]>,
     undecided: u64,
-    /// `true` if a reading other than the first has reached the end of the evidence.
-    has_ended: bool,
+}
+
+/// The state of a run without its plan. A program can keep it between observations, next to the plan.
+#[derive(Clone, Debug)]
+pub struct EngineState {
+    states: Box<[State]>,
+    slots: Box<[Slot]>,
+    places: Box<[Place]>,
+    undecided: u64,
 }
 
 /// The place of a reading in the evidence.
@@ -46,6 +53,8 @@ pub(crate) struct Place {
     advance: Advance,
     /// Number of observations before the last step forward.
     before: u64,
+    /// `true` if a reading other than the first has reached the end of the evidence.
+    has_ended: bool,
 }
 
 /// Some results of a run, in their order. A null is NaN.
@@ -99,8 +108,22 @@ impl<'p> Engine<'p> {
         for (slot, values) in slots.iter_mut().zip(&plan.slots) {
             *slot = Slot::new(*values, plan.lanes())?;
         }
-        let places = filled(plan.readings(), Place { advance: Advance { clock: 0, observations: 0 }, before: 0 })?;
-        Ok(Engine { plan, states, slots, places, undecided: 0, has_ended: false })
+        let start = Place { advance: Advance { clock: 0, observations: 0 }, before: 0, has_ended: false };
+        Ok(Engine { plan, states, slots, places: filled(plan.readings(), start)?, undecided: 0 })
+    }
+
+    /// Goes on with a run. The state must come from a run of the same plan.
+    #[must_use]
+    pub fn resume(plan: &'p Plan, state: EngineState) -> Engine<'p> {
+        let EngineState { states, slots, places, undecided } = state;
+        Engine { plan, states, slots, places, undecided }
+    }
+
+    /// Returns the state of the run, for [`resume`](Engine::resume).
+    #[must_use]
+    pub fn pause(self) -> EngineState {
+        let Engine { states, slots, places, undecided, .. } = self;
+        EngineState { states, slots, places, undecided }
     }
 
     /// Returns the number of values that were left out because the condition of a `where` was null for them.
@@ -200,7 +223,7 @@ impl<'p> Engine<'p> {
             }
             let most = (observations - read).min(self.plan.block) as usize;
             if self.advance(evidence, reading, Some(clock), most)? == 0 {
-                self.has_ended = true;
+                self.places[reading].has_ended = true;
                 return Ok(());
             }
             self.steps(evidence, at + 1..end)?;
@@ -249,7 +272,7 @@ impl<'p> Engine<'p> {
     /// Fills a slot from the evidence.
     fn read<E: Evidence>(&self, evidence: &E, step: &Step, operation: &Operation, output: &mut Slot) {
         let (clock, reading) = self.plan.graph.clock_of(self.plan.graph.nodes[step.node].base);
-        let Place { advance, before } = self.places[reading];
+        let Place { advance, before, .. } = self.places[reading];
         output.len = if advance.clock == clock { advance.observations } else { 0 };
         if output.len == 0 {
             return;
@@ -282,9 +305,33 @@ impl<'p> Engine<'p> {
             1 => state.process::<1>(join.operator, join.factor, output, slots, factors),
             _ => state.process::<2>(join.operator, join.factor, output, slots, factors),
         };
-        // If another reading has ended, the partners of the waiting values never arrive, so these may be lost.
-        let is_in_vain = self.has_ended && !matches!(join.kind, JoinKind::Buffer { .. });
-        if is_in_vain { Ok(()) } else { done }
+        let ahead = state.ahead();
+        // After the end of a reading, the partners of the waiting values never arrive, so these may be lost.
+        let may_lose = match join.kind {
+            JoinKind::Buffer { .. } => self.is_over(self.plan.graph.nodes[step.node].inputs[1 - ahead]),
+            _ => self.places.iter().any(|place| place.has_ended),
+        };
+        if may_lose { Ok(()) } else { done }
+    }
+
+    /// Returns whether a node has given its last value, because a reading that it needs has reached its end.
+    fn is_over(&self, node: NodeId) -> bool {
+        let needed = &self.plan.graph.nodes[node];
+        match needed.operation {
+            Operation::Series { .. } | Operation::Stamp(_) => {
+                self.places[self.plan.graph.clock_of(needed.base).1].has_ended
+            }
+            // A held series gives no values of its own.
+            Operation::JoinHeld { .. } => self.is_over(needed.inputs[0]),
+            Operation::Join(_) => {
+                let at = self.plan.steps.iter().position(|step| step.node == node);
+                match at.map(|at| &self.states[at]) {
+                    Some(State::Join(state)) if state.has_waiting() => self.is_over(needed.inputs[1 - state.ahead()]),
+                    _ => needed.inputs.iter().any(|input| self.is_over(*input)),
+                }
+            }
+            _ => needed.inputs.iter().any(|input| self.is_over(*input)),
+        }
     }
 
     fn panes(&mut self, at: usize, step: &Step, output: &mut Slot) -> Result<(), RunError> {

@@ -37,6 +37,16 @@ impl JoinState {
         Ok(JoinState { rings: [Ring::new(capacity)?, second], ahead: 0, taken: 0, capacity, results: 0 })
     }
 
+    /// Returns the side of the values that wait.
+    pub fn ahead(&self) -> usize {
+        self.ahead
+    }
+
+    /// Returns whether values wait.
+    pub fn has_waiting(&self) -> bool {
+        self.rings[0].len() > 0
+    }
+
     /// Returns the number of results so far.
     pub fn results(&self) -> u64 {
         self.results

@@ -16,7 +16,7 @@ mod window;
 
 use crate::describe::grouped;
 
-pub use engine::{Engine, Failure, Results};
+pub use engine::{Engine, EngineState, Failure, Results};
 pub use evidence::{Advance, Evidence, Recorded};
 pub use state::MOST_EXACT;
 pub(crate) use state::{Sketch, ring_of, sketch_of, state_bytes, step_bytes};

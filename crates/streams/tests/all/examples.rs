@@ -336,6 +336,36 @@ fn a_full_buffer_ends_the_run() {
 }
 
 #[test]
+fn a_buffer_behind_a_reading_that_ended_is_reported_only_if_results_are_missing() {
+    let values: Vec<f64> = (0..1000).map(f64::from).collect();
+    // The left side has its last value after 500 of 1,000 observations. 500 values wait then, and more would come.
+    let text = |most: u32| format!("(repeat(x, 2) - again(x)) + buffer(repeat(x, 3), {most})");
+    let expected: Vec<f64> = (0..1000).map(|i| f64::from(i / 2 - i + i / 3)).collect();
+    for block in [1, 7, 64] {
+        assert_eq!(run_on(&text(600), &values, block), expected, "block {block}");
+        let plan = Plan::with(&text(100), &catalogue(), PlanOptions { block, has_ranges: false }).unwrap();
+        let mut engine = Engine::new(&plan).unwrap();
+        let ran = engine.run(&mut Recorded::new(&[&values[..]; 4]), |_| true);
+        assert!(matches!(ran, Err(Failure::Run(RunError::BufferFull { values: 100, .. }))), "block {block}: {ran:?}");
+    }
+    // The buffered side ends, and the other side is ahead from then on.
+    let text = "(repeat(x, 2) - again(x)) - buffer(repeat(repeat(x, 2) - again(x), 2), 3000)";
+    assert_eq!(run_on(text, &values, 16).len(), 1000);
+}
+
+#[test]
+fn gaps_are_refused_unless_the_expression_accepts_them() {
+    let values = [1.0, f64::NAN, 3.0];
+    assert_eq!(run_on("count(with_gaps(gappy))", &values, 4), [1.0, 1.0, 2.0]);
+    assert_eq!(run_on("where(with_gaps(gappy), x > 2)", &values, 4), [3.0]);
+    for text in ["gappy", "with_gaps(gappy) + gappy", "count(where(x, gappy > 2))"] {
+        let error = Plan::new(text, &catalogue()).unwrap_err();
+        assert!(matches!(error.problem(), Problem::Gaps(_)), "{error}");
+        assert_eq!(error.place().len(), "gappy".len(), "{text}");
+    }
+}
+
+#[test]
 fn where_joins_only_with_the_same_condition() {
     let values: Vec<f64> = (0..100).map(f64::from).collect();
     let same = run_on("where(x, x > 50) - where(y, x > 50)", &values, 16);

@@ -13,7 +13,9 @@ use ascertain_streams::{Engine, Evidence, OneClock, Plan, PlanOptions, Recorded,
 
 /// Returns the catalogue of the tests.
 fn catalogue() -> OneClock {
-    OneClock::new(&[("time", Unit::TIME), ("memory", Unit::BYTES), ("x", Unit::ONE), ("y", Unit::ONE)])
+    let series =
+        [("time", Unit::TIME), ("memory", Unit::BYTES), ("x", Unit::ONE), ("y", Unit::ONE), ("gappy", Unit::ONE)];
+    OneClock::new(&series).with_gaps("gappy", "`gappy` has no value in 3 of 9 trials")
 }
 
 /// Runs a plan over evidence. Returns the lower and the upper bounds of the results.
@@ -32,9 +34,9 @@ where
     (lows, highs)
 }
 
-/// Runs an expression over the series `time`, `memory`, `x` and `y`, which are all the same.
+/// Runs an expression over all series of the catalogue, which have the same values.
 fn run_on(text: &str, values: &[f64], block: usize) -> Vec<f64> {
     let plan = Plan::with(text, &catalogue(), PlanOptions { block, has_ranges: false });
     let plan = plan.unwrap_or_else(|error| panic!("{text}: {error}"));
-    run(&plan, &mut Recorded::new(&[values; 4])).0
+    run(&plan, &mut Recorded::new(&[values; 5])).0
 }

@@ -34,6 +34,8 @@ const REFUSED: &[&str] = &[
     "timr",
     "arm.time",
     "evry(time, 2)",
+    "y / ewma(gappy, .1)",
+    "with_gaps(time, 2)",
     "every(time)",
     "every(time, 0)",
     "every(time, 1.5)",

@@ -111,6 +111,13 @@ fn boost() -> Option<bool> {
         .or_else(|| line(&format!("{SYS_CPU}/intel_pstate/no_turbo")).map(|off| !is_on(off)))
 }
 
+/// Returns the memory that a process may use: the size of the main memory, or the control group's limit if it is lower.
+#[must_use]
+pub fn usable_memory_bytes() -> u64 {
+    let limits = cgroup::limits(Path::new("/sys/fs/cgroup"), &read("/proc/self/cgroup"));
+    limits.memory_bytes.map_or(memory_bytes(), |limit_bytes| limit_bytes.min(memory_bytes()))
+}
+
 fn memory_bytes() -> u64 {
     sysconf(libc::_SC_PHYS_PAGES).unwrap_or(0) * sysconf(libc::_SC_PAGESIZE).unwrap_or(0)
 }
@@ -175,6 +182,7 @@ mod tests {
         assert!(machine.cpus_online >= 1 && machine.cpus_allowed >= 1);
         assert!(machine.memory_bytes > 64 << 20);
         assert!(machine.memory_limit_bytes.is_none_or(|limit| limit < machine.memory_bytes));
+        assert_eq!(usable_memory_bytes(), machine.memory_limit_bytes.unwrap_or(machine.memory_bytes));
         assert!(machine.cpu_quota.is_none_or(|cpus| cpus > 0.0));
         assert!(!machine.kernel.trim().is_empty() && !machine.os.is_empty());
         assert!(machine.clock_step_ns >= 1.0 && machine.load_1m >= 0.0);

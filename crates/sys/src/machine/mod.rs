@@ -9,4 +9,4 @@ mod description;
 
 pub use cpu::Cache;
 pub use cpu_times::{CpuTimes, cpu_times};
-pub use description::{Machine, describe};
+pub use description::{Machine, describe, usable_memory_bytes};

@@ -69,7 +69,7 @@ fn the_examples_of_the_design_are_read() {
     assert_eq!(sum.experiment, "sum");
     assert_eq!((sum.asked.judging, sum.rate, sum.look_every), (Judging::Rate, 0.5, 1));
     let versus = Test::Versus {
-        measure: Measure { metric: "time".into(), unit: Unit::Nanosecond, better: Better::Lower },
+        measure: Measure { metric: "time".into(), unit: Unit::Nanosecond, better: Better::Lower, inputs: Vec::new() },
         candidate: arm("kahan-avx512", &[("elements", "187500"), ("type", "f32"), ("accumulators", "4")]),
         baseline: arm("naive", &[("elements", "187500"), ("type", "f32"), ("accumulators", "1")]),
         scale: Effect::Ratio,
@@ -319,4 +319,29 @@ fn commands_may_print_what_is_compared() {
     let file = file("command = 'a'\nmetrics = { p99 = 'json:.p99' }\npredicate = 'p99 <= 5'\nrate = 0.9");
     assert_eq!(file.commands[0].printed.len(), 1);
     assert_eq!(file.claims[0].says, "`a`: p99 <= 5 in at least 90 % of the trials");
+}
+
+#[test]
+fn a_metric_may_be_an_expression() {
+    let claim =
+        only("experiment = 'sum'\ncandidate = 'kahan'\nbaseline = 'naive'\nmetric = 'memory / time'\nat_least = 2");
+    let [Test::Versus { measure, .. }] = &claim.asked.tests[..] else { panic!("a comparison") };
+    let inputs = ["time", "memory"].map(String::from);
+    let expected = Measure {
+        metric: "memory / time".into(),
+        unit: Unit::BytePerSecond,
+        better: Better::Higher,
+        inputs: inputs.into(),
+    };
+    assert_eq!(*measure, expected);
+    assert_eq!(claim.says, "`kahan` is at least 2 times as fast as `naive` in `memory / time`");
+    let claim = only("experiment = 'sum'\npredicate = 'quantile(.9, window(time, 20)) <= 50 ms'\nrate = 0.9");
+    assert_eq!(claim.says, "`naive`: quantile(.9, window(time, 20)) <= 50 ms in at least 90 % of the values");
+    let [(arm, "time")] = claim.asked.tests[0].observed()[..] else { panic!("one arm and one metric") };
+    assert_eq!(arm.variant, "naive");
+    let of_commands = file("candidate = 'true'\nbaseline = 'sleep 1'\nmetric = 'mean(window(wall, 2))'\nat_least = 2");
+    assert!(of_commands.commands[0].printed.is_empty());
+    assert_eq!(of_commands.claims[0].asked.tests[0].observed()[0].1, "wall");
+    let read: Claim = serde_json::from_value(serde_json::to_value(&claim).unwrap()).unwrap();
+    assert_eq!(read, claim);
 }

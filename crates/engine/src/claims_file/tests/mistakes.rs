@@ -574,3 +574,52 @@ fn printed_metrics_that_are_wrong() {
         ),
     ]);
 }
+
+#[test]
+fn expressions_without_a_fresh_value_for_each_outcome() {
+    let fresh = "makes outcomes that depend on one another, and a claim needs one fresh outcome per trial; use windows \
+                 that do not overlap, such as `mean(window(series, 10))`";
+    let no_metric = "`mean(window(tim, 10))`: there is no metric `tim`; the series are time, error, memory, throughput; did you \
+                     mean `time`?";
+    let overlap = format!("6:10: `mean(window(time, 10, 5))`: `mean of window 10 step 5` {fresh}");
+    let lag = format!("4:13: `time / lag(time, 1)`: `lag 1` {fresh}");
+    let unknown = format!("6:10: {no_metric}");
+    check(&[
+        (COMPARISON, "metric = 'mean(window(time, 10, 5))'\nat_least = 2", &overlap),
+        (SUM, "predicate = 'time / lag(time, 1) >= 2'\nrate = 0.9", &lag),
+        (COMPARISON, "metric = 'mean(window(tim, 10))'\nat_least = 2", &unknown),
+        (
+            COMPARISON,
+            "metric = 'where(time, time > 1 ms)'\nat_least = 2",
+            "6:10: `where` may select other trials of each arm, so their values are not pairs; compare without it",
+        ),
+        (
+            COMPARISON,
+            "metric = 'memory / max(memory, 1)'\nat_least = 2",
+            "6:10: `memory / max(memory, 1)`: column 10: `max` has 2 arguments; write it as `max(window(series, 1000))`",
+        ),
+        (
+            COMPARISON,
+            "metric = 'mean(window(time / 1 ms, 10))'\nat_least = 2",
+            "6:10: it is unknown whether higher or lower values of this expression are better; use an expression with a \
+             unit, or a predicate",
+        ),
+        (
+            SUM,
+            "predicate = 'mean(window(time, 10)) <= 1 ms and memory <= 1 MB'\nrate = 0.9",
+            "4:13: `mean(window(time, 10))` has one value for several trials, and `memory` has other values; make a claim \
+             for each",
+        ),
+        (
+            SUM,
+            "predicate = 'mean(window(time, 10)) <= 1 ms'\nkind = 'exact'",
+            "4:13: an exact claim is checked in one trial; name a metric instead of an expression",
+        ),
+        (
+            SUM,
+            "predicate = 'mean(window(time, 10 s)) <= 1 ms'\nrate = 0.9",
+            "4:13: `mean(window(time, 10 s))`: a window of time has an unknown number of trials; use a window of a number \
+             of trials, such as `mean(window(wall, 10))`",
+        ),
+    ]);
+}

@@ -90,6 +90,7 @@ fn outcome() -> Outcome {
         by_key: Vec::new(),
         remarks: Vec::new(),
         suites: Vec::new(),
+        windows: None,
     }
 }
 

@@ -1,3 +1,5 @@
+use ascertain_stats as stats;
+
 use super::*;
 use crate::claim::Bound;
 use crate::experiment::{Arm, Better, Metric, Point, Spec};

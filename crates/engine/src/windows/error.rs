@@ -1,0 +1,112 @@
+//! The errors of long measurements.
+
+use std::time::Duration;
+
+/// The reason why a long measurement cannot start, or ended early.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WindowError {
+    /// The run lasts no time.
+    #[error("a duration of zero measures nothing; give a duration such as 10min")]
+    NoTime,
+    /// A window lasts no time.
+    #[error("a window of zero holds no observations; give a length such as 10s")]
+    NoWindow,
+    /// A window is longer than the run.
+    #[error(
+        "a window of {} is longer than the run, which lasts {}; give a shorter window or a longer duration",
+        seconds(*.window), seconds(*.duration)
+    )]
+    WindowTooLong {
+        /// Length of a window.
+        window: Duration,
+        /// Duration of the run.
+        duration: Duration,
+    },
+    /// The run has more windows than are kept in memory.
+    #[error(
+        "the run would have {windows} windows, and at most {} are possible; use windows of at least {}",
+        super::MOST_WINDOWS, seconds(*.least)
+    )]
+    TooManyWindows {
+        /// Number of windows.
+        windows: u64,
+        /// A length of windows that would be possible.
+        least: Duration,
+    },
+    /// No observation would be recorded.
+    #[error("every 0th observation means nothing; record every 1st, 2nd or n-th, or none around failures")]
+    NoStride,
+    /// Too many observations around a failure.
+    #[error("{given} observations before and after each failure are too many; at most {most} are possible")]
+    TooManyAround {
+        /// The given number of observations.
+        given: u64,
+        /// The largest number that is accepted.
+        most: u64,
+    },
+    /// The announced memory exceeds its limit.
+    #[error(
+        "the run needs {needed} bytes of memory for its buffers and states, and the limit is {limit}; use longer windows, \
+         fewer series, or a higher limit"
+    )]
+    Memory {
+        /// The announced memory in bytes.
+        needed: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// An expression is refused.
+    #[error("series `{expression}`: {reason}")]
+    Series {
+        /// The expression that is refused.
+        expression: String,
+        /// The reason for the refusal, with the column.
+        reason: String,
+    },
+    /// A line of the command is not an observation.
+    #[error(
+        "line {number} of the command is `{text}`: {reason}; let the command print one observation per line, or count such \
+         lines as failures"
+    )]
+    Line {
+        /// Number of the line, from 1.
+        number: u64,
+        /// The text of the line, or its beginning.
+        text: String,
+        /// The reason why the line is not an observation.
+        reason: &'static str,
+    },
+    /// A line does not fit into the buffer.
+    #[error("line {number} of the command is longer than {most} bytes; let the command print one observation per line")]
+    LongLine {
+        /// Number of the line, from 1.
+        number: u64,
+        /// Largest length of a line, in bytes.
+        most: usize,
+    },
+    /// The command printed no line.
+    #[error(
+        "the command `{command}` {end} without printing an observation; let it print one per line, such as `12.5 ms`"
+    )]
+    NoLines {
+        /// The command line.
+        command: String,
+        /// The way in which the command ended, or the time that it was given.
+        end: String,
+    },
+    /// The output of the command cannot be read.
+    #[error("the output of the command can't be read: {0}")]
+    Read(String),
+    /// The command cannot be started or prepared.
+    #[error("{0}")]
+    Target(String),
+    /// A table or buffer of a plan is full.
+    #[error("{0}")]
+    State(String),
+}
+
+/// Writes a duration in seconds.
+fn seconds(duration: Duration) -> String {
+    format!("{} s", duration.as_secs_f64())
+}

@@ -1,0 +1,27 @@
+//! The judge of a long measurement, and the metric that its windows are about.
+
+use super::WindowPlan;
+use crate::claim::{Claim, Test};
+use crate::error::Error;
+use crate::experiment::Spec;
+use crate::judging::ClaimJudge;
+use crate::plan::{Config, Plan, share_error};
+
+/// Returns the judge of the plan's claim. Without a claim, its tests still tell which observations are successes.
+pub(super) fn judge_of(plan: &Plan, windows: &WindowPlan, spec: &Spec) -> Result<ClaimJudge, Error> {
+    let unjudged = || Claim::in_half(&spec.id, spec.id.clone(), String::new(), windows.success.clone());
+    let claim = plan.claims.first().cloned().unwrap_or_else(unjudged);
+    let error =
+        share_error(std::slice::from_ref(&claim), plan.config.error)?.first().copied().unwrap_or(plan.config.error);
+    let config = Config { error, until_time_is_up: true, max_trials: None, exact_trials: None, ..plan.config.clone() };
+    let mut judge = ClaimJudge::new(&claim, spec, &config, None)?;
+    judge.bind(spec, |_| 0);
+    Ok(judge)
+}
+
+/// Returns the index of the metric whose quantiles are reported: the one in the condition of a success, or else the first.
+pub(super) fn primary_metric(success: &Test, spec: &Spec) -> usize {
+    let Test::Predicate { conditions, .. } = success else { return 0 };
+    let compared = conditions.iter().map(|condition| &condition.measure.metric).filter(|metric| *metric != "exit");
+    compared.filter_map(|metric| spec.metric(metric)).next().unwrap_or(0)
+}

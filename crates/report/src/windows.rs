@@ -1,0 +1,114 @@
+//! Long measurements in words and tables: the announcement, a line for each window, and the result.
+
+#[cfg(feature = "html")]
+mod result;
+
+use ascertain_engine::plan::Plan;
+use ascertain_engine::unit::Unit;
+use ascertain_engine::windows::{MemoryReport, WindowPlan, WindowSummary};
+
+use crate::figure::percent;
+use crate::outlook::span;
+use crate::text::{counted, escape_controls, grouped, quoted};
+#[cfg(feature = "html")]
+pub(crate) use result::{csv, grid, sentences};
+
+/// Returns sentences about a long measurement before it starts: its windows, its memory, and its recorded observations.
+/// Names are marked as in `crate::text::quoted`.
+pub(crate) fn announcement(plan: &Plan, windows: &WindowPlan, memory: &MemoryReport, is_recorded: bool) -> Vec<String> {
+    let command = plan.commands.first().and_then(|set| set.commands.first());
+    let command = quoted(command.map_or("", |command| &command.line));
+    let count = windows.windows();
+    let (length, duration) = (span(windows.window.as_secs_f64()), span(windows.duration.as_secs_f64()));
+    let parts: Vec<String> =
+        memory.parts.iter().map(|part| format!("{} {} B", part.name, grouped(part.bytes))).collect();
+    let total = grouped(memory.total_bytes());
+    let recorded = match is_recorded {
+        true => recorded_beforehand(windows),
+        false => "Nothing is recorded.".to_string(),
+    };
+    vec![
+        format!("Measuring {command} for {duration}, in {} of {length}.", counted(count, "window")),
+        format!(
+            "Memory: {total} B for buffers and states, however many observations there are ({}).",
+            escape_controls(&parts.join(", "))
+        ),
+        recorded,
+    ]
+}
+
+/// Returns a sentence about the observations that will be recorded.
+fn recorded_beforehand(windows: &WindowPlan) -> String {
+    let every = match windows.record_every {
+        Some(1) => "every observation".to_string(),
+        Some(every) => format!("one observation in {}", grouped(every)),
+        None => format!(
+            "every observation at first, and half as many after each {} rows",
+            grouped(WindowPlan::ROWS_PER_STRIDE)
+        ),
+    };
+    let around = windows.around.observations;
+    let most = grouped(windows.around.most);
+    format!(
+        "Recorded: {every}; a histogram for each window; and {} before and after each failure, {most} at most.",
+        counted(around, "observation")
+    )
+}
+
+/// Returns a line about a window that has ended, for a log.
+pub(crate) fn window_line(window: &WindowSummary, unit: Unit, limit: Option<f64>) -> String {
+    let number = window.window + 1;
+    let figures = [("median", window.median), ("p99", window.p99), ("max", window.most)];
+    let figures = figures.map(|(name, value)| format!("{name} {}", shown(value, window, unit, limit)));
+    let share = window.share().map_or_else(String::new, |share| format!(", {} succeeded", percent(share)));
+    let observations =
+        format!("{} observation{}", grouped(window.observations), if window.observations == 1 { "" } else { "s" });
+    match window.observations {
+        0 => format!("window {number} ({}): no observations", times(window)),
+        _ => format!("window {number} ({}): {observations}{share}; {}", times(window), figures.join(", ")),
+    }
+}
+
+/// Returns the start and the end of a window: "20 s to 30 s".
+fn times(window: &WindowSummary) -> String {
+    let at = |ns: u64| if ns == 0 { "0 s".to_string() } else { span(ns as f64 / 1e9) };
+    format!("{} to {}", at(window.start_ns), at(window.end_ns))
+}
+
+/// Writes a figure of a window. A figure that is unknown because observations were stopped is above their limit.
+fn shown(value: Option<f64>, window: &WindowSummary, unit: Unit, limit: Option<f64>) -> String {
+    match value {
+        Some(value) => unit.human(value),
+        None if window.stopped > 0 => {
+            limit.map_or_else(|| "> limit".into(), |limit| format!("> {}", unit.exact(limit)))
+        }
+        None => "–".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_lines() {
+        let window = WindowSummary {
+            window: 2,
+            windows: 1,
+            start_ns: 20_000_000_000,
+            end_ns: 30_000_000_000,
+            observations: 1234,
+            successes: 1230,
+            median: Some(1.25e6),
+            p99: Some(3e6),
+            stopped: 1,
+            ..WindowSummary::default()
+        };
+        assert_eq!(
+            window_line(&window, Unit::Nanosecond, Some(2e8)),
+            "window 3 (20 s to 30 s): 1,234 observations, 99.68 % succeeded; median 1.250 ms, p99 3.000 ms, max > 200 ms"
+        );
+        let empty = WindowSummary { end_ns: 1_000_000_000, ..WindowSummary::default() };
+        assert_eq!(window_line(&empty, Unit::Nanosecond, None), "window 1 (0 s to 1 s): no observations");
+    }
+}

@@ -1,0 +1,166 @@
+//! The result of a long measurement: its table, and sentences about drift and the recorded observations.
+
+use ascertain_engine::outcome::Outcome;
+use ascertain_engine::windows::{Drift, Ended, RecordedReport, WindowReport, WindowSummary};
+
+use super::{shown, times};
+use crate::csv::{Field, record};
+use crate::figure::{exact_percent, percent};
+use crate::grid::{ColumnKind, Grid};
+use crate::outlook::span;
+use crate::text::{counted, escape_controls, grouped, quoted};
+
+/// Returns a table with a row for each group of windows.
+pub(crate) fn grid(report: &WindowReport) -> Grid {
+    let headings = ["Time", "Observations", "Succeeded", "Median", "p90", "p99", "p99.9", "Max"];
+    let kind = |heading| (heading, if heading == "Time" { ColumnKind::Prose } else { ColumnKind::Number });
+    let mut grid = Grid::with_kinds(headings.map(kind));
+    for group in &report.groups {
+        let figures = [group.median, group.p90, group.p99, group.p999, group.most];
+        let figures = figures.map(|value| shown(value, group, report.unit, report.limit));
+        let counts = [times(group), grouped(group.observations), group.share().map_or_else(|| "–".into(), percent)];
+        grid.rows.push(counts.into_iter().chain(figures).map(Into::into).collect());
+    }
+    grid
+}
+
+/// Returns sentences about a run that has ended. The verdict is a sentence of its own. Names are marked as in
+/// `crate::text::quoted`.
+pub(crate) fn sentences(outcome: &Outcome) -> Vec<String> {
+    let Some(report) = &outcome.windows else { return Vec::new() };
+    let without_verdict = if outcome.claims.is_empty() { Some(description(report)) } else { None };
+    let drift = report.drift.as_ref().map(|drift| drift_sentence(drift, report));
+    let ended = ending(report);
+    without_verdict.into_iter().chain(drift).chain(ended).chain([error_sentence(report), recorded(report)]).collect()
+}
+
+/// Returns a sentence about the observations of a run without a verdict.
+fn description(report: &WindowReport) -> String {
+    let total = &report.total;
+    let observations = grouped(total.observations);
+    let share = match (report.condition.as_str(), total.share()) {
+        ("", _) | (_, None) => String::new(),
+        (condition, Some(share)) => {
+            format!("; {} was true of {} ({})", quoted(condition), grouped(total.successes), percent(share))
+        }
+    };
+    let figures = [("median", total.median), ("p99", total.p99), ("p99.9", total.p999), ("maximum", total.most)];
+    let figures = figures.map(|(name, value)| format!("{name} {}", shown(value, total, report.unit, report.limit)));
+    format!(
+        "{observations} observations in {}{share}. {}: {}.",
+        span(report.elapsed_ns as f64 / 1e9),
+        report.metric,
+        figures.join(", ")
+    )
+}
+
+/// Returns a sentence about the change of the figures in the course of the run.
+fn drift_sentence(drift: &Drift, report: &WindowReport) -> String {
+    let unit = report.unit;
+    let change = |first: f64, last: f64| match first > 0.0 {
+        _ if first == last => " (unchanged)".to_string(),
+        true => format!(" ({}{})", if last >= first { "+" } else { "−" }, percent((last / first - 1.0).abs())),
+        false => String::new(),
+    };
+    let part = match drift.windows {
+        1 => "From the first window to the last".to_string(),
+        windows => format!("From the first {windows} windows to the last {windows}"),
+    };
+    let median = format!(
+        "the median went from {} to {}{}",
+        unit.human(drift.median_first),
+        unit.human(drift.median_last),
+        change(drift.median_first, drift.median_last)
+    );
+    let p99 = drift.p99_first.zip(drift.p99_last).map_or_else(String::new, |(first, last)| {
+        format!(", and p99 from {} to {}{}", unit.human(first), unit.human(last), change(first, last))
+    });
+    let trend = match drift.trend {
+        None => " There are too few windows for a trend.".to_string(),
+        Some(trend) if trend.is_notable => {
+            let way = if trend.tau > 0.0 { "rise" } else { "fall" };
+            format!(
+                " The medians of the windows {way} in the course of the run: Kendall's tau is {:.2}, which is {:.1} standard \
+                 deviations from no trend.",
+                trend.tau,
+                trend.deviations.abs()
+            )
+        }
+        Some(trend) => format!(" The medians of the windows show no notable trend (Kendall's tau {:.2}).", trend.tau),
+    };
+    format!("{part}, {median}{p99}.{trend}")
+}
+
+/// Returns a sentence about a run that ended before its time was up.
+fn ending(report: &WindowReport) -> Option<String> {
+    let (elapsed, duration) = (span(report.elapsed_ns as f64 / 1e9), span(report.duration_ns as f64 / 1e9));
+    match &report.ended {
+        Ended::Time => None,
+        Ended::Command(how) => Some(format!("The command {how} after {elapsed} of {duration}.")),
+        Ended::Interrupted => Some(format!("The run was interrupted after {elapsed} of {duration}.")),
+        Ended::Error(error) => {
+            Some(format!("An error ended the run after {elapsed} of {duration}: {}.", escape_controls(error)))
+        }
+        Ended::Open => {
+            Some(format!("The figures are those of the windows that had ended after {elapsed} of {duration}."))
+        }
+    }
+}
+
+fn error_sentence(report: &WindowReport) -> String {
+    let error = exact_percent(report.relative_error);
+    let without = match report.total.without_value {
+        0 => String::new(),
+        without => format!(" {} without a value are not part of them.", counted(without, "observation")),
+    };
+    format!("Percentiles are within {error} of the value with that rank; the maximum is exact.{without}")
+}
+
+/// Returns a sentence about the recorded observations.
+fn recorded(report: &WindowReport) -> String {
+    let RecordedReport { every, is_growing, observations, around, around_observations, failures, failures_left_out } =
+        report.recorded;
+    if every == 0 {
+        return "Nothing was recorded.".to_string();
+    }
+    let rows = match (every, is_growing) {
+        (1, _) => "every observation".to_string(),
+        (every, false) => format!("one observation in {}", grouped(every)),
+        (every, true) => format!("every observation at first, and one in {} at the end", grouped(every)),
+    };
+    let rows = if observations > 0 { format!("{rows} ({} in all)", grouped(observations)) } else { rows };
+    let failed = match failures {
+        0 => "no observation failed".to_string(),
+        failures => {
+            let left_out = match failures_left_out {
+                0 => String::new(),
+                left_out => format!("; {} of them are left out, because the limit was reached", grouped(left_out)),
+            };
+            let all = if around_observations > 0 {
+                format!(" ({} in all)", grouped(around_observations))
+            } else {
+                String::new()
+            };
+            let which =
+                if failures == 1 { "the failure".into() } else { format!("each of {} failures", grouped(failures)) };
+            format!("{} before and after {which}{all}{left_out}", counted(around, "observation"))
+        }
+    };
+    format!("Recorded: {rows}; a histogram for each window; {failed}.")
+}
+
+/// Returns the windows as CSV, with a line for each window.
+pub(crate) fn csv(report: &WindowReport) -> String {
+    let mut text = String::from(
+        "window,start_ns,end_ns,metric,unit,observations,successes,unknown,without_value,stopped,least,median,p90,p99,p999,\
+         most\n",
+    );
+    for window in &report.windows {
+        let WindowSummary { window: index, start_ns, end_ns, observations, successes, unknown, .. } = window;
+        let WindowSummary { without_value, stopped, least, median, p90, p99, p999, most, .. } = window;
+        let place: [&dyn Field; 5] = [index, start_ns, end_ns, &report.metric, &report.unit.symbol()];
+        let counts: [&dyn Field; 5] = [observations, successes, unknown, without_value, stopped];
+        text += &record(&[&place[..], &counts, &[least, median, p90, p99, p999, most]].concat());
+    }
+    text
+}
