@@ -22,7 +22,7 @@ pub struct Pyperf {
     pub runs: PathBuf,
 }
 
-/// Compares each suite with the first suite, and writes the requested files.
+/// Compares each suite with the first suite under the same conditions, and writes the requested files.
 ///
 /// # Errors
 /// If an input is neither a file of pyperf nor a run with workloads, if there is nothing to compare, or if a file
@@ -37,12 +37,18 @@ pub fn pyperf(request: &Pyperf) -> Result<PyperfReport, Error> {
         Some(folder) => write(&suites, folder)?,
         None => Vec::new(),
     };
-    let Some((baseline, others)) = suites.split_first() else { return refused("there is nothing to compare".into()) };
-    if others.is_empty() && written.is_empty() {
-        return refused(format!("{} has one runtime; a comparison needs another file", baseline.name));
+    let Some(first) = suites.first() else { return refused("there is nothing to compare".into()) };
+    let comparison = |(index, suite): (usize, &PyperfSuite)| {
+        let baseline = suites[..index].iter().find(|other| other.conditions == suite.conditions)?;
+        Some(compare(suite, baseline))
+    };
+    let comparisons: Vec<PyperfComparison> = suites.iter().enumerate().filter_map(comparison).collect();
+    if comparisons.is_empty() && written.is_empty() {
+        return refused(format!("{} has one runtime; a comparison needs another file", first.name));
     }
-    let comparisons: Vec<PyperfComparison> = others.iter().map(|suite| compare(suite, baseline)).collect();
-    Ok(PyperfReport::new(comparisons, written))
+    let incomplete = suites.into_iter().filter(|suite| !suite.incomplete.is_empty());
+    let incomplete = incomplete.map(|suite| (suite.name, suite.incomplete)).collect();
+    Ok(PyperfReport::new(comparisons, written, incomplete))
 }
 
 fn read(input: &Path, all: &Path) -> Result<Vec<PyperfSuite>, Error> {

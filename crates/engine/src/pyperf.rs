@@ -25,6 +25,12 @@ const SECOND: &str = "second";
 pub struct PyperfSuite {
     /// Name of the runtime: the name of the file, or the name of the arm.
     pub name: String,
+    /// The conditions of the measurement, such as `phase=start`, if a run has several. Empty for a file. Only suites
+    /// with the same conditions are compared.
+    pub conditions: String,
+    /// Names of the workloads of a run that are left out because a process of them was stopped or failed. Empty for a
+    /// file.
+    pub incomplete: Vec<String>,
     /// The benchmarks, in the order of the file.
     pub benchmarks: Vec<PyperfBenchmark>,
 }
@@ -133,7 +139,7 @@ impl PyperfSuite {
     pub fn parse(name: &str, file: &Value) -> Result<PyperfSuite, String> {
         let of_file = &file["metadata"];
         let benchmarks = file["benchmarks"].as_array().ok_or("it has no list `benchmarks`")?;
-        let mut suite = PyperfSuite { name: name.into(), benchmarks: Vec::new() };
+        let mut suite = PyperfSuite { name: name.into(), ..PyperfSuite::default() };
         for (index, benchmark) in benchmarks.iter().enumerate() {
             let text = |key: &str| benchmark["metadata"][key].as_str().or_else(|| of_file[key].as_str());
             let name = text("name").map_or_else(|| format!("benchmark {}", index + 1), String::from);
@@ -155,7 +161,7 @@ impl PyperfSuite {
     pub fn of_run(run: &RecordedRun) -> Vec<PyperfSuite> {
         let mut suites = Vec::new();
         for of_run in &run.outcome.suites {
-            for values in run.observations.arms().iter().filter(|arm| arm.experiment == of_run.experiment) {
+            for values in run.observations.arms().iter().filter(|of| of_run.has(&of.experiment, &of.arm)) {
                 let spec = run.header.experiments.iter().find(|spec| spec.id == of_run.experiment);
                 let Some(spec) = spec else { continue };
                 let Some(metric) = spec.metric(&of_run.metric) else { continue };
@@ -172,9 +178,14 @@ impl PyperfSuite {
                     let runs: Vec<Vec<f64>> = known.filter(|ns| *ns > 0.0).map(|ns| vec![ns / 1e9]).collect();
                     PyperfBenchmark { name: name.into(), unit: SECOND.into(), runs }
                 };
-                let workloads = values.of_keys(metric).filter(|(name, of)| Some(*name) != control && is_complete(of));
-                let benchmarks = workloads.map(benchmark).filter(|of| !of.runs.is_empty()).collect();
-                suites.push(PyperfSuite { name: split_name(&level).0.unwrap_or(&level).into(), benchmarks });
+                let workloads = values.of_keys(metric).filter(|(name, _)| Some(*name) != control);
+                let (complete, incomplete): (Vec<_>, Vec<_>) = workloads.partition(|(_, of)| is_complete(of));
+                let incomplete = incomplete.into_iter().map(|(name, _)| name.to_string()).collect();
+                let benchmarks = complete.into_iter().map(benchmark).filter(|of| !of.runs.is_empty()).collect();
+                let conditions = of_run.conditions.to_string();
+                let name = split_name(&level).0.unwrap_or(&level);
+                let name = if conditions.is_empty() { name.to_string() } else { format!("{name} ({conditions})") };
+                suites.push(PyperfSuite { name, conditions, incomplete, benchmarks });
             }
         }
         suites

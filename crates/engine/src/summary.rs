@@ -39,7 +39,12 @@ pub(crate) fn summarise(
     threats.extend(threats_of_commands(&facts.plan.commands, observations));
     let points: Vec<PointSummary> = with_spec.clone().flat_map(|(values, spec)| summarise_arm(values, spec)).collect();
     let suites = suite::suites(observations, &spec, &claims, facts.plan.config.error);
-    threats.extend(suites.iter().flat_map(|suite| suite::threats(suite, observations)));
+    for threat in suites.iter().flat_map(|suite| suite::threats(suite, observations)) {
+        // Two suites of the same runtimes have the same builds.
+        if !threats.contains(&threat) {
+            threats.push(threat);
+        }
+    }
     let several = claims.len() > 1;
     for claim in &mut claims {
         claim.median = median(claim, &points);

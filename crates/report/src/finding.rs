@@ -292,6 +292,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
         | Remark::Bill { .. } => stores::remark(remark),
         Remark::FailedWorkloads { .. }
         | Remark::StartsAnother(_)
+        | Remark::ScriptRuntime { .. }
         | Remark::PrintedErrors { .. }
         | Remark::UnstableOutput { .. }
         | Remark::Processes { .. }

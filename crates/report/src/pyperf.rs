@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ascertain_engine::experiment::Point;
 use ascertain_engine::pyperf::{OtherUnit, PyperfComparison};
 use ascertain_engine::suite::{Suite, WorkloadRatio};
 use serde::{Deserialize, Serialize};
@@ -9,36 +10,51 @@ use serde::{Deserialize, Serialize};
 use crate::csv::record;
 use crate::formats::{Element, Report};
 use crate::grid::{ColumnKind, Grid};
-use crate::pictures::forests;
+use crate::pictures::{Picture, forests};
 use crate::suite::{figure, sentences_of};
 use crate::terminal::{self, Style};
-use crate::text::{counted, escape_controls, parted, quoted};
+use crate::text::{counted, escape_controls, listed, parted, quoted};
+
+/// The largest number of workloads that a sentence names.
+const MOST_NAMES: usize = 6;
 
 /// The result of comparing suites of pyperf.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PyperfReport {
-    /// The comparisons, each with the first suite.
+    /// The comparisons, each with the first suite under the same conditions.
     pub comparisons: Vec<PyperfComparison>,
     /// The files that were written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub written: Vec<PathBuf>,
+    /// For each runtime of a run, the workloads that are left out because a process of them was stopped or failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incomplete: Vec<(String, Vec<String>)>,
 }
 
 impl PyperfReport {
     /// Creates the report of these comparisons.
-    pub fn new(comparisons: Vec<PyperfComparison>, written: Vec<PathBuf>) -> PyperfReport {
-        PyperfReport { comparisons, written }
+    pub fn new(
+        comparisons: Vec<PyperfComparison>,
+        written: Vec<PathBuf>,
+        incomplete: Vec<(String, Vec<String>)>,
+    ) -> PyperfReport {
+        PyperfReport { comparisons, written, incomplete }
     }
 
-    fn suite(&self) -> Suite {
-        Suite {
+    /// Returns the comparisons with each baseline.
+    fn suites(&self) -> Vec<Suite> {
+        let of_baseline = self.comparisons.chunk_by(|one, other| one.times.baseline == other.times.baseline);
+        let suite = |comparisons: &[PyperfComparison]| Suite {
             experiment: "pyperf".into(),
             metric: "time".into(),
             factor: String::new(),
+            levels: Point::default(),
+            conditions: Point::default(),
             sample: String::new(),
-            comparisons: self.comparisons.iter().map(|of| of.times.clone()).collect(),
+            comparisons: comparisons.iter().map(|of| of.times.clone()).collect(),
             builds: Vec::new(),
-        }
+        };
+        of_baseline.map(suite).collect()
     }
 
     /// Returns the sentences below the table: the answers, the benchmarks of other units, warnings, and the files.
@@ -68,7 +84,15 @@ impl PyperfReport {
             sentences
         };
         let written = self.written.iter().map(|path| format!("Written: {}.", quoted(&path.display().to_string())));
-        self.comparisons.iter().flat_map(of).chain(written).collect()
+        let incomplete = self.incomplete.iter().map(|(name, workloads)| {
+            let names: Vec<String> = workloads.iter().map(|workload| escape_controls(workload)).collect();
+            format!(
+                "{} lacks workloads of which a process was stopped or failed: {}.",
+                quoted(name),
+                listed(&names, MOST_NAMES)
+            )
+        });
+        self.comparisons.iter().flat_map(of).chain(incomplete).chain(written).collect()
     }
 
     fn grid(&self) -> Grid {
@@ -137,7 +161,7 @@ impl Report for PyperfReport {
 
     /// Draws a line for each benchmark. Markdown has a table in place of the pictures.
     fn text(&self, style: &Style) -> String {
-        let pictures = forests(&self.suite(), "pyperf");
+        let pictures: Vec<Picture> = self.suites().iter().flat_map(|suite| forests(suite, "pyperf")).collect();
         let drawn = pictures.iter().map(|picture| terminal::forest(&picture.plot, style));
         parted(drawn.chain([style.paragraphs(&self.sentences())]))
     }

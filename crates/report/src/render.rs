@@ -15,7 +15,7 @@ use ascertain_engine::suite::Suite;
 use ascertain_sys::process;
 
 use crate::options::{Format, RenderOptions};
-use crate::pictures::{PictureKind, for_terminal, forests};
+use crate::pictures::{PictureKind, for_terminal, forests_in_short};
 use crate::terminal::{self, Style};
 use crate::text::parted;
 use crate::{calibration, csv, html, json, markdown, sentence, suite, windows};
@@ -190,12 +190,12 @@ fn without_means(outcome: &Outcome) -> Outcome {
     Outcome { claims, ..outcome.clone() }
 }
 
-/// Returns the picture and the sentences of each suite. With several comparisons, the picture has their means.
+/// Returns the pictures and the sentences of each suite.
 fn suites(outcome: &Outcome, style: &Style) -> String {
     let of_suite = |suite: &Suite| {
-        let picture = forests(suite, &suite.experiment).into_iter().next();
-        let drawn = picture.map_or_else(String::new, |picture| terminal::forest(&picture.plot, style));
-        parted([drawn, style.paragraphs(&suite::sentences(suite, outcome))])
+        let pictures = forests_in_short(suite);
+        let drawn = pictures.iter().map(|picture| terminal::forest(&picture.plot, style));
+        parted(drawn.chain([style.paragraphs(&suite::sentences(suite, outcome))]))
     };
     parted(outcome.suites.iter().map(of_suite))
 }

@@ -31,11 +31,20 @@ const FACTS: [(&str, &str); 8] = [
 
 /// Returns the sentences about a suite: its samples, and then each comparison and each version with several builds.
 pub(crate) fn sentences(suite: &Suite, outcome: &Outcome) -> Vec<String> {
-    let comparisons = suite.comparisons.iter().flat_map(comparison);
+    let comparisons = suite.comparisons.iter().flat_map(|of| comparison(of, &conditions(suite)));
     let groups = suite.builds.iter().flat_map(builds);
     let identities = identities(suite, &outcome.facts);
-    let sample = (!suite.sample.is_empty()).then(|| format!("A sample is {}.", suite.sample));
+    let conditions = conditions(suite);
+    let sample = (!suite.sample.is_empty()).then(|| format!("A sample{conditions} is {}.", suite.sample));
     comparisons.chain(groups).chain(claimed(suite, outcome)).chain(sample).chain(identities).collect()
+}
+
+/// Returns the conditions of a suite in parentheses, after a space. Empty for the only suite of an experiment.
+pub(crate) fn conditions(suite: &Suite) -> String {
+    match suite.conditions.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", escape_controls(&suite.conditions.to_string())),
+    }
 }
 
 /// Returns a sentence for each claim about the mean of two runtimes: which of the intervals contains the claimed ratio?
@@ -46,6 +55,9 @@ fn claimed(suite: &Suite, outcome: &Outcome) -> Vec<String> {
     };
     let sentence = |claim: &ClaimResult| {
         let [Test::Versus { candidate, baseline, bound, .. }] = claim.asked.tests.as_slice() else { return None };
+        if !suite.has(&claim.experiment, candidate) || !suite.has(&claim.experiment, baseline) {
+            return None;
+        }
         let is_it = |of: &&SuiteComparison| {
             let names = [of.candidate.as_str(), of.baseline.as_str()];
             [[name(candidate), name(baseline)], [name(baseline), name(candidate)]].iter().any(|pair| pair[..] == names)
@@ -89,9 +101,8 @@ fn claimed(suite: &Suite, outcome: &Outcome) -> Vec<String> {
         };
         Some(format!("{}: the claimed {value} {what}.", quoted(&claim.id)))
     };
-    let of_suite = outcome.claims.iter().filter(|claim| {
-        claim.experiment == suite.experiment && claim.asked.judging == Judging::Rate && claim.asked.is_comparison()
-    });
+    let of_suite =
+        outcome.claims.iter().filter(|claim| claim.asked.judging == Judging::Rate && claim.asked.is_comparison());
     of_suite.filter_map(sentence).collect()
 }
 
@@ -129,40 +140,70 @@ pub(crate) fn headline(comparison: &SuiteComparison) -> String {
         return format!("{candidate} and {baseline} have no workload in common");
     };
     let same = if comparison.is_same_build { ", which is the same build" } else { "" };
-    let against = match disagreeing(comparison).as_slice() {
+    let against: Vec<String> = disagreeing(comparison)
+        .iter()
+        .map(|workload| format!("{} ({})", escape_controls(&workload.workload), figure(workload.ratio, None)))
+        .collect();
+    let against = match against.as_slice() {
         [] => String::new(),
         names => format!("; against the trend: {}", listed(names, MOST_NAMES)),
     };
     format!("{candidate} is {} {baseline}{same}{against}", times(mean.ratio))
 }
 
-/// Returns the workloads whose interval is on the other side of 1 than the mean, with their ratios.
-pub(crate) fn disagreeing(comparison: &SuiteComparison) -> Vec<String> {
-    let Some(mean) = comparison.mean.and_then(|mean| mean.ratio.low.or(mean.ratio.high)) else { return Vec::new() };
-    let is_against = |workload: &&WorkloadRatio| {
-        let ends = workload.interval;
-        match mean >= 1.0 {
-            true => ends.and_then(|ends| ends.high).is_some_and(|high| high < 1.0),
-            false => ends.and_then(|ends| ends.low).is_some_and(|low| low > 1.0),
-        }
+/// Returns whether the mean is shown to be faster or slower: by its verdict or, if it was not judged, by its interval
+/// for this suite. `None` if it is neither.
+pub(crate) fn trend(comparison: &SuiteComparison) -> Option<Decision> {
+    let mean = comparison.mean?;
+    let by_interval = || match mean.this_suite? {
+        Ends { low: Some(low), .. } if low > 1.0 => Some(Decision::Faster),
+        Ends { high: Some(high), .. } if high < 1.0 => Some(Decision::Slower),
+        _ => None,
     };
-    let against = comparison.workloads.iter().filter(is_against);
-    against
-        .map(|workload| format!("{} ({})", escape_controls(&workload.workload), figure(workload.ratio, None)))
-        .collect()
+    match mean.decision {
+        Some(decision) => Some(decision).filter(|decision| matches!(decision, Decision::Faster | Decision::Slower)),
+        None => by_interval(),
+    }
+}
+
+/// Returns the workloads whose verdict is the opposite of the mean's verdict. Intervals at 95 % would name a workload
+/// in a fifth of all comparisons of ten workloads, even if no workload differed.
+pub(crate) fn disagreeing(comparison: &SuiteComparison) -> Vec<&WorkloadRatio> {
+    let opposite = match trend(comparison) {
+        Some(Decision::Faster) => Decision::Slower,
+        Some(_) => Decision::Faster,
+        None => return Vec::new(),
+    };
+    comparison.workloads.iter().filter(|workload| workload.decision == Some(opposite)).collect()
+}
+
+/// Returns the verdicts on single workloads: "By workload: 7 are faster (calls, …), and 3 are not decided (regex, …)."
+fn verdicts(comparison: &SuiteComparison) -> Option<String> {
+    let of = |word: &str, is_it: &dyn Fn(Decision) -> bool| {
+        let decided = comparison.workloads.iter().filter(|workload| workload.decision.is_some_and(is_it));
+        let names: Vec<String> = decided.map(|workload| escape_controls(&workload.workload)).collect();
+        let are = if names.len() == 1 { "is" } else { "are" };
+        (!names.is_empty()).then(|| format!("{} {are} {word} ({})", names.len(), listed(&names, MOST_NAMES)))
+    };
+    let faster = of("faster", &|decision| decision == Decision::Faster);
+    let slower = of("slower", &|decision| decision == Decision::Slower);
+    let open = of("not decided", &|decision| !matches!(decision, Decision::Faster | Decision::Slower));
+    let all: Vec<String> = [faster, slower, open].into_iter().flatten().collect();
+    (!all.is_empty() && comparison.workloads.len() > 1).then(|| format!("By workload: {}.", all.join("; ")))
 }
 
 /// Returns the sentences about a single comparison.
 pub(crate) fn sentences_of(of: &SuiteComparison) -> Vec<String> {
-    comparison(of)
+    comparison(of, "")
 }
 
-fn comparison(comparison: &SuiteComparison) -> Vec<String> {
+fn comparison(comparison: &SuiteComparison, conditions: &str) -> Vec<String> {
     let Some(mean) = &comparison.mean else {
-        return [format!("{}.", headline(comparison))].into_iter().chain(left_out(comparison)).collect();
+        let headline = format!("{}{conditions}.", headline(comparison));
+        return [headline].into_iter().chain(left_out(comparison)).collect();
     };
     let mut parts = vec![format!(
-        "{} (geometric mean of {}).",
+        "{}{conditions} (geometric mean of {}).",
         headline(comparison),
         counted(comparison.workloads.len(), "workload")
     )];
@@ -172,10 +213,11 @@ fn comparison(comparison: &SuiteComparison) -> Vec<String> {
         _ => ", which is not decided".into(),
     });
     let mut intervals = Vec::new();
-    if let Some(ends) = mean.this_suite {
-        let verdict = verdict.unwrap_or_default();
-        intervals.push(format!("this suite with these builds {}{verdict}", range(mean.ratio, ends)));
-    }
+    let verdict = verdict.unwrap_or_default();
+    intervals.push(match mean.this_suite {
+        Some(ends) => format!("this suite with these builds {}{verdict}", range(mean.ratio, ends)),
+        None => format!("this suite with these builds: no interval{}{verdict}", without_interval(comparison)),
+    });
     match mean.like_these {
         Some(ends) => intervals.push(format!(
             "workloads like these {} (Student's t with {}, not exact)",
@@ -192,6 +234,7 @@ fn comparison(comparison: &SuiteComparison) -> Vec<String> {
             counts(comparison)
         ));
     }
+    parts.extend(verdicts(comparison));
     parts.extend(extremes(comparison));
     parts.extend(
         comparison
@@ -203,6 +246,18 @@ fn comparison(comparison: &SuiteComparison) -> Vec<String> {
     parts.extend(drifts(&comparison.drifts));
     parts.extend(comparison.starts.as_ref().map(|starts| unlike_starts(starts, comparison)));
     vec![parts.join(" ")]
+}
+
+/// Returns the reason why the mean has no interval for this suite, after a comma. Empty if it is not known.
+fn without_interval(comparison: &SuiteComparison) -> String {
+    let is_alone = |workload: &&WorkloadRatio| workload.values.contains(&1);
+    let alone: Vec<String> =
+        comparison.workloads.iter().filter(is_alone).map(|of| escape_controls(&of.workload)).collect();
+    match (alone.as_slice(), comparison.is_paired) {
+        ([], _) => String::new(),
+        (_, true) => ", because there is a single trial".into(),
+        (names, false) => format!(", because of a single process in {}", listed(names, MOST_NAMES)),
+    }
 }
 
 /// Returns the numbers of values of both sides: "`a` has 20 processes, and `b` has 6 processes for each workload".
@@ -238,7 +293,7 @@ fn left_out(comparison: &SuiteComparison) -> Option<String> {
         let why = match reason {
             WorkloadLack::Failed => format!("missing in {}", names.join(" and ")),
             WorkloadLack::BothStopped => "both reached the time limit".into(),
-            WorkloadLack::OtherUnit => "no time".into(),
+            WorkloadLack::OtherUnit => "its two sides have different units".into(),
         };
         format!("{} ({why})", escape_controls(workload))
     };
@@ -322,7 +377,7 @@ fn builds(group: &BuildGroup) -> Vec<String> {
 
 /// Returns a sentence for each runtime with its build: version, compiler and options.
 fn identities(suite: &Suite, facts: &[ArmFacts]) -> Vec<String> {
-    let of_suite = facts.iter().filter(|of| of.experiment == suite.experiment);
+    let of_suite = facts.iter().filter(|of| suite.has(&of.experiment, &of.arm));
     let is_compared = |level: &str| {
         let name = split_name(level).0.unwrap_or(level);
         let is_it = |other: &String| other == name || *other == format!("{name} ({})", split_name(level).1);
@@ -368,7 +423,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
         Remark::FailedWorkloads { failures } => {
             let failure = |FailedWorkload { workload, kind, how }: &FailedWorkload| match kind {
                 WorkloadFailure::Crash => format!("{workload} failed ({how})"),
-                WorkloadFailure::Wrong => format!("{workload} gave a wrong answer ({how})"),
+                WorkloadFailure::Wrong => format!("{workload} gave another answer ({how})"),
                 WorkloadFailure::Missing => format!("{workload} needs something that is not installed ({how})"),
             };
             let all: Vec<String> = failures.iter().map(failure).collect();
@@ -382,13 +437,18 @@ pub(crate) fn remark(remark: &Remark) -> String {
             };
             let kept = match kept.is_empty() {
                 true => String::new(),
-                false => format!(". The measured program also got what the wrapper adds: {}", kept.join(" ")),
+                false => format!(". The measured program also got what the wrapper changes: {}", kept.join(" ")),
             };
             format!(
                 "`{given}` starts another program, `{starts}`: an empty program takes {wrapper} through it and \
                  {program} without it; {measured}{kept}"
             )
         }
+        Remark::ScriptRuntime { given, start_ns } => format!(
+            "`{given}` is a script, and Ascertain does not know which program it starts; an empty program takes {} \
+             through it, which is part of each process; to measure the program alone, give its own path",
+            Unit::Nanosecond.human(*start_ns)
+        ),
         Remark::PrintedErrors { printed } => {
             let (workload, line) = printed.first().cloned().unwrap_or_default();
             let more = match printed.len() {
@@ -401,11 +461,15 @@ pub(crate) fn remark(remark: &Remark) -> String {
             "the output of {} differs from run to run, so it was not compared between runtimes",
             workloads.join(", ")
         ),
-        Remark::Processes { seeds, overruled, inherited, control } => {
+        Remark::Processes { seeds, unseeded, overruled, inherited, control } => {
             let mut parts = vec![format!(
                 "each workload of a trial had one hash seed for all runtimes ({} in the JSON)",
                 counted(seeds.len(), "seed")
             )];
+            if !unseeded.is_empty() {
+                let names: Vec<String> = unseeded.iter().map(|name| escape_controls(name)).collect();
+                parts.push(format!("but {} does not use it, because of its wrapper", listed(&names, MOST_NAMES)));
+            }
             if !overruled.is_empty() {
                 parts.push(format!("{} of your environment was overruled", overruled.join(", ")));
             }
@@ -430,3 +494,6 @@ pub(crate) fn remark(remark: &Remark) -> String {
         _ => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -215,7 +215,7 @@ impl From<FigureFile> for Machines {
                     })),
                 }
             };
-        Machines { types: file.types().into_iter().map(measured).collect(), copies: file.copies, busy_cpus: None }
+        Machines { types: file.types().into_iter().map(measured).collect(), copies: file.copies, ..Machines::default() }
     }
 }
 

@@ -9,6 +9,8 @@ pub struct Machines {
     pub copies: u64,
     /// Number of CPUs that the work kept busy on average; `None` if it is not known.
     pub busy_cpus: Option<f64>,
+    /// Differences between the builds of the programs that were measured, such as their compilers.
+    pub unlike_builds: Vec<String>,
 }
 
 /// All figures of one type of machine.
@@ -100,5 +102,11 @@ impl MeasuredType {
     #[must_use]
     pub fn machines(&self) -> u64 {
         self.series.iter().map(|series| series.machines.len() as u64).max().unwrap_or(0)
+    }
+
+    /// Returns the smallest number of machines on which a workload was measured.
+    #[must_use]
+    pub fn fewest_machines(&self) -> u64 {
+        self.series.iter().map(|series| series.machines.len() as u64).min().unwrap_or(0)
     }
 }

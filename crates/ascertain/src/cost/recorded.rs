@@ -7,6 +7,7 @@ use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::experiment::{Arm, Point};
 use ascertain_engine::finding::Threat;
 use ascertain_engine::outcome::PointSummary;
+use ascertain_engine::suite::Suite;
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 use serde_json::{Value, json};
@@ -31,7 +32,7 @@ const LISTED: usize = 6;
 
 /// Reads the speeds of machines from recorded runs. Each run counts as one machine. Only evidence of figures that other
 /// people recorded names the machines. `metric` is the metric to price: a time or a rate. By default it is the first
-/// metric of each experiment.
+/// metric of each experiment, or the metric of the workloads if runtimes were compared.
 ///
 /// # Errors
 /// - A run cannot be read, or is given twice.
@@ -51,6 +52,11 @@ pub fn read_runs(runs: &[TypedRun], metric: Option<&str>) -> Result<Machines, Er
         let machine_type = type_of(&run, machine_type.as_deref())?;
         if let Some((_, first)) = known.first() {
             check_same_work(first, &run)?;
+            for difference in unlike_builds(first, &run) {
+                if !machines.unlike_builds.contains(&difference) {
+                    machines.unlike_builds.push(difference);
+                }
+            }
         }
         if let Some((_, other)) = known.iter().find(|(other, _)| *other == machine_type) {
             check_same_type(other, &run, &machine_type)?;
@@ -197,11 +203,63 @@ fn work(run: &Loaded) -> BTreeMap<String, Value> {
         let metrics = spec.metrics.iter().map(|metric| format!("{} in {}", metric.name, metric.unit.symbol()));
         facts.insert(format!("metrics of {}", spec.id), json!(metrics.collect::<Vec<_>>()));
     }
+    for suite in &run.outcome.suites {
+        for workload in workloads(suite) {
+            facts.insert(format!("workload `{workload}`{}", conditions(suite)), Value::Null);
+        }
+    }
+    for (name, level, value) in facts_of_suites(run, &WORK_FACTS) {
+        facts.insert(format!("{name} of `{level}`"), json!(value));
+    }
     // Commands are not part of Ascertain, so its version does not matter for them.
     if plan.commands.is_empty() {
         facts.insert("version of Ascertain".into(), json!(ascertain_version));
     }
     facts
+}
+
+/// The facts about a runtime that determine the work it does. Runs that differ in one of them are not comparable.
+const WORK_FACTS: [&str; 6] = ["files", "free_threading", "implementation", "jit", "sample", "version"];
+
+/// The other facts about how a runtime was built. They often differ between machines.
+const BUILD_FACTS: [&str; 6] = ["allocator", "compiler", "lto", "optimisation", "pgo", "tail_calls"];
+
+/// Returns these facts about the arms of all suites: the name of the fact, the level of the arm, and the value.
+fn facts_of_suites<'a>(run: &'a Loaded, names: &'a [&str]) -> impl Iterator<Item = (&'a str, String, String)> {
+    let arms = run.outcome.suites.iter().flat_map(|suite| {
+        let of_suite = run.outcome.facts.iter().filter(|of| suite.has(&of.experiment, &of.arm));
+        of_suite.map(move |of| (suite, of))
+    });
+    arms.flat_map(move |(suite, of)| {
+        let level = of.arm.point.get(&suite.factor).map(ToString::to_string).unwrap_or_default();
+        let level = level + &conditions(suite);
+        names.iter().filter_map(move |name| Some((*name, level.clone(), of.facts.get(name)?.to_string())))
+    })
+}
+
+/// Returns the differences between the builds that two runs measured.
+fn unlike_builds(one: &Loaded, other: &Loaded) -> Vec<String> {
+    let known: Vec<_> = facts_of_suites(one, &BUILD_FACTS).collect();
+    let difference = |(name, level, value): (&str, String, String)| {
+        let (.., first) = known.iter().find(|(known, of, _)| *known == name && *of == level)?;
+        let fact = name.replace('_', " ");
+        (*first != value).then(|| format!("{fact} of `{level}`: {first} and {value}"))
+    };
+    facts_of_suites(other, &BUILD_FACTS).filter_map(difference).collect()
+}
+
+/// Returns the workloads that all arms of a suite completed.
+fn workloads(suite: &Suite) -> Vec<&str> {
+    let is_complete = |name: &&str| {
+        suite.comparisons.iter().all(|comparison| comparison.workloads.iter().any(|of| of.workload == *name))
+    };
+    let first = suite.comparisons.first().map(|comparison| comparison.workloads.iter());
+    first.into_iter().flatten().map(|of| of.workload.as_str()).filter(is_complete).collect()
+}
+
+/// Returns the conditions of a suite in parentheses, if the run has several suites.
+fn conditions(suite: &Suite) -> String {
+    if suite.conditions.is_empty() { String::new() } else { format!(" ({})", suite.conditions) }
 }
 
 /// Returns the two values of a fact for an error message. If the values are objects, returns only the keys that differ.
@@ -239,12 +297,16 @@ fn series_of_others(folder: &Path) -> Result<Vec<Series>, Error> {
     Ok(grouped(figures.into_iter()))
 }
 
-/// Returns the medians of a run that Ascertain measured.
+/// Returns the medians of a run that Ascertain measured. If runtimes were compared over a suite of workloads, each
+/// workload has the geometric mean of the medians of all runtimes. Several runtimes are not several workloads.
 fn series_of_run(run: &Loaded, metric: Option<&str>) -> Result<Vec<Series>, Error> {
     let mut all = Vec::new();
     let several = run.header.experiments.len() > 1;
     for spec in &run.header.experiments {
-        let wanted = match metric {
+        let suites = || run.outcome.suites.iter().filter(|suite| suite.experiment == spec.id);
+        // A mean over workloads cannot name the workload that reverses an answer.
+        let of_workloads = suites().next().map(|suite| suite.metric.as_str());
+        let wanted = match metric.or(of_workloads) {
             None => spec.metrics.first(),
             Some(name) => spec.metrics.iter().find(|metric| metric.name == name),
         };
@@ -254,18 +316,39 @@ fn series_of_run(run: &Loaded, metric: Option<&str>) -> Result<Vec<Series>, Erro
             return refused(format!("run {}: `{}` has no metric `{name}`; it has {known}", run.id, spec.id));
         };
         let is_it = |point: &&PointSummary| point.experiment == spec.id && point.metric == wanted.name;
+        let before = if several { format!("{} ", spec.id) } else { String::new() };
+        for suite in suites().filter(|_| wanted.is_by_key) {
+            let Some(unit) = unit_of_metric(&wanted.name, wanted.unit, 1) else {
+                return refused(no_cost(run, &wanted.name));
+            };
+            let of_suite: Vec<&PointSummary> = run
+                .outcome
+                .by_key
+                .iter()
+                .filter(is_it)
+                .filter(|point| suite.has(&point.experiment, &point.arm))
+                .collect();
+            for workload in workloads(suite) {
+                let medians = of_suite.iter().filter(|point| point.key == workload).map(|point| point.median);
+                let medians: Option<Vec<f64>> = medians.map(|median| median.filter(|median| *median > 0.0)).collect();
+                let Some(medians) = medians.filter(|medians| !medians.is_empty()) else { continue };
+                let value = (medians.iter().map(|median| median.ln()).sum::<f64>() / medians.len() as f64).exp();
+                all.push(Series {
+                    workload: format!("{before}{workload}{}", conditions(suite)),
+                    threads: None,
+                    unit: unit.clone(),
+                    machines: vec![MachineValue { machine: run.id.clone(), value, low: None, high: None }],
+                });
+            }
+        }
         for point in run.outcome.points.iter().filter(is_it) {
             let Arm { variant, point: levels } = &point.arm;
             let (threads, processes) = threads_of(levels);
             let Some(unit) = unit_of_metric(&point.metric, point.unit, processes) else {
-                return refused(format!(
-                    "run {}: `{}` is neither a time nor a rate, so it has no cost; choose another metric",
-                    run.id, wanted.name
-                ));
+                return refused(no_cost(run, &wanted.name));
             };
             let Some(value) = point.median.filter(|median| *median > 0.0) else { continue };
             let PointSummary { median_low: low, median_high: high, .. } = *point;
-            let before = if several { format!("{} ", spec.id) } else { String::new() };
             all.push(Series {
                 workload: format!("{before}{variant}{}", at(levels)),
                 threads,
@@ -286,6 +369,10 @@ fn series_of_run(run: &Loaded, metric: Option<&str>) -> Result<Vec<Series>, Erro
         ));
     }
     Ok(all)
+}
+
+fn no_cost(run: &Loaded, metric: &str) -> String {
+    format!("run {}: `{metric}` is neither a time nor a rate, so it has no cost; choose another metric", run.id)
 }
 
 /// Returns the largest number of CPUs that a command kept busy on average: its CPU time divided by its elapsed time.

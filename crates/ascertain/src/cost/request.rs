@@ -248,6 +248,7 @@ fn priced<'a>(
         cpus,
         cores: price.cores.or(measured.cores),
         machines: measured.machines(),
+        fewest_machines: measured.fewest_machines(),
         date: price.date.clone(),
         source: price.source.clone(),
         line: price.line,
@@ -311,9 +312,19 @@ fn limits(asked: &Cost, offers: &[PricedType], report: &CostReport) -> Vec<CostF
     let names = |is_it: &dyn Fn(&PricedType) -> bool| -> Vec<String> {
         types.iter().filter(|priced| is_it(priced)).map(|priced| priced.offer.machine_type.clone()).collect()
     };
-    let alone = names(&|priced| priced.measured.machines() < 2);
+    // An interval covers other machines only if each workload has several machines of both types.
+    let is_of_these = |priced: &PricedType| {
+        report.comparisons.iter().any(|comparison| {
+            let is_compared = [&comparison.offer, &comparison.reference].contains(&&priced.offer.name);
+            let suite = comparison.suite.as_ref();
+            is_compared && suite.is_none_or(|suite| suite.speed_other_machines.is_none())
+        })
+    };
+    let alone = names(&|priced| priced.measured.fewest_machines() < 2 && is_of_these(priced));
     if !alone.is_empty() && types.len() > 1 {
-        findings.push(CostFinding::TheseMachinesOnly { machine_types: alone });
+        let is_partial =
+            types.iter().any(|priced| alone.contains(&priced.offer.machine_type) && priced.measured.machines() > 1);
+        findings.push(CostFinding::TheseMachinesOnly { machine_types: alone, is_partial });
     }
     let is_measured = types.iter().all(|priced| priced.measured.recorded_by_others.is_none());
     if is_measured && types.iter().any(|priced| priced.measured.machines() > 1) {
@@ -338,6 +349,9 @@ fn limits(asked: &Cost, offers: &[PricedType], report: &CostReport) -> Vec<CostF
         parts: names(&|priced| cores(priced).is_some_and(|cores| cores < priced.offer.cpus)),
         unknown: names(&|priced| cores(priced).is_none()),
     });
+    if !asked.machines.unlike_builds.is_empty() {
+        findings.push(CostFinding::UnlikeBuilds { differences: asked.machines.unlike_builds.clone() });
+    }
     findings.extend(loads(asked, offers, report));
     for (index, one) in types.iter().enumerate() {
         let twin = types[index + 1..]
@@ -367,7 +381,9 @@ fn loads(asked: &Cost, offers: &[PricedType], report: &CostReport) -> Vec<CostFi
         }
     }
     if !has_full {
-        findings.push(CostFinding::NoFullLoad { is_required: asked.full_load });
+        let is_full = |priced: &PricedType| priced.measured.series.iter().any(|of| priced.load(of) == Load::Full);
+        let is_known_for_one = offers.iter().any(is_full);
+        findings.push(CostFinding::NoFullLoad { is_required: asked.full_load, is_known_for_one });
     }
     if !part.is_empty() && (has_full || !asked.full_load) {
         findings.push(CostFinding::PartLoad { workloads: part.len() as u64, is_left_out: has_full });

@@ -62,14 +62,19 @@ fn one_process_is_not_priced_as_a_whole_machine() {
     let full = Cost { full_load: true, ..asked(PRICES, &one) };
     let report = cost(&full).unwrap();
     assert_eq!((costs(&report, 1), &report.comparisons[0].suite), ([None, None], &None));
-    assert!(has(&report, |finding| *finding == CostFinding::NoFullLoad { is_required: true }));
+    assert!(has(&report, |finding| *finding == CostFinding::NoFullLoad { is_required: true, is_known_for_one: false }));
     assert!(report.answers()[0].contains("unknown"), "{:?}", report.answers());
     // Without the option, a process pays for the core that it uses: a quarter of x.2xl, but an eighth of y.2xl.
     let report = cost(&Cost { full_load: false, ..full }).unwrap();
     assert_eq!(costs(&report, 1), [Some("23.61".into()), Some("14.93".into())]);
-    assert!(has(&report, |finding| *finding == CostFinding::NoFullLoad { is_required: false }));
+    assert!(has(&report, |finding| *finding == CostFinding::NoFullLoad { is_required: false, is_known_for_one: false }));
     assert!(has(&report, |finding| matches!(finding, CostFinding::PartLoad { is_left_out: false, .. })));
     assert_eq!(report.comparisons[0].workloads[0].load, Load::Part);
+    // A figure under full load of one type alone is known, but has no counterpart.
+    let alone = format!("{one}\nx.2xl,8,1.90\n");
+    let report = cost(&Cost { full_load: true, ..asked(PRICES, &alone) }).unwrap();
+    let known = CostFinding::NoFullLoad { is_required: true, is_known_for_one: true };
+    assert!(report.findings.contains(&known), "{:?}", report.findings);
 }
 
 const TWO: &str = "type,region,price,currency,per,cpus,cores,date,source\n\
@@ -264,6 +269,32 @@ fn figures_in_other_units_of_one_kind_are_the_same() {
 }
 
 /// A machine with more CPUs has full load with more threads.
+/// A second machine for one workload of three does not make the machines a sample of their type.
+#[test]
+fn machines_of_some_workloads_only_are_these_machines() {
+    let row =
+        |name: &str, workload: &str, machine: &str, value: f64| format!("{name},{workload},2,{value},op/s,{machine}\n");
+    let mut text = "type,workload,threads,value,unit,machine\n".to_string();
+    for (name, value) in [("a", 1.0), ("b", 1.3)] {
+        for workload in ["w0", "w1", "w2"] {
+            text += &row(name, workload, "m1", value);
+        }
+        text += &row(name, "w0", "m2", value * 1.01);
+    }
+    let partial = CostFinding::TheseMachinesOnly { machine_types: vec!["a".into(), "b".into()], is_partial: true };
+    let report = cost(&asked(TWO, &text)).unwrap();
+    assert!(report.findings.contains(&partial), "{:?}", report.findings);
+    assert_eq!((report.offers[0].fewest_machines, report.offers[0].machines), (1, 2));
+    assert_eq!(report.comparisons[0].suite.as_ref().unwrap().speed_other_machines, None);
+    for (name, value) in [("a", 1.0), ("b", 1.3)] {
+        for workload in ["w1", "w2"] {
+            text += &row(name, workload, "m2", value * 1.01);
+        }
+    }
+    let report = cost(&asked(TWO, &text)).unwrap();
+    assert!(!has(&report, |finding| matches!(finding, CostFinding::TheseMachinesOnly { .. })));
+}
+
 #[test]
 fn full_load_is_compared_with_full_load() {
     let prices = "type,cpus,cores,usd_hour\na,2,2,1\nb,4,4,2\n";
@@ -292,8 +323,8 @@ fn full_load_prefers_equal_threads() {
     assert!((rows[0].speed.value - 1.5).abs() < 1e-12 && rows[1].speed.value == 1.0);
 }
 
-/// Numbers of threads apply to figures without a number. A number that applies to nothing, or twice to the same figures,
-/// is a mistake.
+/// Numbers of threads apply to figures without a number. A number that applies to nothing, or twice to the same
+/// figures, is a mistake.
 #[test]
 fn numbers_of_threads_are_of_measured_types_and_given_once() {
     let text = "type,workload,value,unit\na,w,10,op/s\nb,w,11,op/s\n";

@@ -67,7 +67,8 @@ pub struct Args {
     /// Price only figures that were measured with all CPUs busy
     #[arg(long)]
     full_load: bool,
-    /// Metric of the runs to price: a time or a rate [default: the first metric]
+    /// Metric of the runs to price: a time or a rate [default: the first metric, or the time of each workload of
+    /// `runtimes`]
     #[arg(long, value_name = "METRIC", conflicts_with = "figures")]
     metric: Option<String>,
     /// Folder of runs [default: ~/.local/state/ascertain/runs]

@@ -230,6 +230,50 @@ fn runs_that_did_not_measure_the_same_are_refused() {
     assert!(error.contains("command `true`: prepare null and \"true\""), "{error}");
 }
 
+/// Runs of `runtimes` are compared only if they completed the same workloads with the same versions.
+#[test]
+fn runs_of_runtimes_are_priced_by_workload_and_checked() {
+    let script = "import sys; print(sys.executable)";
+    let found = std::process::Command::new("python3").args(["-c", script]).output().ok();
+    let Some(found) = found.filter(|output| output.status.success()) else {
+        return ascertain_sys::testing::left_out("Python 3 is not installed");
+    };
+    let python = String::from_utf8(found.stdout).unwrap().trim().to_string();
+    let work = "import os\nassert not os.path.exists('FAIL')\n";
+    let stand = Stand::new(&[("p.csv", &prices_here()), ("w1.py", "pass\n"), ("w2.py", "pass\n"), ("w3.py", "pass\n")]);
+    let marker = stand.folder.path().join("marker");
+    let failing = work.replace("FAIL", &marker.display().to_string());
+    fs::write(stand.folder.path().join("w4.py"), &failing).unwrap();
+    let (runtimes, workloads) = (format!("runtime=A={python},B={python}"), "workloads=./w1.py,./w2.py,./w3.py,./w4.py");
+    let record = |label: &str| {
+        let measure = ["run", "runtimes", "--trials", "2", "--max-time", "1h", "--label", label, "-q"];
+        stand.run(&[&measure[..], &["--at", &runtimes, "--at", workloads, "--at", "limit_s=600"]].concat());
+    };
+    let cost = |label: &str| {
+        let typed = format!("{label}=b");
+        ["one", label, "--prices", "p.csv", "--type", "one=a", "--type", &typed, "--format", "json"].map(String::from)
+    };
+    let run = |label: &str| stand.cost(&cost(label).each_ref().map(String::as_str));
+    record("one");
+    record("two");
+    let ran = run("two");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let json = ran.json();
+    let rows = json["comparisons"][0]["workloads"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["workload"].as_str().unwrap()).collect();
+    // Two runtimes are not two workloads.
+    assert_eq!(names, ["w1", "w2", "w3", "w4"], "{json}");
+    fs::write(&marker, "").unwrap();
+    record("three");
+    let error = stand.refused(&cost("three").each_ref().map(String::as_str));
+    assert!(error.contains("did not measure the same thing: workload `w4` is only in"), "{error}");
+    fs::remove_file(&marker).unwrap();
+    fs::write(stand.folder.path().join("w1.py"), "x = 1\n").unwrap();
+    record("four");
+    let error = stand.refused(&cost("four").each_ref().map(String::as_str));
+    assert!(error.contains("did not measure the same thing: files of `A="), "{error}");
+}
+
 #[test]
 fn mixed_up_runs_are_refused() {
     let stand = Stand::new(&[("p.csv", &prices_here()), ("wide.csv", &HERE.replace("CPUS", "4096"))]);

@@ -38,7 +38,7 @@ impl Stand {
         let arguments = ["run", "runtimes", "--trials", "2", "--max-time", "1h", "--no-evidence", "--at", &runtimes];
         let at = ["--at", workloads, "--at", "limit_s=600"];
         let mut command = command(self.folder.path(), &[&arguments[..], &at, more].concat());
-        let ran = ran(command.env("PYTHONHASHSEED", "1").output().unwrap());
+        let ran = ran(command.env("PYTHONHASHSEED", "1").env("PYTHONMARK", "1").output().unwrap());
         assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
         ran
     }
@@ -60,6 +60,23 @@ fn case_1_a_shim_is_named_with_the_time_of_a_start() {
     let named = format!("`{}` starts another program, `{python}`: an empty program takes ", shim.display());
     assert!(text.contains(&named) && text.contains("the program was measured, and not the wrapper"), "{text}");
     assert!(text.contains("`B` is") && text.contains("times as fast as `A`, which is the same build"), "{text}");
+}
+
+/// A wrapper may also unset variables, and give the program its own name. The program is measured in the same way.
+#[test]
+fn case_1_a_wrapper_that_unsets_a_variable_and_keeps_its_name_is_followed() {
+    let Some(stand) = Stand::new() else { return };
+    if !Path::new("/bin/bash").exists() {
+        return ascertain_sys::testing::left_out("Bash is not installed");
+    }
+    let shim = stand.folder.path().join("shim");
+    let python = stand.python.display();
+    write_script(&shim, &format!("#!/bin/bash\nunset PYTHONMARK\nexec -a \"$0\" '{python}' \"$@\"\n"));
+    stand.write("unset.py", "import os\nassert 'PYTHONMARK' not in os.environ\n");
+    let text = words(&stand.run([&shim, &shim], "workloads=./unset.py", &[]).stdout);
+    assert!(text.contains("the program was measured, and not the wrapper"), "{text}");
+    assert!(text.contains("what the wrapper changes: PYTHONMARK (unset)"), "{text}");
+    assert!(!text.contains("Left out") && text.contains("`B` is"), "{text}");
 }
 
 /// astral-sh/uv#6426: a `.pth` file imports modules at every start of one environment.

@@ -220,6 +220,12 @@ impl Point {
         self
     }
 
+    /// Returns whether the point has no levels.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns this point with only those levels that `is_wanted` accepts.
     #[must_use]
     pub fn only(&self, is_wanted: impl Fn(&String, &Level) -> bool) -> Point {

@@ -195,6 +195,14 @@ pub enum Remark {
     },
     /// The file that was given as a runtime starts another program.
     StartsAnother(StartedProgram),
+    /// The file that was given as a runtime is a script. It is unknown which program it starts, so the script was
+    /// measured.
+    ScriptRuntime {
+        /// The file.
+        given: String,
+        /// Median time of an empty program through the script, in nanoseconds.
+        start_ns: f64,
+    },
     /// A runtime printed something to standard error.
     PrintedErrors {
         /// For each workload, its name and the first line.
@@ -209,6 +217,9 @@ pub enum Remark {
     Processes {
         /// The seeds of hashes: one for each workload of each trial, the same for all runtimes.
         seeds: Vec<u32>,
+        /// Names of runtimes that do not use these seeds, because of the options or variables of their wrappers.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unseeded: Vec<String>,
         /// Environment variables of the caller that were overruled.
         overruled: Vec<String>,
         /// Environment variables of the caller that change how all of these runtimes work.

@@ -1,8 +1,8 @@
 //! Ratios of workloads, their geometric mean and its intervals.
 
 use ascertain_stats::{
-    MeanInterval, MeanPart, Moments, OrderJudge, Verdict, combined_mean_interval, mean_interval, skewed_mean_interval,
-    student_size,
+    MeanInterval, MeanPart, Moments, OrderJudge, Verdict, cautious_mean_interval, combined_mean_interval,
+    mean_interval, skewed_mean_interval, student_size,
 };
 
 use super::{
@@ -56,26 +56,6 @@ impl Pairs {
         [0, 1].map(|end| self.ranges.iter().map(|range| range[end]).collect())
     }
 
-    /// Returns the verdict of the sequential test, in the order of the trials, at this error.
-    fn decision(&self, error: f64) -> Option<Decision> {
-        let mut judge = OrderJudge::new(error / 2.0, error / 2.0).ok()?;
-        let mut verdict = None;
-        for [low, high] in &self.ranges {
-            verdict = match () {
-                () if *low > 0.0 => judge.observe(*low),
-                () if *high < 0.0 => judge.observe(*high),
-                () if low == high => judge.observe(0.0),
-                () => judge.observe_unknown(),
-            };
-        }
-        Some(match verdict {
-            Some(_) if judge.contradicted() => Decision::Undecided,
-            Some(Verdict::Holds) => Decision::Faster,
-            Some(Verdict::Refuted) => Decision::Slower,
-            None => Decision::Undecided,
-        })
-    }
-
     /// Returns the workload's ratio, with a verdict at this error.
     pub fn ratio(&self, error: f64) -> WorkloadRatio {
         let ends = self.ends();
@@ -85,10 +65,30 @@ impl Pairs {
             ratio: estimate(&ends),
             interval: interval(&ends),
             values: [count; 2],
-            decision: self.decision(error),
+            decision: order_decision(self.ranges.iter().copied(), error),
             censored: self.ranges.iter().filter(|[low, high]| low != high).count() as u64,
         }
     }
+}
+
+/// Returns the verdict of the sequential test of these logarithms, in the order of the trials, at this error.
+pub(super) fn order_decision(ranges: impl Iterator<Item = [f64; 2]>, error: f64) -> Option<Decision> {
+    let mut judge = OrderJudge::new(error / 2.0, error / 2.0).ok()?;
+    let mut verdict = None;
+    for [low, high] in ranges {
+        verdict = match () {
+            () if low > 0.0 => judge.observe(low),
+            () if high < 0.0 => judge.observe(high),
+            () if low == high => judge.observe(0.0),
+            () => judge.observe_unknown(),
+        };
+    }
+    Some(match verdict {
+        Some(_) if judge.contradicted() => Decision::Undecided,
+        Some(Verdict::Holds) => Decision::Faster,
+        Some(Verdict::Refuted) => Decision::Slower,
+        None => Decision::Undecided,
+    })
 }
 
 /// Values of one workload that are not paired: for each process, the mean of its values.
@@ -102,14 +102,15 @@ pub struct Samples {
     pub baseline: Vec<f64>,
 }
 
-/// Compares two arms that were measured one after the other. The intervals are Welch's intervals, on the logarithms of
-/// the processes' means. Values of one process depend on one another, so they never count as several values.
+/// Compares two arms that were measured one after the other, by the logarithms of the processes' means. Values of one
+/// process depend on one another, so they never count as several values. The intervals are Banerjee's, because Welch's
+/// are too narrow if one side has few processes.
 #[must_use]
 pub fn compare_samples(candidate: &str, baseline: &str, samples: &[Samples]) -> SuiteComparison {
     let is_valid = |values: &[f64]| !values.is_empty() && values.iter().all(|value| *value > 0.0 && value.is_finite());
     let mut comparison =
         SuiteComparison { candidate: candidate.into(), baseline: baseline.into(), ..SuiteComparison::default() };
-    let (mut parts, mut estimates): (Option<Vec<MeanPart>>, Vec<[f64; 2]>) = (Some(Vec::new()), Vec::new());
+    let (mut parts, mut estimates): (Vec<Option<[MeanPart; 2]>>, Vec<[f64; 2]>) = (Vec::new(), Vec::new());
     for Samples { workload, candidate: of_candidate, baseline: of_baseline } in samples {
         let fails = [!is_valid(of_candidate), !is_valid(of_baseline)];
         if fails.contains(&true) {
@@ -123,14 +124,11 @@ pub fn compare_samples(candidate: &str, baseline: &str, samples: &[Samples]) -> 
         }
         let [logs, base_logs] =
             [of_candidate, of_baseline].map(|values| values.iter().map(|value| value.ln()).collect::<Vec<f64>>());
-        let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
-        let log_ratio = mean(&base_logs) - mean(&logs);
+        let log_ratio = mean_of(&base_logs) - mean_of(&logs);
         let both = MeanPart::new(1.0, &base_logs).zip(MeanPart::new(-1.0, &logs));
-        let own = both.and_then(|(one, other)| combined_mean_interval(&[one, other], ERROR).ok()?);
-        parts = parts.zip(both).map(|(mut all, (one, other))| {
-            all.extend([one, other]);
-            all
-        });
+        let both = both.map(|(one, other)| [one, other]);
+        let own = both.and_then(|both| cautious_mean_interval(&both, ERROR).ok()?);
+        parts.push(both);
         estimates.push([log_ratio; 2]);
         comparison.workloads.push(WorkloadRatio {
             workload: workload.clone(),
@@ -141,12 +139,38 @@ pub fn compare_samples(candidate: &str, baseline: &str, samples: &[Samples]) -> 
             censored: 0,
         });
     }
-    let share = 1.0 / estimates.len() as f64;
-    let weighted =
-        parts.map(|parts| parts.iter().map(|p| MeanPart { weight: p.weight * share, ..*p }).collect::<Vec<_>>());
-    let this_suite = weighted.and_then(|parts| combined_mean_interval(&parts, ERROR).ok()?);
+    let error = ERROR / parts.len() as f64;
+    for (workload, both) in comparison.workloads.iter_mut().zip(&parts) {
+        workload.decision = both.and_then(|both| decision_of(&cautious_mean_interval(&both, error).ok()??));
+    }
+    let parts: Option<Vec<[MeanPart; 2]>> = parts.into_iter().collect();
+    let this_suite = parts.and_then(|parts| {
+        let sides = [0, 1].map(|side| side_mean(parts.iter().map(|both| both[side])));
+        cautious_mean_interval(&[sides[0]?, sides[1]?], ERROR).ok()?
+    });
     finish(&mut comparison, &estimates, this_suite.map(|interval| ends_of(&interval)), 0.0);
     comparison
+}
+
+/// Returns the mean of one side over its workloads. All workloads of a side have about the same number of processes, so
+/// Welch's degrees of freedom are right for them.
+fn side_mean(parts: impl ExactSizeIterator<Item = MeanPart>) -> Option<MeanPart> {
+    let share = 1.0 / parts.len() as f64;
+    let parts: Vec<MeanPart> = parts.map(|part| MeanPart { weight: part.weight * share, ..part }).collect();
+    if let [only] = parts[..] {
+        return Some(only);
+    }
+    let MeanInterval { mean, standard_error, degrees, .. } = combined_mean_interval(&parts, ERROR).ok()??;
+    Some(MeanPart { weight: 1.0, mean, variance: standard_error * standard_error, degrees })
+}
+
+/// Returns the decision that an interval of a logarithm gives.
+fn decision_of(interval: &MeanInterval) -> Option<Decision> {
+    Some(match interval {
+        MeanInterval { low, .. } if *low > 0.0 => Decision::Faster,
+        MeanInterval { high, .. } if *high < 0.0 => Decision::Slower,
+        _ => Decision::Undecided,
+    })
 }
 
 /// Adds the paired workloads to a comparison, with their mean. `error` is the error probability of each workload's

@@ -20,6 +20,7 @@ pub(crate) use observed::{suites, threats};
 
 use serde::{Deserialize, Serialize};
 
+use crate::experiment::{Arm, Point};
 use crate::outcome::Decision;
 
 /// Error probability of each interval of a suite. It is not part of the run's error probability.
@@ -37,6 +38,12 @@ pub struct Suite {
     pub metric: String,
     /// Name of the factor whose levels are compared.
     pub factor: String,
+    /// The levels of all other factors, which the arms have in common.
+    #[serde(default, skip_serializing_if = "Point::is_empty")]
+    pub levels: Point,
+    /// Those of these levels by which the suite differs from other suites of the run, such as `phase=start`.
+    #[serde(default, skip_serializing_if = "Point::is_empty")]
+    pub conditions: Point,
     /// Description of a sample: the part of a process's life that was timed.
     pub sample: String,
     /// The comparisons, in the order of the arms.
@@ -44,6 +51,18 @@ pub struct Suite {
     /// The versions of which several builds were measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub builds: Vec<BuildGroup>,
+}
+
+impl Suite {
+    /// Returns whether the arm of this experiment was compared in this suite.
+    pub fn has(&self, experiment: &str, arm: &Arm) -> bool {
+        self.experiment == experiment && other_levels(arm, &self.factor) == self.levels
+    }
+}
+
+/// Returns the levels of all factors but this one.
+fn other_levels(arm: &Arm, factor: &str) -> Point {
+    arm.point.only(|other, _| other != factor)
 }
 
 /// Two arms compared over a suite of workloads.
@@ -101,7 +120,8 @@ pub struct WorkloadRatio {
     pub interval: Option<Ends>,
     /// Number of values of the candidate and of the baseline. For paired values, both are the number of pairs.
     pub values: [u64; 2],
-    /// The verdict of a sequential test of the pairs, at the error of the run. `None` for values that are not paired.
+    /// The verdict of a sequential test of the pairs, at the error of the run. For values that are not paired, the
+    /// verdict of an interval, with which all workloads together are wrong in at most 5 of 100 cases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
     /// Number of trials in which a time limit cut off a value.

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use ascertain_stats::{MeanPart, mean_interval};
 
 use super::builds::{BuildLogs, group};
-use super::compare::{Pairs, add_pairs, lacking, trial_means};
+use super::compare::{Pairs, add_pairs, lacking, order_decision, trial_means};
 use super::{
-    BuildGroup, ERROR, LEAST_SAMPLE, LeftOutWorkload, Suite, SuiteComparison, UnlikeStarts, WorkloadDrift, WorkloadLack,
+    BuildGroup, ERROR, LEAST_SAMPLE, LeftOutWorkload, Suite, SuiteComparison, UnlikeStarts, WorkloadDrift,
+    WorkloadLack, other_levels,
 };
 use crate::claim::{Judging, Test};
-use crate::experiment::{Arm, Plot, Spec};
+use crate::experiment::{Arm, Level, Plot, Point, Spec};
 use crate::finding::{Threat, UnlikeFact};
 use crate::observations::{ArmValues, Observations};
 use crate::outcome::{ClaimResult, Decision};
@@ -29,6 +30,9 @@ const AT_START: &str = "at_start";
 const SAMPLE: &str = "sample";
 /// A drift within a process is reported from this change of the logarithm: 2 %.
 const LEAST_DRIFT: f64 = 0.02;
+
+/// Two means of logarithms are the same if they differ by less than this, which is only rounding.
+const SAME_LOG: f64 = 1e-9;
 
 /// Splits a level such as `old=/opt/a/bin/python3` into the name that the user gave and the rest. A level without a
 /// name is its own name. A path that begins with `/` or `.` has no name, so it may contain `=`.
@@ -83,7 +87,7 @@ pub(crate) fn suites<'s>(
         if values.of_keys(forest.metric).next().is_none() {
             continue;
         }
-        let others = |arm: &Arm| arm.point.only(|factor, _| factor != forest.factor);
+        let others = |arm: &Arm| other_levels(arm, forest.factor);
         let is_alike =
             |of: &Vec<&ArmValues>| of[0].experiment == values.experiment && others(&of[0].arm) == others(&values.arm);
         match groups.iter_mut().find(|(_, _, of)| is_alike(of)) {
@@ -92,7 +96,15 @@ pub(crate) fn suites<'s>(
         }
     }
     let suites = groups.iter().filter(|(_, _, arms)| arms.len() > 1);
-    suites.map(|(spec, forest, arms)| suite(spec, forest, arms, (claims, error))).collect()
+    let mut suites: Vec<Suite> =
+        suites.map(|(spec, forest, arms)| suite(spec, forest, arms, (claims, error))).collect();
+    let all: Vec<(String, Point)> = suites.iter().map(|of| (of.experiment.clone(), of.levels.clone())).collect();
+    for suite in &mut suites {
+        let others = || all.iter().filter(|(experiment, _)| *experiment == suite.experiment);
+        let is_special = |factor: &String, level: &Level| others().any(|(_, other)| other.get(factor) != Some(level));
+        suite.conditions = suite.levels.only(is_special);
+    }
+    suites
 }
 
 impl<'a> Forest<'a> {
@@ -109,35 +121,26 @@ fn suite(spec: &Spec, forest: &Forest, arms: &[&ArmValues], (claims, error): (&[
     let comparisons = others.iter().map(|candidate| {
         let (mut comparison, pairs) = comparison(candidate, baseline, forest, error);
         if let Some(mean) = &mut comparison.mean {
-            let measure = (spec.id.as_str(), forest.mean);
-            mean.decision = decision(claims, measure, &candidate.values.arm, &baseline.values.arm);
+            let claim = claim_about(claims, (&spec.id, forest.mean), [candidate, baseline]);
+            mean.decision = claim.and_then(|claim| match spec.metric(forest.mean) {
+                Some(metric) if is_judged(metric, [candidate, baseline], &pairs) => claim.decision,
+                _ => order_decision(trial_means(&pairs).into_iter().map(|(_, range)| range), claim.error),
+            });
         }
         all.push((candidate.name.clone(), pairs));
         comparison
     });
-    let mut comparisons: Vec<SuiteComparison> = comparisons.collect();
-    clear_other_verdicts(&mut comparisons);
+    let comparisons: Vec<SuiteComparison> = comparisons.collect();
     let logs = logs_of_builds(all);
     Suite {
         experiment: spec.id.clone(),
         metric: spec.metrics[forest.metric].name.clone(),
         factor: forest.factor.into(),
+        levels: other_levels(&baseline.values.arm, forest.factor),
+        conditions: Point::default(),
         sample: baseline.fact(SAMPLE).unwrap_or_default(),
         builds: build_groups(&members, forest.factor, &logs),
         comparisons,
-    }
-}
-
-/// Removes the verdict on each mean that has workloads which another arm lacks. The verdicts are about the workloads that
-/// all arms completed.
-fn clear_other_verdicts(comparisons: &mut [SuiteComparison]) {
-    let lacking: BTreeSet<String> =
-        comparisons.iter().flat_map(|of| &of.left_out).map(|left_out| left_out.workload.clone()).collect();
-    for comparison in comparisons {
-        let has_others = comparison.workloads.iter().any(|workload| lacking.contains(&workload.workload));
-        if let Some(mean) = comparison.mean.as_mut().filter(|_| has_others) {
-            mean.decision = None;
-        }
     }
 }
 
@@ -231,19 +234,34 @@ fn drifts(member: &Member, forest: &Forest) -> Vec<WorkloadDrift> {
     member.values.of_keys(metric).filter(|(key, _)| *key != forest.control).filter_map(drift).collect()
 }
 
-/// Returns the answer of the claim that compares the mean of these two arms.
-fn decision(
-    claims: &[ClaimResult],
+/// Returns the claim that compares the mean of these two arms.
+fn claim_about<'a>(
+    claims: &'a [ClaimResult],
     (experiment, mean): (&str, &str),
-    of_candidate: &Arm,
-    of_baseline: &Arm,
-) -> Option<Decision> {
+    [of_candidate, of_baseline]: [&Member; 2],
+) -> Option<&'a ClaimResult> {
     let is_it = |claim: &&ClaimResult| {
         let is_pair = matches!(claim.asked.tests.as_slice(), [Test::Versus { measure, candidate, baseline, .. }]
-            if measure.metric == mean && candidate == of_candidate && baseline == of_baseline);
+            if measure.metric == mean && *candidate == of_candidate.values.arm && *baseline == of_baseline.values.arm);
         claim.experiment == experiment && claim.asked.judging == Judging::Order && is_pair
     };
-    claims.iter().find(is_it)?.decision
+    claims.iter().find(is_it)
+}
+
+/// Returns whether the claim was judged by the same means as the mean of these pairs. Its means may have other
+/// workloads: a workload that fails in a late trial was part of the earlier ones, and a workload that another arm lacks
+/// is part of none.
+fn is_judged(metric: usize, [candidate, baseline]: [&Member; 2], pairs: &[Pairs]) -> bool {
+    let Ok(judged) = Pairs::new("", candidate.values.by_trial(metric), baseline.values.by_trial(metric)) else {
+        return false;
+    };
+    let is_near = |one: f64, other: f64| one == other || (one - other).abs() < SAME_LOG;
+    let judged = judged.trials.iter().zip(&judged.ranges);
+    let means = trial_means(pairs);
+    judged.len() == means.len()
+        && judged.zip(&means).all(|((trial, range), (other, mean))| {
+            trial == other && range.iter().zip(mean).all(|(one, other)| is_near(*one, *other))
+        })
 }
 
 pub(super) fn build_logs(name: &str, pairs: &[Pairs]) -> Option<BuildLogs> {
@@ -320,7 +338,7 @@ fn unlike_builds(suite: &Suite, observations: &Observations) -> Option<Threat> {
     let arms: Vec<&ArmValues> = observations
         .arms()
         .iter()
-        .filter(|arm| arm.experiment == suite.experiment && !arm.facts.0.is_empty())
+        .filter(|arm| suite.has(&arm.experiment, &arm.arm) && !arm.facts.is_empty())
         .collect();
     let members = members(&arms, &suite.factor);
     let compared = |name: &str| suite.comparisons.iter().any(|of| of.candidate == name || of.baseline == name);

@@ -7,6 +7,7 @@ use ascertain_engine::experiment::{
     Accepts, Arm, ArmId, Experiment, Factor, Metric, Plot, Point, Sample, Samples, Session, Setup, Spec, Status,
     TargetError, Trial, Variant,
 };
+use ascertain_engine::finding::Threat;
 use ascertain_engine::outcome::Decision;
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::pyperf::PyperfSuite;
@@ -38,7 +39,10 @@ impl Runtimes {
         let spec = Spec {
             id: "runtimes".into(),
             variants: vec![Variant { name: "python".into(), about: String::new() }],
-            factors: vec![Factor::new("runtime", "", "found", Accepts::Anything)],
+            factors: vec![
+                Factor::new("runtime", "", "found", Accepts::Anything),
+                Factor::new("phase", "", "warm", Accepts::Anything),
+            ],
             metrics: vec![Metric::time("suite", ""), time],
             plots: vec![forest],
             ..Spec::default()
@@ -48,20 +52,27 @@ impl Runtimes {
 
     /// Measures the runtimes in twenty trials, and records them in the folder.
     fn measure(&self, runtimes: &[&str], folder: &tempfile::TempDir) -> RunResult {
-        let arm = |runtime: &&str| Arm { variant: "python".into(), point: Point::default().with("runtime", *runtime) };
+        // A name may have a phase, as in `base@start`.
+        let arm = |name: &&str| {
+            let (runtime, phase) = name.split_once('@').unwrap_or((name, "warm"));
+            Arm { variant: "python".into(), point: Point::default().with("runtime", runtime).with("phase", phase) }
+        };
         let arms: Vec<Arm> = runtimes.iter().map(arm).collect();
         let claim = |candidate: &Arm| {
+            let phase = candidate.point.get("phase");
+            let baseline =
+                arms.iter().find(|arm| arm.point.get("phase") == phase).filter(|first| *first != candidate)?;
             let test = Test::Versus {
                 measure: (&self.spec.metrics[0]).into(),
                 candidate: candidate.clone(),
-                baseline: arms[0].clone(),
+                baseline: baseline.clone(),
                 scale: Effect::Ratio,
                 bound: Bound::AtLeast(1.0),
             };
-            let id = candidate.point.get("runtime").unwrap().to_string();
+            let id = format!("{}-{}", candidate.point.get("runtime").unwrap(), phase.unwrap());
             let claim = Claim::in_half("runtimes", id.clone(), id, test);
             let asked = Hypothesis { judging: Judging::Order, ..claim.asked };
-            Claim { restated: String::new(), asked, ..claim }
+            Some(Claim { restated: String::new(), asked, ..claim })
         };
         let config = Config {
             exact_trials: Some(20),
@@ -71,7 +82,7 @@ impl Runtimes {
             ..Config::default()
         };
         let tables = vec![Table { experiment: "runtimes".into(), arms: arms.clone() }];
-        let plan = Plan { claims: arms[1..].iter().map(claim).collect(), tables, config, ..Plan::default() };
+        let plan = Plan { claims: arms.iter().filter_map(claim).collect(), tables, config, ..Plan::default() };
         let recording = Recording::New {
             runs: folder.path().into(),
             command_line: vec!["test".into()],
@@ -103,6 +114,10 @@ struct Playing {
 impl Session for Playing {
     fn verify(&mut self, _: ArmId) -> Result<(), TargetError> {
         Ok(())
+    }
+
+    fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
+        Ok(Point::default().with("compiler", &*self.names[arm]))
     }
 
     /// Adds a time for each workload, and the mean over the workloads that all runtimes complete.
@@ -155,27 +170,76 @@ fn means_of_builds_are_over_the_workloads_that_all_builds_completed() {
     assert_eq!(names(1).collect::<Vec<_>>(), ["calls", "sort"]);
 }
 
-/// The verdict on a mean is about the workloads that all arms complete. It is not the verdict on a mean that has more
-/// workloads than these.
+/// Returns the number of workloads and the decision of each comparison with `base`.
+fn decisions(runtimes: &[&str], times: Times) -> Vec<(usize, Option<Decision>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let result = Runtimes::new(times).measure(runtimes, &folder);
+    let comparisons = only(&result).comparisons.iter();
+    comparisons.map(|of| (of.workloads.len(), of.mean.unwrap().decision)).collect()
+}
+
+/// The run is judged by the workloads that all arms complete. The verdict that is printed beside a mean must be about
+/// the workloads of this mean.
 #[test]
-fn a_mean_with_workloads_that_another_arm_lacks_has_no_verdict() {
-    let decisions = |times: Times| {
-        let folder = tempfile::tempdir().unwrap();
-        let result = Runtimes::new(times).measure(&["base", "one", "other"], &folder);
-        let comparisons = only(&result).comparisons.iter();
-        comparisons.map(|of| (of.workloads.len(), of.mean.unwrap().decision)).collect::<Vec<_>>()
-    };
-    let faster = Some(Decision::Faster);
-    let all = decisions(|runtime, _, _| (if runtime == "base" { 2.0 } else { 1.0 }, Status::Ok));
+fn the_verdict_on_a_mean_is_about_its_own_workloads() {
+    let (faster, slower) = (Some(Decision::Faster), Some(Decision::Slower));
+    let three = ["base", "one", "other"];
+    let all = decisions(&three, |runtime, _, _| (if runtime == "base" { 2.0 } else { 1.0 }, Status::Ok));
     assert_eq!(all, [(3, faster), (3, faster)]);
     // `one` is faster in `calls` and `sort`, but slower in the mean of all three workloads.
-    let some = decisions(|runtime, workload, trial| match (runtime, workload) {
+    let some = decisions(&three, |runtime, workload, trial| match (runtime, workload) {
         ("other", "regex") if trial == 3 => (f64::NAN, Status::Lost),
         ("one", "regex") => (100.0, Status::Ok),
         ("base", _) => (2.0, Status::Ok),
         _ => (1.0, Status::Ok),
     });
-    assert_eq!(some, [(3, None), (2, faster)]);
+    assert_eq!(some, [(3, slower), (2, faster)]);
+}
+
+/// `one` is much faster in `regex`, and slower in the other workloads. `regex` fails in a late trial, so it is part of
+/// the judged means of the earlier trials, and of no ratio.
+#[test]
+fn a_late_failure_changes_the_verdict_with_the_mean() {
+    let late = decisions(&["base", "one"], |runtime, workload, trial| match (runtime, workload) {
+        ("one", "regex") if trial == 19 => (f64::NAN, Status::Lost),
+        ("one", "regex") => (1.0, Status::Ok),
+        ("base", _) => (50.0, Status::Ok),
+        _ => (51.0, Status::Ok),
+    });
+    assert_eq!(late, [(2, Some(Decision::Slower))]);
+}
+
+/// Two of three runtimes are stopped in `regex`, so it is part of no judged mean. But it is part of both means, of
+/// which only an upper bound is known. This bound is below 1.
+#[test]
+fn a_workload_in_which_two_runtimes_are_stopped_is_part_of_the_verdict() {
+    let stopped = decisions(&["base", "one", "other"], |runtime, workload, _| match (runtime, workload) {
+        ("base", "regex") => (1.0, Status::Ok),
+        (_, "regex") => (100.0, Status::Censored),
+        ("base", _) => (11.0, Status::Ok),
+        _ => (10.0, Status::Ok),
+    });
+    assert_eq!(stopped, [(3, Some(Decision::Slower)); 2]);
+}
+
+/// Each runtime has two phases. They are two suites, and two sets of files that must not be compared with one another.
+#[test]
+fn suites_under_two_conditions_are_kept_apart() {
+    let runtimes = Runtimes::new(|runtime, _, _| (if runtime == "base" { 2e9 } else { 1e9 }, Status::Ok));
+    let folder = tempfile::tempdir().unwrap();
+    let result = runtimes.measure(&["base@start", "base@warm", "new@start", "new@warm"], &folder);
+    let suites = &result.outcome.suites;
+    let conditions: Vec<String> = suites.iter().map(|suite| suite.conditions.to_string()).collect();
+    assert_eq!(conditions, ["phase=start", "phase=warm"]);
+    assert!(suites.iter().all(|suite| suite.comparisons[0].mean.unwrap().decision == Some(Decision::Faster)));
+    let is_unlike = |threat: &&Threat| matches!(threat, Threat::UnlikeBuilds { .. });
+    assert_eq!(result.outcome.threats.iter().filter(is_unlike).count(), 1, "{:?}", result.outcome.threats);
+    let recorded = read(result.folder.as_ref().unwrap()).unwrap();
+    let of_run = PyperfSuite::of_run(&recorded);
+    let names: Vec<(&str, &str)> = of_run.iter().map(|of| (of.name.as_str(), of.conditions.as_str())).collect();
+    let expected = [("base", "phase=start"), ("new", "phase=start"), ("base", "phase=warm"), ("new", "phase=warm")];
+    let expected = expected.map(|(name, conditions)| (format!("{name} ({conditions})"), conditions));
+    assert_eq!(names, expected.each_ref().map(|(name, conditions)| (name.as_str(), *conditions)));
 }
 
 /// pyperf cannot store that a process was stopped or failed. A file without these processes would be too fast, so the
@@ -195,6 +259,7 @@ fn files_of_pyperf_have_complete_workloads_and_no_control() {
     let names = |suite: &PyperfSuite| suite.benchmarks.iter().map(|of| of.name.clone()).collect::<Vec<_>>();
     assert_eq!((old.name.as_str(), names(old)), ("old", ["calls", "regex", "sort"].map(String::from).into()));
     assert_eq!((new.name.as_str(), names(new)), ("new", vec!["calls".to_string()]));
+    assert_eq!((&old.incomplete[..], &new.incomplete[..]), (&[][..], &["regex", "sort"].map(String::from)[..]));
     // Each process has one value, in seconds.
     let seconds: Vec<Vec<f64>> = (1..=20).map(|trial| vec![f64::from(trial)]).collect();
     assert_eq!((new.benchmarks[0].unit.as_str(), &new.benchmarks[0].runs), ("second", &seconds));

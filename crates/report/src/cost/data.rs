@@ -70,6 +70,8 @@ pub struct Offer {
     pub cores: Option<u64>,
     /// Number of machines of this type that were measured.
     pub machines: u64,
+    /// The smallest number of machines on which a workload was measured.
+    pub fewest_machines: u64,
     /// Date of the price; empty if the price file has none.
     pub date: String,
     /// Origin of the price; empty if the price file has none.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::text::{counted, listed, quoted};
+use crate::text::{counted, escape_controls, listed, quoted};
 
 /// An observation that limits the result of a cost calculation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -12,6 +12,14 @@ pub enum CostFinding {
     TheseMachinesOnly {
         /// The types of which only one machine was measured.
         machine_types: Vec<String>,
+        /// `true` if this is so only for some of the workloads.
+        is_partial: bool,
+    },
+    /// The runs measured programs that were built in different ways. A part of the difference may be an effect of the
+    /// builds.
+    UnlikeBuilds {
+        /// The differences, as text.
+        differences: Vec<String>,
     },
     /// Other people recorded the figures of a type.
     RecordedByOthers {
@@ -41,6 +49,8 @@ pub enum CostFinding {
     NoFullLoad {
         /// `true` if only figures under full load were requested.
         is_required: bool,
+        /// `true` if one of the types has such a figure, which has no counterpart.
+        is_known_for_one: bool,
     },
     /// The number of threads was not recorded, so it is taken as 1.
     OneThreadAssumed {
@@ -105,13 +115,22 @@ impl CostFinding {
     pub(super) fn sentence(&self) -> String {
         let types = |names: &[String]| listed(&names.iter().map(|name| quoted(name)).collect::<Vec<_>>(), 6);
         match self {
-            Self::TheseMachinesOnly { machine_types } => {
+            Self::TheseMachinesOnly { machine_types, is_partial } => {
                 let names: Vec<String> = machine_types.iter().map(|name| quoted(name)).collect();
                 let were = if names.len() == 1 { "was" } else { "were" };
+                let some = if *is_partial { " for some workloads" } else { "" };
                 format!(
-                    "This is about these machines only: one machine of {} {were} measured, and other machines may \
-                     differ.",
+                    "This is about these machines only: one machine of {} {were} measured{some}, and other machines \
+                     may differ.",
                     names.join(" and one of ")
+                )
+            }
+            Self::UnlikeBuilds { differences } => {
+                let differences: Vec<String> = differences.iter().map(|text| escape_controls(text)).collect();
+                format!(
+                    "The builds that were measured are unlike: {}. A part of the difference may come from the builds, \
+                     and not from the machines.",
+                    listed(&differences, 6)
                 )
             }
             Self::RecordedByOthers { machine_types, source } => format!(
@@ -128,14 +147,19 @@ impl CostFinding {
                 "{} left CPUs idle. The cost is the cost of the cores in use, as if all other cores did as much work.",
                 counted(*workloads, "workload")
             ),
-            Self::NoFullLoad { is_required: true } => {
-                "No figure under full load is known, so there is no cost: the speed with all CPUs busy can't be \
-                 computed from the speed with fewer CPUs."
-                    .into()
-            }
-            Self::NoFullLoad { is_required: false } => {
-                "No figure under full load is known. With all CPUs busy, the machines may be slower than computed here."
-                    .into()
+            Self::NoFullLoad { is_required, is_known_for_one } => {
+                let none = match is_known_for_one {
+                    true => "No workload has figures under full load on both types",
+                    false => "No figure under full load is known",
+                };
+                let so = match is_required {
+                    true => {
+                        ", so there is no cost: the speed with all CPUs busy can't be computed from the speed with \
+                         fewer CPUs."
+                    }
+                    false => ". With all CPUs busy, the machines may be slower than computed here.",
+                };
+                format!("{none}{so}")
             }
             Self::OneThreadAssumed { busy_cpus } => {
                 let busy = busy_cpus.filter(|cpus| *cpus >= 1.5);

@@ -2,7 +2,7 @@
 
 use ascertain_engine::unit::significant;
 
-use super::data::{ClaimOnCost, CostComparison, CostReport, Interval, RecordedFigures, WorkloadCost};
+use super::data::{ClaimOnCost, CostComparison, CostReport, Interval, Offer, RecordedFigures, WorkloadCost};
 use super::finding::CostFinding;
 use super::sentence::{answer, chance, explained};
 use crate::csv::{self, Field};
@@ -106,6 +106,14 @@ impl Report for RecordedFigures {
     }
 }
 
+/// Returns the number of machines as text: `2`, or `1 to 2` if it depends on the workload.
+fn machines(offer: &Offer) -> String {
+    match offer.fewest_machines < offer.machines {
+        true => format!("{} to {}", offer.fewest_machines, offer.machines),
+        false => offer.machines.to_string(),
+    }
+}
+
 impl CostReport {
     fn offers_grid(&self) -> Grid {
         let price = format!("{}/h", self.currency);
@@ -121,7 +129,7 @@ impl CostReport {
                 significant(offer.price_per_hour).into(),
                 offer.cpus.to_string().into(),
                 cores.into(),
-                offer.machines.to_string().into(),
+                machines(offer).into(),
                 offer.date.clone().into(),
             ]
         }));

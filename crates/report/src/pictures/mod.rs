@@ -35,5 +35,5 @@ pub(crate) use facts::facts;
 pub use forest::for_terminal;
 pub use overview::overview;
 pub use picture::{Picture, PictureKind, Table};
-pub use suite::forests;
+pub use suite::{forests, forests_in_short};
 pub(crate) use windows::{percentiles, windows};

@@ -1,5 +1,6 @@
 //! Forest plots of suites: the ratio of each workload and the geometric means, with their intervals.
 
+use ascertain_engine::outcome::Decision;
 use ascertain_engine::suite::{Ends, Estimate, Suite, SuiteComparison, SuiteMean, WorkloadRatio};
 use ascertain_engine::unit::Unit;
 
@@ -7,8 +8,8 @@ use super::labelled::labelled;
 use super::measured::numbered;
 use super::{Picture, PictureKind, Table};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
-use crate::suite::{disagreeing, figure, headline};
-use crate::text::plain;
+use crate::suite::{conditions, disagreeing, figure, headline, trend};
+use crate::text::{listed, plain};
 
 const WORKLOAD: usize = 0;
 const AGAINST: usize = 1;
@@ -37,10 +38,16 @@ struct Rows {
 }
 
 impl Rows {
-    fn add(&mut self, series: usize, name: String, ratio: Estimate, ends: Option<Ends>) {
+    fn add(&mut self, series: usize, name: String, ratio: Estimate, ends: Option<Ends>, decision: Option<Decision>) {
         let y = self.names.len() as f64;
         self.intervals[series].push(interval(y, ratio, ends));
-        self.table.push(vec![name.clone(), figure(ratio, None), figure(ratio, ends)]);
+        let verdict = match decision {
+            Some(Decision::Faster) => "faster",
+            Some(Decision::Slower) => "slower",
+            Some(_) => "not decided",
+            None => "",
+        };
+        self.table.push(vec![name.clone(), figure(ratio, None), figure(ratio, ends), verdict.into()]);
         self.names.push(name);
     }
 
@@ -63,8 +70,7 @@ fn interval(y: f64, ratio: Estimate, ends: Option<Ends>) -> Interval {
 fn forest(suite: &Suite, comparison: &SuiteComparison, id: String) -> Option<Picture> {
     let mean = comparison.mean?;
     let against = disagreeing(comparison);
-    let is_against =
-        |workload: &WorkloadRatio| against.iter().any(|text| text.starts_with(&format!("{} (", workload.workload)));
+    let is_against = |workload: &WorkloadRatio| against.iter().any(|other| other.workload == workload.workload);
     let mut workloads: Vec<&WorkloadRatio> = comparison.workloads.iter().collect();
     let size =
         |workload: &WorkloadRatio| workload.ratio.value().or(workload.ratio.low).or(workload.ratio.high).unwrap_or(1.0);
@@ -72,29 +78,29 @@ fn forest(suite: &Suite, comparison: &SuiteComparison, id: String) -> Option<Pic
     let mut rows = Rows::default();
     for workload in workloads {
         let series = if is_against(workload) { AGAINST } else { WORKLOAD };
-        rows.add(series, workload.workload.clone(), workload.ratio, workload.interval);
+        rows.add(series, workload.workload.clone(), workload.ratio, workload.interval, workload.decision);
     }
     rows.gap();
     add_means(&mut rows, suite, comparison, &mean);
     if let Some(control) = &comparison.control {
         rows.gap();
-        rows.add(CONTROL, "negative control".into(), control.ratio, control.interval);
+        rows.add(CONTROL, "negative control".into(), control.ratio, control.interval, control.decision);
     }
-    let title = plain(&headline(comparison)).replace('`', "");
+    let title = plain(&format!("{}{}", headline(comparison), conditions(suite))).replace('`', "");
     let label = format!("times as fast as {} (right of 1: {} is faster)", comparison.baseline, comparison.candidate);
     Some(picture(id, title, &label, rows, &suite.experiment))
 }
 
 fn add_means(rows: &mut Rows, suite: &Suite, comparison: &SuiteComparison, mean: &SuiteMean) {
-    rows.add(MEAN, "mean: this suite, these builds".into(), mean.ratio, mean.this_suite);
+    rows.add(MEAN, "mean: this suite, these builds".into(), mean.ratio, mean.this_suite, mean.decision);
     if let Some(ends) = mean.like_these {
-        rows.add(MEAN, "mean: workloads like these".into(), mean.ratio, Some(ends));
+        rows.add(MEAN, "mean: workloads like these".into(), mean.ratio, Some(ends), None);
     }
     let is_of = |name: &str| name == comparison.candidate;
     let group = suite.builds.iter().find(|group| group.builds.iter().any(|build| is_of(&build.name)));
     if let Some((ratio, ends)) = group.and_then(|group| Some((group.ratio?, group.like_these?))) {
         let ratio = Estimate { low: Some(ratio), high: Some(ratio) };
-        rows.add(MEAN, "mean: builds like these".into(), ratio, Some(ends));
+        rows.add(MEAN, "mean: builds like these".into(), ratio, Some(ends), None);
     }
 }
 
@@ -117,7 +123,7 @@ fn picture(id: String, title: String, label: &str, rows: Rows, experiment: &str)
         series: used.iter().map(|series| SERIES[*series].to_string()).collect(),
         layers: layers.chain([rule]).collect(),
     };
-    let mut numbers = Table::new(&["", "Times as fast", "95 % interval"]);
+    let mut numbers = Table::new(&["", "Times as fast", "95 % interval", "Verdict"]);
     numbers.rows = table;
     Picture { kind: PictureKind::Forest, plot: labelled(plot, Unit::One), table: numbers }
 }
@@ -127,9 +133,8 @@ fn overview(suite: &Suite, id: String) -> Option<Picture> {
     let baseline = &suite.comparisons.first()?.baseline;
     let known = suite.comparisons.iter().filter_map(|of| Some((of, of.mean?)));
     let mut known: Vec<(&SuiteComparison, SuiteMean)> = known.collect();
-    let size = |mean: &SuiteMean| mean.ratio.value().or(mean.ratio.low).or(mean.ratio.high).unwrap_or(1.0);
-    known.sort_by(|one, other| size(&other.1).total_cmp(&size(&one.1)));
-    let (fastest, best) = known.first()?;
+    known.sort_by(|one, other| rank(&other.1).total_cmp(&rank(&one.1)));
+    known.first()?;
     let mut names = Vec::new();
     let mut rows: [Vec<Interval>; 2] = Default::default();
     let mut table = Table::new(&["", "Times as fast", "This suite, these builds", "Workloads like these"]);
@@ -143,16 +148,7 @@ fn overview(suite: &Suite, id: String) -> Option<Picture> {
         names.push(comparison.candidate.clone());
         names.extend(has_like.then(|| "other workloads".to_string()));
     }
-    let title = match size(best) > 1.0 {
-        true => {
-            format!("{} is the fastest: {} times as fast as {baseline}", fastest.candidate, figure(best.ratio, None))
-        }
-        false => format!(
-            "{baseline} is the fastest; {} comes next, {} times as fast",
-            fastest.candidate,
-            figure(best.ratio, None)
-        ),
-    };
+    let title = format!("{}{}", plain(&overview_title(&known, baseline)), conditions(suite));
     let said: Vec<String> = table.rows.iter().map(|row| format!("{} {}", row[0], row[2])).collect();
     let count = if has_like { 2 } else { 1 };
     let layers = rows.into_iter().take(count).enumerate();
@@ -171,4 +167,62 @@ fn overview(suite: &Suite, id: String) -> Option<Picture> {
         layers: layers.map(|(series, rows)| Layer::Intervals { series: Some(series), rows }).chain([rule]).collect(),
     };
     Some(Picture { kind: PictureKind::Forest, plot: labelled(plot, Unit::One), table })
+}
+
+/// The largest number of runtimes that a title names.
+const MOST_NAMES: usize = 3;
+
+/// Returns the title for several runtimes, of which the first one has the highest mean. A runtime is the fastest only
+/// if the verdicts and the intervals show it.
+fn overview_title(known: &[(&SuiteComparison, SuiteMean)], baseline: &str) -> String {
+    let of_trend = |decision: Decision| known.iter().filter(move |(of, _)| trend(of) == Some(decision));
+    let end = |end: fn(Ends) -> Option<f64>, mean: &SuiteMean| mean.this_suite.and_then(end);
+    // The lower end must be above the upper end of each other runtime. An end without a bound is never passed.
+    let is_above = |best: &SuiteMean, other: &SuiteMean| {
+        let (low, high) = (end(|ends| ends.low, best), end(|ends| ends.high, other));
+        low.zip(high).is_some_and(|(low, high)| low > high)
+    };
+    let named = |(of, mean): &(&SuiteComparison, SuiteMean)| format!("{} ({})", of.candidate, figure(mean.ratio, None));
+    let faster: Vec<String> = of_trend(Decision::Faster).map(named).collect();
+    let (best, best_mean) = &known[0];
+    let is_fastest = trend(best) == Some(Decision::Faster)
+        && best_mean.ratio.value().is_some()
+        && known[1..].iter().all(|(_, other)| is_above(best_mean, other));
+    let title = match faster.as_slice() {
+        _ if is_fastest => {
+            format!("{} is the fastest: {} times as fast as {baseline}", best.candidate, figure(best_mean.ratio, None))
+        }
+        [] if of_trend(Decision::Slower).count() == known.len() => {
+            let all: Vec<String> = known.iter().map(named).collect();
+            format!("{baseline} is the fastest; times as fast: {}", listed(&all, MOST_NAMES))
+        }
+        [] => format!("No runtime is shown to be faster than {baseline}"),
+        names => {
+            let (count, all, are) = (names.len(), known.len(), if names.len() == 1 { "is" } else { "are" });
+            format!("{count} of {all} runtimes {are} faster than {baseline}: {}", listed(names, MOST_NAMES))
+        }
+    };
+    let same: Vec<&str> =
+        known.iter().filter(|(of, _)| of.is_same_build).map(|(of, _)| of.candidate.as_str()).collect();
+    match same.as_slice() {
+        [] => title,
+        [_] => format!("{title}; {} is the same build as {baseline}", same[0]),
+        names => format!("{title}; {} are the same build as {baseline}", listed(names, MOST_NAMES)),
+    }
+}
+
+/// Draws a suite for a terminal, which has no room for all pictures: all runtimes with their means if there are several
+/// comparisons, and the workloads of the runtime with the highest mean.
+pub fn forests_in_short(suite: &Suite) -> Vec<Picture> {
+    let id = &suite.experiment;
+    let overview = (suite.comparisons.len() > 1).then(|| overview(suite, format!("{id}-means"))).flatten();
+    let means = suite.comparisons.iter().filter_map(|of| Some((of, rank(&of.mean?))));
+    let best = means.max_by(|one, other| one.1.total_cmp(&other.1));
+    let forest = best.and_then(|(of, _)| forest(suite, of, format!("{id}-forest")));
+    overview.into_iter().chain(forest).collect()
+}
+
+/// Returns the number by which means are ranked. A mean of which only an upper bound is known is the last.
+fn rank(mean: &SuiteMean) -> f64 {
+    mean.ratio.value().or(mean.ratio.low).unwrap_or(f64::NEG_INFINITY)
 }

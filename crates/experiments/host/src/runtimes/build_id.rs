@@ -13,6 +13,11 @@ pub fn identity(path: &Path) -> Option<String> {
     Some(id.iter().take(20).map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// Returns a digest of a text, which tells texts apart.
+pub fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Returns whether the file contains the text, as a program does that is linked to a library of this name.
 pub fn mentions(path: &Path, text: &str) -> bool {
     fs::read(path).is_ok_and(|bytes| bytes.windows(text.len()).any(|window| window == text.as_bytes()))

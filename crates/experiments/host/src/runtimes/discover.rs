@@ -27,7 +27,8 @@ pub fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-fn is_script(path: &Path) -> bool {
+/// Returns whether the file begins with `#!`.
+pub fn is_script(path: &Path) -> bool {
     let mut start = [0; 2];
     fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"#!"
 }
@@ -102,7 +103,7 @@ pub fn installed(language: &Language) -> Vec<Arc<Runtime>> {
 }
 
 /// Returns the numbers of a version, by which versions are ordered.
-fn numbers(version: &str) -> Vec<u64> {
+pub fn numbers(version: &str) -> Vec<u64> {
     let digits = version.split(|c: char| !c.is_ascii_digit());
     digits.filter_map(|part| part.parse().ok()).collect()
 }

@@ -1,7 +1,10 @@
-# Runs one workload in passes, and prints each result with its times. The arguments are the file of the workload, and
-# for how many nanoseconds passes are run before the last one; -1 for a single pass.
+# Runs one workload in passes, and prints the result and the times. The arguments are the file of the workload, and for
+# how many nanoseconds passes are run before the last one; -1 for a single pass.
 import sys
 import time
+
+# Number of passes that are printed from the beginning, and also from the end.
+KEPT = 49
 
 try:
     clock = time.perf_counter_ns
@@ -24,21 +27,34 @@ def main():
     # The first pass is printed at once, because it shows where a process that is stopped has been.
     sys.stdout.write("result %s\npass %d %d\n" % (result, end, end - begin))
     sys.stdout.flush()
-    passes = []
+    if least < 0:
+        return
+    import math
+
+    # A fast workload has more passes than anybody reads, so only the first and the last passes are kept.
+    early, late = [], []
+    count, logarithms = 0, 0.0
     total = end - begin
-    while least >= 0:
-        is_last = total >= least
+    while True:
+        # Two passes between the first and the last show whether the passes are steady.
+        is_last = total >= least and count >= 2
         begin = clock()
         again = run()
         end = clock()
         if again != result:
-            sys.exit("pass %d has the result %s, and the first pass %s" % (len(passes) + 2, again, result))
-        passes.append((end, end - begin))
+            sys.exit("pass %d has the result %s, and the first pass %s" % (count + 2, again, result))
         total += end - begin
         if is_last:
             break
-    for each in passes:
+        count += 1
+        logarithms += math.log(max(end - begin, 1))
+        kept = early if len(early) < KEPT else late
+        kept.append((end, end - begin))
+        if len(late) > 2 * KEPT:
+            del late[:KEPT]
+    for each in early + late[-KEPT:] + [(end, end - begin)]:
         sys.stdout.write("pass %d %d\n" % each)
+    sys.stdout.write("between %d %r\n" % (count, logarithms))
 
 
 main()

@@ -21,6 +21,15 @@ pub struct Program {
     pub options: Vec<OsString>,
     /// Variables that a wrapper sets.
     pub environment: Vec<(OsString, OsString)>,
+    /// Variables that a wrapper unsets.
+    pub removed: Vec<OsString>,
+}
+
+impl Program {
+    /// Creates a program without options and variables.
+    pub fn plain(path: &Path) -> Program {
+        Program { path: path.to_path_buf(), options: Vec::new(), environment: Vec::new(), removed: Vec::new() }
+    }
 }
 
 /// The result of running a process.
@@ -61,7 +70,7 @@ pub fn run(
         program: program.path.clone().into(),
         args: program.options.iter().chain(arguments).cloned().collect(),
         env: program.environment.iter().chain(environment).cloned().collect(),
-        env_removed: Vec::new(),
+        env_removed: program.removed.clone(),
         stdin: Input::Null,
         stdout: Output::Memory,
         stderr: Output::File(errors.clone()),
@@ -90,7 +99,8 @@ pub fn run(
 /// arguments, and the environment variables, including inherited variables.
 pub fn strings_bytes(program: &Program, arguments: &[OsString], environment: &[(OsString, OsString)]) -> usize {
     let added = program.environment.iter().chain(environment).cloned();
-    let variables: BTreeMap<OsString, OsString> = env::vars_os().chain(added).collect();
+    let inherited = env::vars_os().filter(|(name, _)| !program.removed.contains(name));
+    let variables: BTreeMap<OsString, OsString> = inherited.chain(added).collect();
     let of_variables: usize = variables.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
     let of_arguments: usize = program.options.iter().chain(arguments).map(|argument| argument.len() + 1).sum();
     2 * (program.path.as_os_str().as_bytes().len() + 1) + of_arguments + of_variables

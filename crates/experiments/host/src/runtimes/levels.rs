@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ascertain_engine::experiment::{Arm, Level};
 use ascertain_engine::suite::split_name;
 
-use super::discover::{installed, is_program, is_version, on_path};
+use super::discover::{installed, is_program, is_version, numbers, on_path};
 use super::languages::{LANGUAGES, Language};
 use super::probe::{self, Runtime};
 use super::{FOUND, JAVASCRIPT, RUNTIME, WORKLOADS, workloads};
@@ -63,7 +63,7 @@ fn find(asked: &str, follows: bool) -> Result<Arc<Runtime>, String> {
         let version = asked.trim_start_matches(|c: char| c.is_ascii_alphabetic());
         let is_asked = language.is_named(asked) || version == asked && !asked.is_empty();
         let of_version = installed(language).into_iter().filter(|runtime| is_version(runtime.version(), version));
-        if let Some(newest) = of_version.filter(|_| is_asked).last() {
+        if let Some(newest) = of_version.filter(|_| is_asked).max_by_key(|runtime| numbers(runtime.version())) {
             return Ok(newest);
         }
     }

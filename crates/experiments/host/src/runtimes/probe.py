@@ -65,14 +65,25 @@ def digest(path):
     return "%016x" % number
 
 
+def site_folders():
+    """Returns the folders whose `.pth` files run at the start. These are not all folders of the path."""
+    site = dict(AT_START).get("site")
+    if site is None:
+        return []
+    if not hasattr(site, "getsitepackages"):
+        return list(sys.path)
+    user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
+    return list(site.getsitepackages()) + user
+
+
 def hooks():
     """Lists what runs at each start: lines of `.pth` files that import, customisation modules, and installed packages.
 
     The same `.pth` file may import a package that only one of two environments has.
     """
     found = []
-    for folder in list(sys.path):
-        if not os.path.isdir(folder) or folder == os.path.dirname(os.path.abspath(__file__)):
+    for folder in site_folders():
+        if not os.path.isdir(folder):
             continue
         for name in sorted(os.listdir(folder)):
             path = os.path.join(folder, name)
@@ -133,6 +144,7 @@ def main():
         "executable": sys.executable or "",
         "line": line,
         "environment": dict(os.environ),
+        "ignores_environment": bool(sys.flags.ignore_environment),
         "build": build(),
         "hooks": hooks(),
         "using": using,

@@ -14,6 +14,7 @@ use ascertain_sys::process::Exit;
 use serde_json::Value;
 
 use super::build_id::{identity, mentions};
+use super::discover::is_script;
 use super::languages::{LANGUAGES, Language};
 use super::launch::{self, Program, Ran};
 use super::workloads::Folder;
@@ -35,11 +36,17 @@ pub struct Runtime {
     pub program: Program,
     /// The wrapper that starts the program; `None` if the given file is the program itself.
     pub wrapper: Option<Wrapper>,
+    /// Median time of an empty file, in nanoseconds, if the given file is a script and it is unknown which program does
+    /// the work. `None` for all other files.
+    pub script_start_ns: Option<f64>,
     /// Facts about the build, by name.
     pub build: BTreeMap<String, String>,
     /// The identity of the build by its content.
     pub identity: String,
     pub hooks: Vec<Hook>,
+    /// `true` if the program does not use the seed of hashes that it gets in a variable: an option makes it ignore
+    /// variables, or the wrapper that is measured sets the variable itself.
+    pub ignores_seed: bool,
     /// The file that uses each library, by the name of the module. An empty path stands for the program itself.
     using: BTreeMap<String, PathBuf>,
     mapped: Vec<PathBuf>,
@@ -89,7 +96,7 @@ pub fn runtime(given: &Path, follows: bool) -> Result<Arc<Runtime>, String> {
 
 fn examine(given: &Path, follows: bool) -> Result<Runtime, String> {
     let folder = Folder::new()?;
-    let plain = Program { path: given.to_path_buf(), options: Vec::new(), environment: Vec::new() };
+    let plain = Program::plain(given);
     let mut first_failure = None;
     for language in LANGUAGES.iter().filter(|language| !language.probe.is_empty()) {
         match describe(&plain, language, &folder)? {
@@ -151,13 +158,13 @@ fn known_language(
     let mut program = plain.clone();
     let mut wrapper = None;
     if let Some(starts) = started {
-        let (options, environment) = settings(description, language);
-        let direct = Program { path: starts.clone(), options, environment };
+        let direct = direct(starts.clone(), description, language);
         let mut variables: Vec<String> = direct
             .environment
             .iter()
             .map(|(name, value)| format!("{}={}", name.to_string_lossy(), value.to_string_lossy()))
             .collect();
+        variables.extend(direct.removed.iter().map(|name| format!("{} (unset)", name.to_string_lossy())));
         variables.sort_unstable();
         let options = direct.options.iter().map(|option| option.to_string_lossy().into_owned());
         let kept = options.chain(variables).collect();
@@ -168,6 +175,9 @@ fn known_language(
             program = direct;
         }
     }
+    let seed = description["environment"][language.seed_variable].as_str();
+    let sets_seed =
+        program == plain && wrapper.is_some() && seed.map(OsString::from) != env::var_os(language.seed_variable);
     let build = description["build"].as_object().into_iter().flatten();
     let build = build.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_string()));
     let mapped: Vec<PathBuf> =
@@ -185,6 +195,8 @@ fn known_language(
         identity: content(description, &mapped).unwrap_or_else(|| given.display().to_string()),
         program,
         wrapper,
+        script_start_ns: None,
+        ignores_seed: description["ignores_environment"] == true || !language.seed_variable.is_empty() && sets_seed,
         build,
         hooks: hooks
             .map(|hook| Hook {
@@ -204,33 +216,38 @@ fn known_language(
 
 /// Returns the program that the given file starts; `None` if the file is that program, or a link to it. The path that
 /// the runtime reports for itself may lie in a virtual environment, so it is preferred to the path that the kernel
-/// reports.
+/// reports. But it is only a name, which a wrapper may have set to its own (`exec -a "$0" python`).
 fn behind(given: &Path, description: &Value) -> Option<PathBuf> {
     let real = |path: &Path| fs::canonicalize(path).ok();
     let running = PathBuf::from(text(description, "running"));
     let own = PathBuf::from(text(description, "executable"));
-    let is_given = real(given).is_some() && (real(given) == real(&running) || real(given) == real(&own));
-    if is_given {
+    if real(given).is_some() && real(given) == real(&running) {
         return None;
     }
     let starts = if own.is_absolute() && real(&own) == real(&running) { own } else { running };
     starts.exists().then_some(starts)
 }
 
-/// Returns the options that a wrapper adds, and the variables that it sets and that change how the runtime works.
-fn settings(description: &Value, language: &Language) -> (Vec<OsString>, Vec<(OsString, OsString)>) {
+/// Returns the program with the options that a wrapper adds, and with the variables that it sets or unsets and that
+/// change how the runtime works. The seed of hashes is not one of them, because each process gets its own.
+fn direct(path: PathBuf, description: &Value, language: &Language) -> Program {
     let line: Vec<String> =
         description["line"].as_array().into_iter().flatten().filter_map(|word| Some(word.as_str()?.into())).collect();
     let is_probe = |word: &String| word.ends_with(&format!("/probe.{}", language.extension));
     let end = line.iter().position(is_probe).unwrap_or(1).max(1);
     let options = line.iter().take(end).skip(1).map(OsString::from).collect();
-    let variables = description["environment"].as_object().into_iter().flatten();
-    let added = variables.filter_map(|(name, value)| {
+    let is_setting = |name: &str| language.is_setting(name) && name != language.seed_variable;
+    let variables = description["environment"].as_object();
+    let added = variables.into_iter().flatten().filter_map(|(name, value)| {
         let value = value.as_str()?;
         let is_new = env::var_os(name).is_none_or(|known| known != *value);
-        (is_new && language.is_setting(name)).then(|| (name.into(), value.into()))
+        (is_new && is_setting(name)).then(|| (name.into(), value.into()))
     });
-    (options, added.collect())
+    let removed = env::vars_os().map(|(name, _)| name).filter(|name| {
+        let name = name.to_string_lossy();
+        is_setting(&name) && variables.is_some_and(|variables| !variables.contains_key(&*name))
+    });
+    Program { path, options, environment: added.collect(), removed: removed.collect() }
 }
 
 fn median_start(program: &Program, empty: &Path, folder: &Folder) -> Result<f64, String> {
@@ -252,20 +269,29 @@ fn content(description: &Value, mapped: &[PathBuf]) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("+"))
 }
 
-/// Describes a program that is in no table: it is known only by its file and the first line that `--version` prints.
+/// Describes a program that is in no table: it is known only by its file and the first line that `--version` prints. If
+/// the file is a script, such as a shim of a version manager, the program that does the work is unknown. The content of
+/// the script does not identify it.
 fn other_program(given: &Path, program: Program, folder: &Folder) -> Result<Runtime, String> {
     let ran = start(&program, &["--version".into()], folder)?;
     let line = ran.output.lines().chain(ran.error_output.lines()).find(|line| !line.trim().is_empty());
     let version: String = line.unwrap_or("unknown").trim().chars().take(60).collect();
     let real = fs::canonicalize(given).unwrap_or_else(|_| given.to_path_buf());
+    let is_script = is_script(&real);
+    let script_start_ns = match is_script {
+        true => Some(median_start(&program, &folder.write("empty", "")?, folder)?),
+        false => None,
+    };
     Ok(Runtime {
         language: &LANGUAGES[LANGUAGES.len() - 1],
         given: given.to_path_buf(),
         program,
         wrapper: None,
+        script_start_ns,
         build: [("version".to_string(), version)].into(),
-        identity: identity(&real).unwrap_or_else(|| real.display().to_string()),
+        identity: identity(&real).filter(|_| !is_script).unwrap_or_else(|| real.display().to_string()),
         hooks: Vec::new(),
+        ignores_seed: false,
         using: BTreeMap::new(),
         mapped: Vec::new(),
     })

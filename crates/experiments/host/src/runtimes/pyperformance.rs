@@ -36,6 +36,13 @@ pub struct Script {
     options: Vec<String>,
 }
 
+impl Script {
+    /// Returns the path of the script.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
 /// An installation of pyperformance.
 #[derive(Debug)]
 pub struct Installed {
@@ -58,7 +65,7 @@ fn find() -> Option<Installed> {
     let interpreters = on_path(PYPERFORMANCE).into_iter().filter_map(|script| interpreter(&script));
     let programs = interpreters.chain(installed(named(PYTHON)).into_iter().map(|runtime| runtime.program.path.clone()));
     programs.collect::<Vec<_>>().into_iter().find_map(|path| {
-        let program = Program { path, options: Vec::new(), environment: Vec::new() };
+        let program = Program::plain(&path);
         let limits = (folder.path(), Duration::from_secs(20), &Stop::default());
         let ran = launch::run(&program, &[file.clone().into()], &[], limits).ok()?;
         let mut lines = ran.output.lines().map(PathBuf::from);
@@ -76,8 +83,8 @@ fn interpreter(script: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(path)).filter(|path| path.is_file())
 }
 
-/// Returns the workloads that need only pyperf: one for each script, or only the workload with this name. A variant of a
-/// workload, such as `unpickle`, is found by its name.
+/// Returns the workloads that need only pyperf: one for each script, or only the workload with this name. A variant of
+/// a workload, such as `unpickle`, is found by its name.
 ///
 /// # Errors
 /// The reason, for the user, if pyperformance is not installed, or has no such workload.
@@ -88,7 +95,8 @@ pub fn scripts(name: Option<&str>) -> Result<Vec<Script>, String> {
     scripts_in(&installed.benchmarks, name)
 }
 
-fn scripts_in(benchmarks: &Path, name: Option<&str>) -> Result<Vec<Script>, String> {
+/// Returns the workloads in the folder `benchmarks`.
+pub fn scripts_in(benchmarks: &Path, name: Option<&str>) -> Result<Vec<Script>, String> {
     let mut found: Vec<Script> = Vec::new();
     for entry in fs::read_dir(benchmarks).into_iter().flatten().flatten() {
         let file_name = entry.file_name().to_string_lossy().into_owned();

@@ -1,6 +1,6 @@
 //! The session: measures all runtimes of a trial interleaved, each workload in a fresh process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::sync::Arc;
@@ -17,10 +17,12 @@ use super::launch::{self, PADDING, Ran};
 use super::levels::{self, text};
 use super::probe::{self, Control, Runtime};
 use super::workloads::{self, Folder, Source, Workload};
-use super::{CONTROL, DRIFT, FIRST, PASS, PHASE, START, STARTED, SUITE, TIME, WARM, pyperformance};
+use super::{CONTROL, DRIFT, FIRST, PASS, PHASE, RUNTIME, START, STARTED, SUITE, TIME, WARM, pyperformance};
 
 mod output;
 mod remarks;
+#[cfg(test)]
+mod tests;
 
 use output::{Passes, read_passes, read_pyperf_value};
 
@@ -33,8 +35,8 @@ const VERIFYING_SEED: u32 = 1;
 /// Number of bytes by which the strings of two processes of an arm may differ: seeds, loops, and variables of the
 /// session.
 const STRINGS_ROOM: usize = 256;
-/// The largest number of passes of a process that are recorded.
-const MOST_PASSES: usize = 100;
+/// The lower bound of a time of which nothing is known, in nanoseconds.
+const LEAST_NS: f64 = 1.0;
 
 pub struct RuntimesSession {
     arms: Vec<ArmState>,
@@ -184,12 +186,13 @@ impl RuntimesSession {
                 arguments.extend([of_language("drive").into(), of_language(&workload.name).into(), least.into()]);
             }
             Source::Pyperformance(script) => {
-                let loops = self.loops.get(&workload.name).copied().unwrap_or(1);
+                // The first result is that of a single pass.
+                let loops = if *phase == Phase::Start { None } else { self.loops.get(&workload.name).copied() };
                 let is_warm = matches!(phase, Phase::Warm { .. });
                 arguments.extend(pyperformance::arguments(
                     script,
                     is_warm,
-                    loops,
+                    loops.unwrap_or(1),
                     &self.folder.path().join("times.json"),
                 ));
             }
@@ -231,12 +234,12 @@ impl RuntimesSession {
         match ran.exit {
             Exit::Code(0) => {}
             Exit::TimedOut => {
-                let time_ns = self.least_time(arm, ran, limit_ns);
+                let time_ns = self.least_time(arm, workload, ran, limit_ns);
                 return Ok(Timed { time_ns, is_censored: true, passes: None });
             }
             exit => return Err(crashed(exit, ran, &failed)),
         }
-        let time_ns = match (&workload.source, state.phase) {
+        let time_ns = match (&workload.source, self.phase(arm, workload)) {
             (Source::File(_), _) | (_, Phase::Process) => {
                 self.compare_output(arm, workload, &ran.output, conditions)?;
                 return Ok(Timed { time_ns: ran.wall_ns as f64, is_censored: false, passes: None });
@@ -265,13 +268,25 @@ impl RuntimesSession {
         Ok(Timed { time_ns, is_censored: false, passes: None })
     }
 
+    /// Returns the part of a process that is a sample of this workload. The time from the start of a process is mostly
+    /// a time of the runtime. It would not show the work of the control, so the control always has a pass.
+    fn phase(&self, arm: ArmId, workload: &Workload) -> Phase {
+        match self.arms[arm].phase {
+            Phase::Start if workload.name == CONTROL => Phase::First,
+            phase => phase,
+        }
+    }
+
     /// Returns a lower bound of the time of a process that reached its limit. A first pass that has not ended takes at
     /// least half of the limit, because starting takes less than the other half. After that, at most the passes up to
-    /// the measured pass are missing.
-    fn least_time(&self, arm: ArmId, ran: &Ran, limit_ns: f64) -> f64 {
-        match (self.arms[arm].phase, output::first_end_ns(&ran.output, ran.start_ns)) {
+    /// the measured pass are missing. A value of pyperformance is the time of one loop of an unknown number, so nothing
+    /// is known of it.
+    fn least_time(&self, arm: ArmId, workload: &Workload, ran: &Ran, limit_ns: f64) -> f64 {
+        let is_of_pyperformance = matches!(workload.source, Source::Pyperformance(_));
+        match (self.phase(arm, workload), output::first_end_ns(&ran.output, ran.start_ns)) {
             (Phase::Process | Phase::Start, _) => limit_ns,
-            (Phase::Warm { ns }, Some(first_end_ns)) => (limit_ns - first_end_ns - ns as f64).max(1.0),
+            _ if is_of_pyperformance => LEAST_NS,
+            (Phase::Warm { ns }, Some(first_end_ns)) => (limit_ns - first_end_ns - ns as f64).max(LEAST_NS),
             _ => limit_ns / 2.0,
         }
     }
@@ -330,11 +345,8 @@ impl RuntimesSession {
                 if let Some(drift) = passes.drift() {
                     push(&mut state.samples, DRIFT, 0.0, drift, Status::Ok);
                 }
-                let count = passes.times_ns.len();
-                for (index, (end_ns, time_ns)) in passes.ends_ns.iter().zip(&passes.times_ns).enumerate() {
-                    if count <= MOST_PASSES || index < MOST_PASSES / 2 || index >= count - MOST_PASSES / 2 {
-                        push(&mut state.samples, PASS, *end_ns, *time_ns, Status::Ok);
-                    }
+                for (end_ns, time_ns) in passes.ends_ns.iter().zip(&passes.times_ns) {
+                    push(&mut state.samples, PASS, *end_ns, *time_ns, Status::Ok);
                 }
             }
         }
@@ -383,27 +395,38 @@ impl RuntimesSession {
         Some(Workload { name: CONTROL.into(), source: Source::Driven { text: control.source, result: None } })
     }
 
-    /// Adds the geometric mean of each arm, over the workloads that all arms completed in this trial.
+    /// Adds the geometric mean of each arm, over the workloads that all arms which are compared with it completed in
+    /// this trial.
     fn add_suite(&mut self) {
-        let times = |state: &ArmState| -> BTreeMap<String, (f64, Status)> {
-            let of_time = state.samples.iter().filter(|sample| sample.metric == TIME && sample.key != CONTROL);
+        let others = |arm: &ArmId| self.arms[*arm].arm.point.only(|factor, _| factor != RUNTIME);
+        let mut groups: Vec<Vec<ArmId>> = Vec::new();
+        for arm in (0..self.arms.len()).filter(|arm| self.arms[*arm].is_verified) {
+            match groups.iter_mut().find(|group| others(&group[0]) == others(&arm)) {
+                Some(group) => group.push(arm),
+                None => groups.push(vec![arm]),
+            }
+        }
+        groups.iter().for_each(|group| self.add_suite_of(group));
+    }
+
+    fn add_suite_of(&mut self, group: &[ArmId]) {
+        let times = |arm: &ArmId| -> BTreeMap<String, (f64, Status)> {
+            let samples = self.arms[*arm].samples.iter();
+            let of_time = samples.filter(|sample| sample.metric == TIME && sample.key != CONTROL);
             of_time.map(|sample| (sample.key.to_string(), (sample.value, sample.status))).collect()
         };
-        let by_arm: Vec<BTreeMap<String, (f64, Status)>> = self.arms.iter().map(times).collect();
-        let is_complete = |name: &String| {
-            let measured = self.arms.iter().zip(&by_arm).filter(|(state, _)| state.is_verified);
-            let is_stopped = |times: &BTreeMap<String, (f64, Status)>| {
-                times.get(name).is_some_and(|(_, status)| *status == Status::Censored)
-            };
+        let by_arm: Vec<BTreeMap<String, (f64, Status)>> = group.iter().map(times).collect();
+        let is_complete = |name: &&String| {
+            let statuses: Vec<Option<Status>> =
+                by_arm.iter().map(|times| times.get(*name).map(|(_, status)| *status)).collect();
+            let stopped = statuses.iter().filter(|status| **status == Some(Status::Censored)).count();
             // If both of two runtimes were stopped, their ratio is unknown.
-            measured.clone().all(|(_, times)| times.get(name).is_some_and(|(_, status)| *status != Status::Lost))
-                && measured.filter(|(_, times)| is_stopped(times)).count() < 2
+            stopped < 2 && statuses.iter().all(|status| status.is_some_and(|status| status != Status::Lost))
         };
-        let common: Vec<String> =
-            by_arm.iter().flat_map(BTreeMap::keys).filter(|name| is_complete(name)).cloned().collect();
-        for (state, times) in self.arms.iter_mut().zip(&by_arm).filter(|(state, _)| state.is_verified) {
-            let of_common = times.iter().filter(|(name, _)| common.contains(name)).map(|(_, time)| *time);
-            let of_common: Vec<(f64, Status)> = of_common.collect();
+        let common: BTreeSet<String> = by_arm.iter().flat_map(BTreeMap::keys).filter(is_complete).cloned().collect();
+        for (arm, times) in group.iter().zip(&by_arm) {
+            let of_common: Vec<(f64, Status)> =
+                times.iter().filter(|(name, _)| common.contains(*name)).map(|(_, time)| *time).collect();
             let is_cut_off = of_common.iter().any(|(_, status)| *status == Status::Censored);
             let mean = of_common.iter().map(|(time, _)| time.ln()).sum::<f64>() / of_common.len() as f64;
             let status = match () {
@@ -411,7 +434,8 @@ impl RuntimesSession {
                 () if is_cut_off => Status::Censored,
                 () => Status::Ok,
             };
-            state.samples.push(Sample { metric: SUITE, key: "".into(), offset_ns: 0, value: mean.exp(), status });
+            let sample = Sample { metric: SUITE, key: "".into(), offset_ns: 0, value: mean.exp(), status };
+            self.arms[*arm].samples.push(sample);
         }
     }
 }

@@ -12,21 +12,23 @@ pub struct Passes {
     pub result: String,
     /// End of the first pass, in nanoseconds since the process was started.
     pub first_end_ns: f64,
-    /// End of each pass, in nanoseconds since the process was started.
+    /// End of each pass, in nanoseconds since the process was started. Drivers print only the first and the last
+    /// passes.
     pub ends_ns: Vec<f64>,
-    /// The times of the passes, in nanoseconds.
+    /// The times of these passes, in nanoseconds.
     pub times_ns: Vec<f64>,
+    /// The number of all passes between the first and the last one, and the mean of the logarithms of their times.
+    /// `None` for a single pass.
+    between: Option<(f64, f64)>,
 }
 
 impl Passes {
-    /// Returns the last pass divided by the geometric mean of the passes before it, without the first. `None` if there are
-    /// fewer than two such passes.
+    /// Returns the last pass divided by the geometric mean of the passes before it, without the first. `None` if there
+    /// are fewer than two such passes.
     pub fn drift(&self) -> Option<f64> {
-        let (last, before) = self.times_ns.split_last()?;
-        let before = before.get(1..).filter(|before| before.len() > 1)?;
-        let mean = before.iter().map(|time| time.ln()).sum::<f64>() / before.len() as f64;
+        let (_, mean) = self.between.filter(|(count, _)| *count >= 2.0)?;
         // The logarithm of the quotient is 0 on average if the passes are alike, however they are distributed.
-        Some((last.ln() - mean).exp())
+        Some((self.times_ns.last()?.ln() - mean).exp())
     }
 }
 
@@ -40,8 +42,13 @@ pub fn read_passes(output: &str, start_ns: u64) -> Option<Passes> {
     };
     let (ends_ns, times_ns): (Vec<f64>, Vec<f64>) = output.lines().filter_map(pass).unzip();
     let first_end_ns = *ends_ns.first()?;
+    let between = output.lines().find_map(|line| line.strip_prefix("between ")?.split_once(' '));
+    let between = between.and_then(|(count, sum)| {
+        let (count, sum) = (count.parse::<f64>().ok()?, sum.parse::<f64>().ok()?);
+        Some((count, sum / count)).filter(|(_, mean)| mean.is_finite())
+    });
     let is_valid = times_ns.iter().all(|time| time.is_finite() && *time > 0.0);
-    is_valid.then(|| Passes { result: result.into(), first_end_ns, ends_ns, times_ns })
+    is_valid.then(|| Passes { result: result.into(), first_end_ns, ends_ns, times_ns, between })
 }
 
 /// Returns the end of the first pass, if the driver has printed it.
@@ -63,8 +70,8 @@ mod tests {
 
     #[test]
     fn passes_are_read_and_incomplete_output_is_refused() {
-        let output = "noise\nresult 42\npass 1500 400\npass 1900 300\npass 2200 300\npass 2400 150\n";
-        let passes = read_passes(output, 1000).unwrap();
+        let output = "noise\nresult 42\npass 1500 400\npass 1900 300\npass 2200 300\npass 2400 150\nbetween 2 ";
+        let passes = read_passes(&format!("{output}{}\n", 2.0 * 300_f64.ln()), 1000).unwrap();
         assert_eq!((passes.result.as_str(), passes.first_end_ns), ("42", 500.0));
         assert_eq!(passes.times_ns, [400.0, 300.0, 300.0, 150.0]);
         assert!((passes.drift().unwrap() - 0.5).abs() < 1e-12);
@@ -73,6 +80,10 @@ mod tests {
         }
         assert_eq!(first_end_ns("pass 1500 400\n", 1000), Some(500.0));
         assert_eq!(first_end_ns("result 42\n", 1000), None);
-        assert_eq!(read_passes("result 42\npass 5 4\n", 0).unwrap().drift(), None);
+        for output in
+            ["result 42\npass 5 4\n", "result 42\npass 5 4\nbetween 1 3.5\n", "result 4\npass 5 4\nbetween 0 0\n"]
+        {
+            assert_eq!(read_passes(output, 0).unwrap().drift(), None, "{output}");
+        }
     }
 }

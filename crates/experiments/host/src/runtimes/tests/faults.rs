@@ -34,6 +34,62 @@ fn a_shim_is_followed_and_reported() {
     assert_eq!(result.outcome.facts[0].facts.get("path").unwrap().to_string(), shim);
 }
 
+/// NixOS/nixpkgs#150841: a wrapper gives the program its own name, so the program reports the wrapper as its path.
+#[test]
+fn a_wrapper_that_keeps_its_name_is_followed_and_reported() {
+    let Some(python) = python() else { return };
+    if !Path::new("/bin/bash").exists() {
+        left_out("Bash is not installed");
+        return;
+    }
+    let bench = Bench::new();
+    let text = format!("#!/bin/bash\nexec -a \"$0\" '{}' \"$@\"\n", python.display());
+    let shim = bench.script("shim", &text);
+    let workload = bench.write("w.py", "pass\n");
+    let result = files(&[&format!("A={shim}"), &format!("B={}", python.display())], &[&workload], 1);
+    let started = remarks(&result, "A").into_iter().find_map(|remark| match remark {
+        Remark::StartsAnother(started) => Some(started.clone()),
+        _ => None,
+    });
+    let started = started.unwrap();
+    assert_eq!(Path::new(&started.starts), fs::canonicalize(&python).unwrap());
+    assert!(started.is_followed);
+}
+
+/// Python runs the `.pth` files of its own folders, and not those of other folders on its path.
+#[test]
+fn files_of_other_folders_do_not_run_at_the_start() {
+    let Some(python) = python() else { return };
+    let bench = Bench::new();
+    bench.write("lib/zz.pth", "import csv\n");
+    let with_path = bench.wrapper("a", &format!("export PYTHONPATH='{}';", bench.path("lib").display()), &python);
+    let workload = bench.write("w.py", "pass\n");
+    let result = files(&[&format!("A={with_path}"), &format!("B={}", python.display())], &[&workload], 1);
+    assert_eq!(only(&result).starts, None);
+}
+
+/// Python ignores the seed of hashes with `-I`, and a wrapper that is measured may set its own.
+#[test]
+fn runtimes_that_ignore_the_seed_are_named() {
+    let Some(python) = python() else { return };
+    let bench = Bench::new();
+    let isolated = bench.script("isolated", &format!("#!/bin/sh\nexec '{}' -I \"$@\"\n", python.display()));
+    let seeded = bench.wrapper("seeded", "export PYTHONHASHSEED=7;", &python);
+    let workload = bench.write("w.py", "pass\n");
+    let unseeded = |follow: &str| {
+        let runtimes = [format!("I={isolated}"), format!("S={seeded}"), format!("P={}", python.display())];
+        let runtimes = runtimes.each_ref().map(String::as_str);
+        let result = measured(arms(PYTHON, &runtimes, &[("workloads", &workload), ("follow", follow)]).unwrap(), 1);
+        let found = remarks(&result.unwrap(), "I").into_iter().find_map(|remark| match remark {
+            Remark::Processes { unseeded, .. } => Some(unseeded.clone()),
+            _ => None,
+        });
+        found.unwrap()
+    };
+    assert_eq!(unseeded("yes"), ["I"]);
+    assert_eq!(unseeded("no"), ["I", "S"]);
+}
+
 /// A wrapper may set options and variables that change how the runtime works. They are part of what the user gave.
 #[test]
 fn the_settings_of_a_wrapper_are_kept() {

@@ -50,6 +50,20 @@ fn all_own_workloads_give_their_result_in_every_phase() {
     }
 }
 
+/// Runtimes are compared only with runtimes that have the same workloads.
+#[test]
+fn two_lists_of_workloads_are_two_suites() {
+    let Some(python) = python() else { return };
+    let path = python.display().to_string();
+    let of_list = |list: &str| {
+        let levels = [("workloads", list), ("phase", "first"), ("limit_s", "600")];
+        arms(PYTHON, &[&path, &format!("again={path}")], &levels).unwrap()
+    };
+    let result = measured([of_list("calls"), of_list("dicts")].concat(), 2).unwrap();
+    let means: Vec<u64> = result.outcome.points.iter().filter(|of| of.metric == "suite").map(|of| of.n).collect();
+    assert_eq!((means, result.outcome.suites.len()), (vec![2; 4], 2));
+}
+
 /// The control needs a library that both runtimes map. One runtime under two names always has the same.
 #[test]
 fn the_control_works_in_a_library_of_all_runtimes() {
@@ -69,6 +83,15 @@ fn the_control_works_in_a_library_of_all_runtimes() {
         None => left_out("this Python has no module that uses a shared library"),
     }
     assert!(only(&result).workloads.iter().all(|of| of.workload != "control"), "it is not part of the mean");
+    // The start of a process is not work of the library, so the control is never the start of its process.
+    let levels = [("workloads", "calls"), ("phase", "start"), ("limit_s", "600")];
+    let started = measured(arms(PYTHON, &[&path, &format!("again={path}")], &levels).unwrap(), 1).unwrap();
+    let of_control = |metric: &str| {
+        let is_it = |of: &&ascertain_engine::outcome::PointSummary| of.metric == metric && of.key == "control";
+        started.outcome.by_key.iter().find(is_it).map(|of| of.median)
+    };
+    assert_eq!(of_control("time").is_some(), only(&started).control.is_some());
+    assert!(of_control("time").is_none() || of_control("time") != of_control("start"));
     // One workload is no sample of workloads.
     assert_eq!(only(&result).mean.unwrap().like_these, None);
 }
@@ -138,6 +161,18 @@ fn other_programs_run_files() {
     let result = measured(arms, 2).unwrap();
     assert_eq!(only(&result).workloads.len(), 1);
     assert!(only(&result).is_same_build);
+}
+
+/// A shim of rbenv is a script. Which program it starts is unknown, so its content does not identify a build.
+#[test]
+fn a_script_that_starts_another_program_is_reported() {
+    let bench = Bench::new();
+    let workload = bench.write("w", "echo done\n");
+    let [one, other] = ["one", "other"].map(|name| bench.wrapper(name, "", Path::new("/bin/sh")));
+    let result = measured(self::arms(OTHER, &[&one, &other], &[("workloads", &workload)]).unwrap(), 1).unwrap();
+    let is_it = |remark: &&Remark| matches!(remark, Remark::ScriptRuntime { given, .. } if *given == one);
+    assert!(remarks(&result, &one).iter().any(is_it), "{:?}", result.outcome.remarks);
+    assert!(!only(&result).is_same_build);
 }
 
 #[test]
