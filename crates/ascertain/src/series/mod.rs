@@ -3,17 +3,22 @@
 mod catalogue;
 mod rows;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use ascertain_engine::evidence;
 use ascertain_engine::unit::Unit;
-use ascertain_streams::{Engine, Failure};
+use ascertain_streams::{Catalogue, Engine, Failure};
 pub use ascertain_streams::{Memory, Plan, PlanOptions, Results};
 use ascertain_sys::interrupt::Stop;
 
 use crate::error::{Error, refused};
 use catalogue::RunCatalogue;
 use rows::RunRows;
+
+/// Most bytes that the library for Parquet needs for each reading of a run, whatever its length. Runs with unusually
+/// long names need more.
+pub const MOST_PARQUET_BYTES: u64 = 4 << 20;
 
 /// An expression over the series of a recorded run, with its plan. See [`plan`].
 #[derive(Debug)]
@@ -43,13 +48,29 @@ pub fn plan(run: &Path, expression: &str) -> Result<Series, Error> {
         return refused(format!("{} is still being written; wait until the run has ended", run.display()));
     }
     let catalogue = RunCatalogue::read(run)?;
-    let plan_with =
-        |has_ranges| Plan::with(expression, &catalogue, PlanOptions { has_ranges, ..PlanOptions::default() });
-    let mut plan = plan_with(false)?;
-    if plan.series().iter().any(|index| catalogue.has_ranges(*index)) {
-        plan = plan_with(true)?;
+    let used = UsedSeries { catalogue: &catalogue, indices: RefCell::default() };
+    let plan_with = |has_ranges| Plan::with(expression, &used, PlanOptions { has_ranges, ..PlanOptions::default() });
+    let mut plan = plan_with(false);
+    // A refusal names sizes too, so it is also repeated with ranges.
+    if used.indices.borrow().iter().any(|index| catalogue.has_ranges(*index)) {
+        plan = plan_with(true);
     }
+    let plan = plan?;
     Ok(Series { run: run.to_path_buf(), catalogue, plan })
+}
+
+/// A catalogue that notes which series an expression uses.
+struct UsedSeries<'a> {
+    catalogue: &'a RunCatalogue,
+    indices: RefCell<Vec<usize>>,
+}
+
+impl Catalogue for UsedSeries<'_> {
+    fn find(&self, arm: Option<&str>, metric: &str) -> Result<(usize, ascertain_streams::Series), String> {
+        let found = self.catalogue.find(arm, metric)?;
+        self.indices.borrow_mut().push(found.0);
+        Ok(found)
+    }
 }
 
 impl Series {
@@ -72,7 +93,7 @@ impl Series {
     }
 
     /// Returns the size in bytes of the columns into which the rows of a block are read. The library for Parquet needs
-    /// memory of its own, which depends on the file.
+    /// up to [`MOST_PARQUET_BYTES`] of its own for each reading.
     #[must_use]
     pub fn reading_bytes(&self) -> u64 {
         RunRows::bytes(&self.plan)

@@ -81,4 +81,6 @@ pub use read_back::{RowCursor, RunEvidence, read_rows};
 pub(crate) use read_back::{read_run, was_continued};
 pub use row::Row;
 pub use trials::{Series, Trials};
+#[cfg(feature = "parquet")]
+pub use writer::write_simulated;
 pub use writer::{Writer, is_going_on};

@@ -1,5 +1,7 @@
 //! `trials.parquet`: writes and reads rows column by column.
 
+mod footer;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
@@ -9,11 +11,12 @@ use std::sync::Arc;
 
 use ascertain_sys::files;
 use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
-use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
+use parquet::column::reader::{ColumnReaderImpl, get_column_reader, get_typed_column_reader};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 use serde::Deserialize;
@@ -24,6 +27,7 @@ use super::error::Error;
 use super::folder::{PARQUET, checksum_of_file, replace};
 use super::lines::LineReader;
 use super::row::{Row, RowReader};
+use footer::Footer;
 
 /// The end of the message of [`Error::NoRows`], after a semicolon: another way to restore the rows.
 pub(super) const WITHOUT_LINES: &str = "or restore its trials.parquet, which has the same rows";
@@ -38,6 +42,37 @@ pub(super) fn finish(run: &Path) -> Result<Option<String>, Error> {
     let path = run.join(PARQUET);
     replace(&path, |file| write(&mut LineReader::open(run)?, file, &path))?;
     checksum_of_file(&path).map(Some).map_err(Error::read(&path, PARQUET))
+}
+
+/// Writes the Parquet file of a run from rows in memory. Returns its checksum.
+pub(super) fn write_rows(run: &Path, rows: impl Iterator<Item = Row<'static>>) -> Result<Option<String>, Error> {
+    let path = run.join(PARQUET);
+    replace(&path, |file| write(&mut GivenRows { rows, path: &path }, file, &path))?;
+    checksum_of_file(&path).map(Some).map_err(Error::read(&path, PARQUET))
+}
+
+/// Rows from an iterator, for the file at a path.
+struct GivenRows<'a, I> {
+    rows: I,
+    path: &'a Path,
+}
+
+impl<I: Iterator<Item = Row<'static>>> RowReader for GivenRows<'_, I> {
+    fn next_row(&mut self) -> Result<Option<Row<'_>>, Error> {
+        Ok(self.rows.next())
+    }
+
+    fn ends_trial(&self) -> bool {
+        true
+    }
+
+    fn end_bytes(&self) -> u64 {
+        0
+    }
+
+    fn malformed(&self, reason: String) -> Error {
+        Error::Parquet { path: self.path.to_path_buf(), reason }
+    }
 }
 
 /// Writes rows as a Parquet file. `path` is only used in errors.
@@ -207,15 +242,15 @@ pub(super) fn open(path: &Path, checksum: Option<&str>) -> Result<Option<Box<dyn
     if expected != checksum_of_file(path).map_err(Error::read(path, PARQUET))? {
         return Err(broken("its checksum differs from that in run.json".into()));
     }
-    let file = SerializedFileReader::new(file).map_err(|error| broken(error.to_string()))?;
-    Ok(Some(Box::new(ParquetReader { path: path.to_path_buf(), file, next_group: 0, group: None })))
+    let footer = Footer::open(&file).map_err(|error| broken(error.to_string()))?;
+    Ok(Some(Box::new(ParquetReader { path: path.to_path_buf(), file: Arc::new(file), footer, group: None })))
 }
 
-/// A reader of the rows of the file, one row group after the other.
+/// A reader of the rows of the file, one row group after the other. Its memory does not depend on their number.
 struct ParquetReader {
     path: PathBuf,
-    file: SerializedFileReader<File>,
-    next_group: usize,
+    file: Arc<File>,
+    footer: Footer,
     group: Option<GroupReader>,
 }
 
@@ -223,11 +258,10 @@ impl ParquetReader {
     /// Goes to the next row. Returns `false` if there is none.
     fn advance(&mut self) -> Result<bool, ParquetError> {
         while !self.group.as_mut().map_or(Ok(false), GroupReader::advance)? {
-            if self.next_group == self.file.num_row_groups() {
-                return Ok(false);
-            }
-            self.group = Some(GroupReader::open(&*self.file.get_row_group(self.next_group)?)?);
-            self.next_group += 1;
+            // The buffers of the last group are freed first.
+            self.group = None;
+            let Some(group) = self.footer.next_group(&self.file)? else { return Ok(false) };
+            self.group = Some(GroupReader::open(&self.file, &group)?);
         }
         Ok(true)
     }
@@ -276,12 +310,12 @@ struct GroupReader {
 }
 
 impl GroupReader {
-    fn open(group: &dyn RowGroupReader) -> Result<GroupReader, ParquetError> {
+    fn open(file: &Arc<File>, group: &RowGroupMetaData) -> Result<GroupReader, ParquetError> {
         Ok(GroupReader {
-            texts: TEXTS.iter().map(|name| ColumnReader::open(group, name)).collect::<Result<_, _>>()?,
-            integers: INTEGERS.iter().map(|name| ColumnReader::open(group, name)).collect::<Result<_, _>>()?,
-            values: ColumnReader::open(group, "value")?,
-            left: usize::try_from(group.metadata().num_rows())?,
+            texts: TEXTS.iter().map(|name| ColumnReader::open(file, group, name)).collect::<Result<_, _>>()?,
+            integers: INTEGERS.iter().map(|name| ColumnReader::open(file, group, name)).collect::<Result<_, _>>()?,
+            values: ColumnReader::open(file, group, "value")?,
+            left: usize::try_from(group.num_rows())?,
             rows: 0,
             place: 0,
         })
@@ -336,15 +370,16 @@ struct ColumnReader<T: DataType> {
 }
 
 impl<T: DataType> ColumnReader<T> {
-    fn open(group: &dyn RowGroupReader, name: &str) -> Result<Self, ParquetError> {
-        let columns = group.metadata().columns();
+    fn open(file: &Arc<File>, group: &RowGroupMetaData, name: &str) -> Result<Self, ParquetError> {
+        let columns = group.columns();
         let index = columns.iter().position(|column| column.column_path().string() == name);
         let index = index.ok_or_else(|| ParquetError::General(format!("there is no column `{name}`")))?;
         let column = &columns[index];
         if column.column_type() != T::get_physical_type() || column.column_descr().max_def_level() != 0 {
             return Err(ParquetError::General(format!("the column `{name}` has an unexpected type")));
         }
-        let reader = get_typed_column_reader(group.get_column_reader(index)?);
+        let pages = SerializedPageReader::new(file.clone(), column, usize::try_from(group.num_rows())?, None)?;
+        let reader = get_typed_column_reader(get_column_reader(column.column_descr_ptr(), Box::new(pages)));
         Ok(ColumnReader { reader, values: Vec::with_capacity(BATCH) })
     }
 
