@@ -9,7 +9,7 @@ use ascertain_engine::outcome::{self, Outcome};
 use ascertain_engine::plan::Plan;
 use ascertain_engine::unit::Unit;
 use ascertain_sys::{clock, machine};
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// The observations of a run.
@@ -77,7 +77,7 @@ pub fn write(runs: &Path, trials: u64, kind: Kind) -> Result<PathBuf, Error> {
     let mut start_ns = 0;
     let metrics = if kind == Kind::Whole { 1 } else { 2 };
     let rows = (0..trials).flat_map(|trial| (0..metrics).map(move |metric| (trial, metric))).map(|(trial, metric)| {
-        let [first, second] = [(); 2].map(|()| (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64);
+        let [first, second]: [f64; 2] = [random.random(), random.random()];
         start_ns += if metric == 0 { 50_000 + (first * 20_000.0) as u64 } else { 0 };
         let (value, status) = observation(kind, metric, first, second);
         Row {

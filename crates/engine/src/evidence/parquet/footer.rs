@@ -52,7 +52,7 @@ impl Footer {
             return Ok(None);
         }
         self.groups_left -= 1;
-        let (group, ()) = self.read(file, |bytes| bytes.skip(STRUCT, MOST_DEPTH))?;
+        let (group, ()) = self.read(file, Compact::skip_group)?;
         // The last byte ends the structure of the footer.
         let single = [&self.start[..], &group, &[0]].concat();
         let metadata = ParquetMetaDataReader::decode_metadata(&single)?;
@@ -165,6 +165,10 @@ impl Compact<'_> {
         if matches!(kind, 1 | 2) { self.skip_bytes(1) } else { self.skip(kind, depth) }
     }
 
+    fn skip_group(&mut self) -> Option<()> {
+        self.skip(STRUCT, MOST_DEPTH)
+    }
+
     /// Goes to the list of row groups.
     fn skip_to_groups(&mut self) -> Option<()> {
         let mut last = 0;
@@ -176,6 +180,79 @@ impl Compact<'_> {
                     self.skip(kind, MOST_DEPTH)?;
                     last = number;
                 }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek, Write};
+    use std::sync::Arc;
+
+    use parquet::data_type::Int64Type;
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+
+    use super::*;
+
+    /// Writes a file with groups of one row.
+    fn file_of(groups: i64) -> File {
+        let file = tempfile::tempfile().unwrap();
+        let schema = Arc::new(parse_message_type("message m { required int64 number; }").unwrap());
+        let properties = Arc::new(WriterProperties::default());
+        let mut writer = SerializedFileWriter::new(file.try_clone().unwrap(), schema, properties).unwrap();
+        for number in 0..groups {
+            let mut group = writer.next_row_group().unwrap();
+            let mut column = group.next_column().unwrap().unwrap();
+            column.typed::<Int64Type>().write_batch(&[number], None, None).unwrap();
+            column.close().unwrap();
+            group.close().unwrap();
+        }
+        writer.close().unwrap();
+        file
+    }
+
+    #[test]
+    fn each_group_is_as_the_library_reads_it() {
+        for groups in [0, 1, 14, 15, 1000] {
+            let file = file_of(groups);
+            let mut footer = Footer::open(&file).unwrap();
+            let library = SerializedFileReader::new(file.try_clone().unwrap()).unwrap();
+            for expected in library.metadata().row_groups() {
+                let group = footer.next_group(&file).unwrap().unwrap();
+                assert_eq!(group.columns(), expected.columns());
+                assert_eq!((group.num_rows(), group.ordinal()), (1, expected.ordinal()));
+            }
+            assert!(footer.next_group(&file).unwrap().is_none(), "{groups} groups");
+        }
+    }
+
+    #[test]
+    fn a_damaged_footer_is_an_error() {
+        let mut file = file_of(3);
+        file.rewind().unwrap();
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).unwrap();
+        let with = |bytes: &[u8]| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(bytes).unwrap();
+            let Ok(mut footer) = Footer::open(&file) else { return };
+            // The library may panic when it decodes damaged bytes, so they are only skipped here.
+            (0..9).take_while(|_| footer.read(&file, Compact::skip_group).is_ok()).for_each(drop);
+        };
+        with(b"");
+        with(b"PAR1PAR1");
+        for length in 0..bytes.len() {
+            with(&[&bytes[..length], b"\xff\0\0\0PAR1"].concat());
+        }
+        for place in 0..bytes.len() {
+            for byte in [0, 0x1c, 0x55, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[place] = byte;
+                with(&damaged);
             }
         }
     }

@@ -1,20 +1,16 @@
 //! Computes derived series of a recorded run, in memory that is known before anything runs.
 
-mod catalogue;
-mod rows;
-
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ascertain_engine::evidence;
+use ascertain_engine::series::{RunCatalogue, RunSeries};
 use ascertain_engine::unit::Unit;
 use ascertain_streams::{Catalogue, Engine, Failure};
 pub use ascertain_streams::{Memory, Plan, PlanOptions, Results};
 use ascertain_sys::interrupt::Stop;
 
 use crate::error::{Error, refused};
-use catalogue::RunCatalogue;
-use rows::RunRows;
 
 /// Most bytes that the library for Parquet needs for each reading of a run, whatever its length. Runs with unusually
 /// long names need more.
@@ -23,8 +19,7 @@ pub const MOST_PARQUET_BYTES: u64 = 4 << 20;
 /// An expression over the series of a recorded run, with its plan. See [`plan`].
 #[derive(Debug)]
 pub struct Series {
-    run: PathBuf,
-    catalogue: RunCatalogue,
+    series: RunSeries,
     plan: Plan,
 }
 
@@ -47,8 +42,9 @@ pub fn plan(run: &Path, expression: &str) -> Result<Series, Error> {
     if evidence::is_going_on(run) {
         return refused(format!("{} is still being written; wait until the run has ended", run.display()));
     }
-    let catalogue = RunCatalogue::read(run)?;
-    let used = UsedSeries { catalogue: &catalogue, indices: RefCell::default() };
+    let series = RunSeries::read(run)?;
+    let catalogue = series.catalogue();
+    let used = UsedSeries { catalogue, indices: RefCell::default() };
     let plan_with = |has_ranges| Plan::with(expression, &used, PlanOptions { has_ranges, ..PlanOptions::default() });
     let mut plan = plan_with(false);
     // A refusal names sizes too, so it is also repeated with ranges.
@@ -56,7 +52,7 @@ pub fn plan(run: &Path, expression: &str) -> Result<Series, Error> {
         plan = plan_with(true);
     }
     let plan = plan?;
-    Ok(Series { run: run.to_path_buf(), catalogue, plan })
+    Ok(Series { series, plan })
 }
 
 /// A catalogue that notes which series an expression uses.
@@ -96,13 +92,13 @@ impl Series {
     /// up to [`MOST_PARQUET_BYTES`] of its own for each reading.
     #[must_use]
     pub fn reading_bytes(&self) -> u64 {
-        RunRows::bytes(&self.plan)
+        RunSeries::reading_bytes(&self.plan)
     }
 
     /// Returns a sentence about the incomplete last trial of a run that was killed. Its rows are left out.
     #[must_use]
     pub fn cut_off(&self) -> Option<String> {
-        self.catalogue.cut_off()
+        self.series.catalogue().cut_off()
     }
 
     /// Checks that the memory of the plan, and of the columns for reading, is within a limit.
@@ -124,9 +120,8 @@ impl Series {
     /// If a row is not valid, or if a buffer of a stated size is full.
     pub fn compute(&self, stop: &Stop, mut observe: impl FnMut(Results) -> bool) -> Result<SeriesEnd, Error> {
         let mut engine = Engine::new(&self.plan)?;
-        let mut rows = RunRows::open(&self.run, &self.catalogue, &self.plan)?;
         let mut was_stopped = false;
-        let ran = engine.run(&mut rows, |results| {
+        let ran = self.series.compute(&self.plan, &mut engine, &mut |results| {
             was_stopped = stop.is_requested();
             !was_stopped && (results.lows.is_empty() || observe(results))
         });
