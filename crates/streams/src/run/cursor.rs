@@ -6,7 +6,7 @@ use crate::table::interpolate;
 
 /// Most distinct values that are kept in order. The wanted rank moves by one at most per step, so it takes about the
 /// square of this number of steps until the rank has left them.
-const MOST_NEAR: u64 = 64;
+pub(crate) const MOST_NEAR: u64 = 64;
 
 /// The values of a sliding window, and in order those near the wanted rank.
 ///
@@ -64,10 +64,11 @@ impl SlidingCursor {
         self.known -= u64::from(!oldest.is_nan());
         self.known += u64::from(!value.is_nan());
         self.less -= u64::from(oldest < self.value);
-        self.less += u64::from(value < self.value);
+        // This may move the cursor, so the new value is compared with it afterwards.
         if self.low <= oldest && oldest <= self.high {
             self.remove(oldest);
         }
+        self.less += u64::from(value < self.value);
         if self.low <= value && value <= self.high {
             self.insert(value);
         }
@@ -218,7 +219,7 @@ impl SlidingCursor {
         loop {
             place = place.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let start = ((place >> 16) % self.queue.len() as u64) as usize;
-            let mut after = self.queue[start..].iter().chain(&self.queue[..start]);
+            let after = self.queue[start..].iter().chain(&self.queue[..start]);
             let Some(pivot) = after.copied().find(|value| low <= *value && *value <= high) else { return low };
             let (less, equal) = self.ranks_of(pivot);
             if less > rank {

@@ -305,9 +305,10 @@ impl<'p> Engine<'p> {
             1 => state.process::<1>(join.operator, join.factor, output, slots, factors),
             _ => state.process::<2>(join.operator, join.factor, output, slots, factors),
         };
+        let ahead = state.ahead();
         // After the end of a reading, the partners of the waiting values never arrive, so these may be lost.
         let may_lose = match join.kind {
-            JoinKind::Buffer { .. } => self.is_over(self.plan.graph.nodes[step.node].inputs[1 - state.ahead()]),
+            JoinKind::Buffer { .. } => self.is_over(self.plan.graph.nodes[step.node].inputs[1 - ahead]),
             _ => self.places.iter().any(|place| place.has_ended),
         };
         if may_lose { Ok(()) } else { done }

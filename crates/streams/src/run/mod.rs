@@ -18,6 +18,7 @@ use crate::describe::grouped;
 
 pub use engine::{Engine, EngineState, Failure, Results};
 pub use evidence::{Advance, Evidence, Recorded};
+pub(crate) use cursor::MOST_NEAR;
 pub use state::MOST_EXACT;
 pub(crate) use state::{Sketch, ring_of, sketch_of, state_bytes, step_bytes};
 

@@ -37,7 +37,7 @@ impl Footer {
         let [length @ .., b'P', b'A', b'R', b'1'] = tail else { return Err(malformed()) };
         let place = end.checked_sub(u32::from_le_bytes(length).into()).ok_or_else(malformed)?;
         let mut footer = Footer { start: Vec::new(), groups_left: 0, place, end };
-        (footer.start, ()) = footer.read(file, Compact::skip_to_groups)?;
+        (footer.start, ()) = footer.read(file, |bytes| bytes.skip_to_groups())?;
         (_, footer.groups_left) = footer.read(file, |bytes| match bytes.list()? {
             (STRUCT, count) => Some(count),
             _ => None,
@@ -52,7 +52,7 @@ impl Footer {
             return Ok(None);
         }
         self.groups_left -= 1;
-        let (group, ()) = self.read(file, Compact::skip_group)?;
+        let (group, ()) = self.read(file, |bytes| bytes.skip_group())?;
         // The last byte ends the structure of the footer.
         let single = [&self.start[..], &group, &[0]].concat();
         let metadata = ParquetMetaDataReader::decode_metadata(&single)?;
@@ -241,7 +241,7 @@ mod tests {
             file.write_all(bytes).unwrap();
             let Ok(mut footer) = Footer::open(&file) else { return };
             // The library may panic when it decodes damaged bytes, so they are only skipped here.
-            (0..9).take_while(|_| footer.read(&file, Compact::skip_group).is_ok()).for_each(drop);
+            (0..9).take_while(|_| footer.read(&file, |bytes| bytes.skip_group()).is_ok()).for_each(drop);
         };
         with(b"");
         with(b"PAR1PAR1");
