@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::load::{Load, spin};
 use crate::tools::{self, Need};
-use crate::{hyperfine, packages, permutation, transfer};
+use crate::{hyperfine, packages, permutation, rtlola, transfer};
 
 type Bench = (&'static str, &'static str, fn() -> anyhow::Result<()>);
 
@@ -19,7 +19,7 @@ const BENCHES: &[Bench] = &[
     ("start", "time to start `true`, compared with hyperfine -N", start),
     ("loop", "the loop's own time between in-process observations", || example("ascertain-engine", "loop_cost")),
     ("judge", "outcomes judged per second", || example("ascertain-stats", "judge_throughput")),
-    ("streams", "observations per second of derived series", || example("ascertain-streams", "stream_throughput")),
+    ("streams", "observations per second of derived series, also compared with RTLola's interpreter", streams),
     ("evidence", "the cost of a row of evidence", || example("ascertain-engine", "evidence_cost")),
     ("history", "time to list and follow 2,000 runs", || example("ascertain-cli", "history_cost")),
     ("page", "the report's page: time to write it, until it is seen, and until it is complete", page),
@@ -178,6 +178,11 @@ fn page() -> anyhow::Result<()> {
 
 fn example(package: &str, name: &str) -> anyhow::Result<()> {
     tools::run("cargo", &["run", "--quiet", "--release", "--package", package, "--example", name])
+}
+
+fn streams() -> anyhow::Result<()> {
+    example("ascertain-streams", "stream_throughput")?;
+    rtlola::bench()
 }
 
 fn build() -> anyhow::Result<()> {

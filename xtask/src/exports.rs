@@ -28,6 +28,18 @@ pub const PARTS: &[Part] = &[
         BINARY_AND_SCRIPTS,
         plotted,
     ),
+    Part::slow(
+        "derived series recomputed by DuckDB",
+        &[Need::Python("duckdb")],
+        &[
+            Input::Package("ascertain-cli"),
+            Input::Path("crates/ascertain/examples/simulated_run.rs"),
+            Input::Path("crates/ascertain/tests/simulated"),
+            Input::Path("crates/ascertain/tests/series_duckdb.py"),
+            Input::Path("xtask/src/exports.rs"),
+        ],
+        derived,
+    ),
     Part::slow("JUnit XML read by junitparser", &[Need::Python("junitparser")], BINARY, junit),
     Part::slow("GitHub's job summary drawn by GitHub's cmark", &[Need::Python("cmarkgfm")], BINARY, github),
     Part::slow("Go benchmarks read by benchstat", &[BENCHSTAT], BINARY, benchstat),
@@ -76,6 +88,26 @@ fn plotted() -> anyhow::Result<()> {
         tools::run(&tools::python().to_string_lossy(), &[&script, &run, &plots])?;
     }
     Ok(())
+}
+
+/// Compares `ascertain series` with DuckDB, on a run of two commands and on simulated runs with nulls, infinities and
+/// values that were cut off.
+fn derived() -> anyhow::Result<()> {
+    let (program, folder) = (tools::test_binary()?, tools::new_folder("xtask-derived")?);
+    let simulate = tools::example("simulated_run")?;
+    let mut runs = Vec::new();
+    for kind in ["nulls", "censored"] {
+        runs.push(tools::output_of(&simulate, &[&folder, "2000", kind])?.trim().to_owned());
+    }
+    let measured = format!("{folder}/measured");
+    let compare = ["compare", "-q", "-r", "150", "--evidence", &measured, "true", "sleep 0.0001"];
+    tools::output_of(&program, &compare)?;
+    let run = fs::read_dir(&measured)?.next().context("no run was recorded")??.path();
+    runs.push(run.to_string_lossy().into_owned());
+    let script = tools::in_root("crates/ascertain/tests/series_duckdb.py");
+    let arguments = [script, program.to_string_lossy().into_owned()];
+    tools::run(&tools::python().to_string_lossy(), &[&arguments[..], &runs].concat())?;
+    Ok(fs::remove_dir_all(&folder)?)
 }
 
 /// A command's name with characters that every export must escape.

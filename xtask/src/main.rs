@@ -26,6 +26,7 @@ mod permutation;
 mod prose;
 mod pythons;
 mod quick;
+mod rtlola;
 mod statistics;
 mod stress;
 mod test;

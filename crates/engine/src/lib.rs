@@ -34,6 +34,8 @@ pub mod result;
 pub mod run;
 #[cfg(feature = "samples")]
 pub mod samples;
+#[cfg(feature = "recorded")]
+pub mod series;
 pub mod suite;
 mod summary;
 mod time;

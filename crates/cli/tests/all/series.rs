@@ -215,6 +215,9 @@ fn infinite_bounds_and_nulls_differ_in_json() {
     assert!(results[0].is_null() && json["nulls"] == 1, "{json}");
     assert!(results[1][0].as_f64().unwrap() >= 5e7 && results[1][1].is_null(), "{json}");
     assert_eq!((&json["has_ranges"], &json["infinite"]), (&true.into(), &(results.len() - 1).into()));
+    // A range takes 16 bytes, of which t/2 wait.
+    let refused = series(state, &["every(\"sleep 1\".wall, 2) / \"sleep 1\".wall"]);
+    assert!(refused.stderr.contains("t/2 values would wait: 8.000 GB after 10^9"), "{}", refused.stderr);
     let json = series(state, &["1 s / (\"true\".wall - \"true\".wall)", "--format", "json"]).json();
     assert_eq!((&json["infinite"], &json["nulls"]), (&json["count"], &0.into()), "{json}");
     assert!(json["results"][0].is_null(), "{json}");

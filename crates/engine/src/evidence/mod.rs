@@ -61,6 +61,7 @@ mod journal;
 mod known;
 mod lines;
 mod moment;
+mod numbers;
 #[cfg_attr(not(feature = "parquet"), path = "no_parquet.rs")]
 mod parquet;
 mod read_back;
@@ -77,10 +78,13 @@ pub(crate) use folder::{FinalLines, lines_bytes};
 pub use folder::{Header, Revision, SCHEMA, is_run_id, known_folder, new_run_id, read_header, runs_folder};
 pub use known::{forget_run, is_known};
 pub use moment::rfc3339;
+pub use numbers::{NumberRow, RowKind};
 pub use read_back::{RowCursor, RunEvidence, read_rows};
 pub(crate) use read_back::{read_run, was_continued};
 pub use row::Row;
 pub use trials::{Series, Trials};
 #[cfg(feature = "commands")]
 pub(crate) use writer::RowsFile;
+#[cfg(feature = "parquet")]
+pub use writer::write_simulated;
 pub use writer::{Writer, is_going_on};

@@ -1,5 +1,7 @@
 //! `trials.parquet`: writes and reads rows column by column.
 
+mod footer;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
@@ -9,11 +11,12 @@ use std::sync::Arc;
 
 use ascertain_sys::files;
 use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
-use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
+use parquet::column::reader::{ColumnReaderImpl, get_column_reader, get_typed_column_reader};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 use serde::Deserialize;
@@ -23,7 +26,10 @@ use serde::de::value::Error as WordError;
 use super::error::Error;
 use super::folder::{PARQUET, checksum_of_file, replace};
 use super::lines::LineReader;
+use super::numbers::{Follower, NumberRow, RowKinds};
 use super::row::{Row, RowReader};
+use crate::experiment::Status;
+use footer::Footer;
 
 /// The end of the message of [`Error::NoRows`], after a semicolon: another way to restore the rows.
 pub(super) const WITHOUT_LINES: &str = "or restore its trials.parquet, which has the same rows";
@@ -38,6 +44,37 @@ pub(super) fn finish(run: &Path) -> Result<Option<String>, Error> {
     let path = run.join(PARQUET);
     replace(&path, |file| write(&mut LineReader::open(run)?, file, &path))?;
     checksum_of_file(&path).map(Some).map_err(Error::read(&path, PARQUET))
+}
+
+/// Writes the Parquet file of a run from rows in memory. Returns its checksum.
+pub(super) fn write_rows(run: &Path, rows: impl Iterator<Item = Row<'static>>) -> Result<Option<String>, Error> {
+    let path = run.join(PARQUET);
+    replace(&path, |file| write(&mut GivenRows { rows, path: &path }, file, &path))?;
+    checksum_of_file(&path).map(Some).map_err(Error::read(&path, PARQUET))
+}
+
+/// Rows from an iterator, for the file at a path.
+struct GivenRows<'a, I> {
+    rows: I,
+    path: &'a Path,
+}
+
+impl<I: Iterator<Item = Row<'static>>> RowReader for GivenRows<'_, I> {
+    fn next_row(&mut self) -> Result<Option<Row<'_>>, Error> {
+        Ok(self.rows.next())
+    }
+
+    fn ends_trial(&self) -> bool {
+        true
+    }
+
+    fn end_bytes(&self) -> u64 {
+        0
+    }
+
+    fn malformed(&self, reason: String) -> Error {
+        Error::Parquet { path: self.path.to_path_buf(), reason }
+    }
 }
 
 /// Writes rows as a Parquet file. `path` is only used in errors.
@@ -207,35 +244,99 @@ pub(super) fn open(path: &Path, checksum: Option<&str>) -> Result<Option<Box<dyn
     if expected != checksum_of_file(path).map_err(Error::read(path, PARQUET))? {
         return Err(broken("its checksum differs from that in run.json".into()));
     }
-    let file = SerializedFileReader::new(file).map_err(|error| broken(error.to_string()))?;
-    Ok(Some(Box::new(ParquetReader { path: path.to_path_buf(), file, next_group: 0, group: None })))
+    let footer = Footer::open(&file).map_err(|error| broken(error.to_string()))?;
+    Ok(Some(Box::new(ParquetReader {
+        path: path.to_path_buf(),
+        file: Arc::new(file),
+        footer,
+        group: None,
+        known: Vec::new(),
+        follower: Follower::default(),
+    })))
 }
 
-/// A reader of the rows of the file, one row group after the other.
+/// A reader of the rows of the file, one row group after the other. Its memory does not depend on their number.
 struct ParquetReader {
     path: PathBuf,
-    file: SerializedFileReader<File>,
-    next_group: usize,
+    file: Arc<File>,
+    footer: Footer,
     group: Option<GroupReader>,
+    /// The texts of each kind and status that numbers had so far, with the index of the kind.
+    known: Vec<KnownTexts>,
+    follower: Follower,
+}
+
+/// The texts of a row in [`NUMBER_TEXTS`], and its lane. The library hands out the same bytes for all rows of a group
+/// that have the same text, so a comparison of addresses is usually enough. The bytes cannot be replaced by others while
+/// they are held here.
+struct KnownTexts {
+    texts: [ByteArray; NUMBER_TEXTS.len()],
+    lane: i64,
+    kind: usize,
+    status: Status,
+}
+
+impl KnownTexts {
+    fn are_of(&self, group: &GroupReader) -> bool {
+        let is_same = |known: &ByteArray, text: &ByteArray| {
+            let (known, text) = (known.data(), text.data());
+            known.as_ptr() == text.as_ptr() && known.len() == text.len()
+        };
+        let mut texts = self.texts.iter().zip(NUMBER_TEXTS);
+        self.lane == group.integers[0].values[group.place - 1]
+            && texts.all(|(known, column)| is_same(known, &group.texts[column].values[group.place - 1]))
+    }
 }
 
 impl ParquetReader {
-    /// Goes to the next row. Returns `false` if there is none.
-    fn advance(&mut self) -> Result<bool, ParquetError> {
+    /// Goes to the next row. Returns `false` if there is none. If `is_whole` is false, only the columns that numbers
+    /// need are decoded.
+    fn advance(&mut self, is_whole: bool) -> Result<bool, ParquetError> {
         while !self.group.as_mut().map_or(Ok(false), GroupReader::advance)? {
-            if self.next_group == self.file.num_row_groups() {
-                return Ok(false);
-            }
-            self.group = Some(GroupReader::open(&*self.file.get_row_group(self.next_group)?)?);
-            self.next_group += 1;
+            // The buffers of the last group are freed first.
+            self.group = None;
+            let Some(group) = self.footer.next_group(&self.file)? else { return Ok(false) };
+            self.group = Some(GroupReader::open(&self.file, &group, is_whole)?);
         }
         Ok(true)
+    }
+
+    fn number(&mut self, kinds: &mut RowKinds) -> Result<Option<NumberRow>, ParquetError> {
+        if !self.advance(false)? {
+            return Ok(None);
+        }
+        let Some(group) = &self.group else { return Ok(None) };
+        let known = &self.known;
+        let found = match self.follower.find(known.len(), |index| known[index].are_of(group)) {
+            Some(found) => found,
+            None => {
+                let NumberRow { kind, status, .. } = kinds.number(&group.row()?);
+                let texts = NUMBER_TEXTS.map(|column| group.texts[column].values[group.place - 1].clone());
+                let lane = group.integers[0].values[group.place - 1];
+                let place = known.iter().position(|known| (known.kind, known.status) == (kind, status));
+                let place = place.unwrap_or(known.len());
+                let texts = KnownTexts { texts, lane, kind, status };
+                match self.known.get_mut(place) {
+                    Some(known) => *known = texts,
+                    None => self.known.push(texts),
+                }
+                place
+            }
+        };
+        let integer = |column: usize| u64::try_from(group.integers[column].values[group.place - 1]);
+        let KnownTexts { kind, status, .. } = self.known[found];
+        let value = group.values.values[group.place - 1];
+        Ok(Some(NumberRow { kind, trial: integer(1)?, start_ns: integer(4)?, value, status }))
     }
 }
 
 impl RowReader for ParquetReader {
+    fn next_number(&mut self, kinds: &mut RowKinds) -> Result<Option<NumberRow>, Error> {
+        self.number(kinds).map_err(|error| self.malformed(error.to_string()))
+    }
+
     fn next_row(&mut self) -> Result<Option<Row<'_>>, Error> {
-        let row = match self.advance() {
+        let row = match self.advance(true) {
             Ok(true) => self.group.as_ref().map(GroupReader::row).transpose(),
             Ok(false) => Ok(None),
             Err(error) => Err(error),
@@ -259,6 +360,9 @@ impl RowReader for ParquetReader {
 
 const TEXTS: [&str; 9] = ["run_id", "experiment", "variant", "point", "metric", "key", "unit", "status", "worker"];
 const INTEGERS: [&str; 5] = ["lane", "trial", "position", "offset_ns", "start_ns"];
+/// The columns that numbers need, as indices into [`TEXTS`] and [`INTEGERS`]. The other columns are then empty or 0.
+const NUMBER_TEXTS: [usize; 7] = [1, 2, 3, 4, 5, 6, 7];
+const NUMBER_INTEGERS: [usize; 3] = [0, 1, 4];
 
 /// A reader of one row group of the file. It decodes the rows in batches.
 struct GroupReader {
@@ -276,12 +380,20 @@ struct GroupReader {
 }
 
 impl GroupReader {
-    fn open(group: &dyn RowGroupReader) -> Result<GroupReader, ParquetError> {
+    fn open(file: &Arc<File>, group: &RowGroupMetaData, is_whole: bool) -> Result<GroupReader, ParquetError> {
+        let texts = TEXTS.iter().enumerate().map(|(column, name)| {
+            let is_read = is_whole || NUMBER_TEXTS.contains(&column);
+            ColumnReader::open(file, group, name, is_read)
+        });
+        let integers = INTEGERS.iter().enumerate().map(|(column, name)| {
+            let is_read = is_whole || NUMBER_INTEGERS.contains(&column);
+            ColumnReader::open(file, group, name, is_read)
+        });
         Ok(GroupReader {
-            texts: TEXTS.iter().map(|name| ColumnReader::open(group, name)).collect::<Result<_, _>>()?,
-            integers: INTEGERS.iter().map(|name| ColumnReader::open(group, name)).collect::<Result<_, _>>()?,
-            values: ColumnReader::open(group, "value")?,
-            left: usize::try_from(group.metadata().num_rows())?,
+            texts: texts.collect::<Result<_, _>>()?,
+            integers: integers.collect::<Result<_, _>>()?,
+            values: ColumnReader::open(file, group, "value", true)?,
+            left: usize::try_from(group.num_rows())?,
             rows: 0,
             place: 0,
         })
@@ -302,8 +414,8 @@ impl GroupReader {
 
     fn row(&self) -> Result<Row<'_>, ParquetError> {
         let index = self.place - 1;
-        let text = |column: usize| self.texts[column].values[index].as_utf8();
-        let integer = |column: usize| u64::try_from(self.integers[column].values[index]);
+        let text = |column: usize| self.texts[column].values.get(index).map_or(Ok(""), ByteArray::as_utf8);
+        let integer = |column: usize| u64::try_from(self.integers[column].values.get(index).copied().unwrap_or(0));
         Ok(Row {
             run_id: Cow::Borrowed(text(0)?),
             experiment: Cow::Borrowed(text(1)?),
@@ -332,25 +444,28 @@ fn word<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ParquetError> {
 /// A column of a row group, with the batch of its values that was decoded last.
 struct ColumnReader<T: DataType> {
     reader: ColumnReaderImpl<T>,
+    /// `false` if the column stays empty, because its values are not needed.
+    is_read: bool,
     values: Vec<T::T>,
 }
 
 impl<T: DataType> ColumnReader<T> {
-    fn open(group: &dyn RowGroupReader, name: &str) -> Result<Self, ParquetError> {
-        let columns = group.metadata().columns();
+    fn open(file: &Arc<File>, group: &RowGroupMetaData, name: &str, is_read: bool) -> Result<Self, ParquetError> {
+        let columns = group.columns();
         let index = columns.iter().position(|column| column.column_path().string() == name);
         let index = index.ok_or_else(|| ParquetError::General(format!("there is no column `{name}`")))?;
         let column = &columns[index];
         if column.column_type() != T::get_physical_type() || column.column_descr().max_def_level() != 0 {
             return Err(ParquetError::General(format!("the column `{name}` has an unexpected type")));
         }
-        let reader = get_typed_column_reader(group.get_column_reader(index)?);
-        Ok(ColumnReader { reader, values: Vec::with_capacity(BATCH) })
+        let pages = SerializedPageReader::new(file.clone(), column, usize::try_from(group.num_rows())?, None)?;
+        let reader = get_typed_column_reader(get_column_reader(column.column_descr_ptr(), Box::new(pages)));
+        Ok(ColumnReader { reader, is_read, values: Vec::with_capacity(if is_read { BATCH } else { 0 }) })
     }
 
     fn read(&mut self, rows: usize) -> Result<(), ParquetError> {
         self.values.clear();
-        while self.values.len() < rows {
+        while self.is_read && self.values.len() < rows {
             let (records, ..) = self.reader.read_records(rows - self.values.len(), None, None, &mut self.values)?;
             if records == 0 {
                 return Err(ParquetError::EOF("a column has fewer values than there are rows".into()));

@@ -9,6 +9,7 @@ use ascertain_sys::files;
 use super::error::Error;
 use super::folder::{FinalLines, Header, LINES, PARQUET, checksum_of_start, lines_bytes, read_header};
 use super::lines::LineReader;
+use super::numbers::{NumberRow, RowKind, RowKinds};
 use super::parquet;
 use super::row::{Row, RowReader};
 use super::trials::Trials;
@@ -31,7 +32,10 @@ pub fn read_rows(run: &Path) -> Result<impl Iterator<Item = Result<Row<'static>,
 }
 
 /// A reader of the rows of a run, which holds only a block of them in memory.
-pub struct RowCursor(Box<dyn RowReader>);
+pub struct RowCursor {
+    reader: Box<dyn RowReader>,
+    kinds: RowKinds,
+}
 
 impl RowCursor {
     /// Opens the file of rows of a run.
@@ -44,10 +48,29 @@ impl RowCursor {
             let header = read_header(run)?;
             if header.final_lines().is_some_and(|lines| lines.bytes > 0) {
                 let parquet = parquet::open(&run.join(PARQUET), header.parquet_checksum.as_deref())?;
-                return parquet.map(RowCursor).ok_or_else(|| Error::NoRows(run.into()));
+                return parquet.map(RowCursor::new).ok_or_else(|| Error::NoRows(run.into()));
             }
         }
-        Ok(RowCursor(Box::new(lines)))
+        Ok(RowCursor::new(Box::new(lines)))
+    }
+
+    fn new(reader: Box<dyn RowReader>) -> RowCursor {
+        RowCursor { reader, kinds: RowKinds::default() }
+    }
+
+    /// Reads the number of the next row, in the order in which the rows were observed. Returns `None` after the last
+    /// row. This is several times as fast as [`next_row`](Self::next_row). Call only one of the two.
+    ///
+    /// # Errors
+    /// As [`next_row`](Self::next_row).
+    pub fn next_number(&mut self) -> Result<Option<NumberRow>, Error> {
+        self.reader.next_number(&mut self.kinds)
+    }
+
+    /// Returns the kinds of the rows of which [`next_number`](Self::next_number) has read the numbers.
+    #[must_use]
+    pub fn kinds(&self) -> &[RowKind] {
+        self.kinds.kinds()
     }
 
     /// Reads the next row, in the order in which the rows were observed. Returns `None` after the last row.
@@ -55,14 +78,14 @@ impl RowCursor {
     /// # Errors
     /// If the row is not valid, or if the run ends while its rows are read.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>, Error> {
-        self.0.next_row()
+        self.reader.next_row()
     }
 
     /// Returns whether the latest row is known to be the last of its trial. If it is the last row of all and this is
     /// `false`, the run was killed during its last trial, and some rows of this trial are missing.
     #[must_use]
     pub fn ends_trial(&self) -> bool {
-        self.0.ends_trial()
+        self.reader.ends_trial()
     }
 }
 

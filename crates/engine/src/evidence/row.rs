@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::Error;
+use super::numbers::{NumberRow, RowKinds};
 use crate::experiment::Status;
 use crate::unit::Unit;
 
@@ -81,6 +82,12 @@ fn number_or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::E
 pub(super) trait RowReader {
     /// Reads the next row; returns `None` after the last row.
     fn next_row(&mut self) -> Result<Option<Row<'_>>, Error>;
+
+    /// Reads the number of the next row; returns `None` after the last row. Call either this function or
+    /// [`next_row`](Self::next_row) for all rows of a reader.
+    fn next_number(&mut self, kinds: &mut RowKinds) -> Result<Option<NumberRow>, Error> {
+        Ok(self.next_row()?.map(|row| kinds.number(&row)))
+    }
 
     /// Returns whether the latest row is known to be the last of its trial. Always `true` for a file that contains only
     /// complete trials.

@@ -249,6 +249,28 @@ impl Writer {
     }
 }
 
+/// Writes a finished run in a new folder below `runs`, with rows from an iterator. Its file of rows is
+/// `trials.parquet`; the JSON lines are never written, so the run cannot be continued. Use it for simulated runs: it is
+/// much faster than a [`Writer`], and a run of 10^8 rows takes about a gigabyte. Returns the folder of the run.
+///
+/// # Errors
+/// If the folder exists already, or a file cannot be written.
+#[cfg(feature = "parquet")]
+pub fn write_simulated(
+    runs: &Path,
+    header: Header,
+    outcome: Outcome,
+    rows: impl Iterator<Item = super::row::Row<'static>>,
+) -> Result<PathBuf, Error> {
+    let mut writer = Writer::create(runs, header, None)?;
+    writer.header.parquet_checksum = parquet::write_rows(&writer.run, rows)?;
+    // Any size but 0 means that there were lines, which were removed.
+    writer.header.lines_bytes = Some(1);
+    writer.header.outcome = Some(outcome);
+    write_header(&writer.run, &writer.header)?;
+    Ok(writer.run)
+}
+
 /// Writes the rows of the run's Parquet file to `sink` as JSON lines.
 fn write_restored(run: &Path, header: &Header, sink: impl Write) -> Result<(), Error> {
     let reader = parquet::open(&run.join(PARQUET), header.parquet_checksum.as_deref())?;

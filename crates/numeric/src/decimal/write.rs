@@ -264,11 +264,14 @@ mod tests {
             methods.push(("avx2", digits));
         }
         #[cfg(target_arch = "aarch64")]
-        methods.push(("neon", match I::MOST_DIGITS {
-            10 => super::super::neon::digits::<10>,
-            19 => super::super::neon::digits::<19>,
-            _ => super::super::neon::digits::<20>,
-        }));
+        methods.push((
+            "neon",
+            match I::MOST_DIGITS {
+                10 => super::super::neon::digits::<10>,
+                19 => super::super::neon::digits::<19>,
+                _ => super::super::neon::digits::<20>,
+            },
+        ));
         for (name, many) in methods {
             let mut buffer = [b'~'; 21];
             // SAFETY: the buffer is longer than the text of any number, and the machine has the method's features.

@@ -409,7 +409,7 @@ impl<'p> Engine<'p> {
             }
             (Operation::Window { .. }, State::Disjoint(all)) => {
                 for (window, lane) in all.iter_mut().flatten().zip(&mut output.values) {
-                    output.len = window.process(&mut lane[..len]);
+                    output.len = window.process(&mut lane[..len])?;
                 }
             }
             (Operation::Window { .. }, State::Sliding(all)) => {

@@ -16,6 +16,7 @@ mod window;
 
 use crate::describe::grouped;
 
+pub(crate) use cursor::MOST_NEAR;
 pub use engine::{Engine, EngineState, Failure, Results};
 pub use evidence::{Advance, Evidence, Recorded};
 pub use state::MOST_EXACT;

@@ -4,6 +4,7 @@ use super::RunError;
 use super::cursor::SlidingCursor;
 use super::memory::filled;
 use super::state::Sketch;
+use super::window::{Collected, DisjointPlace};
 use crate::table::{FlatTable, interpolate};
 
 /// Bucket number that stands for a null in the queue of a sliding window.
@@ -12,14 +13,29 @@ const NULL: u32 = u32::MAX;
 /// A quantile of windows.
 #[derive(Clone, Debug)]
 pub(crate) struct QuantileWindow {
+    place: Place,
+    values: Values,
+}
+
+/// The values of a window, of which a quantile is wanted.
+#[derive(Clone, Debug)]
+struct Values {
     level: f64,
-    length: u64,
-    step: u64,
-    /// Values of the current window so far.
-    place: u64,
-    /// For a sliding window, the place of the oldest value.
-    index: usize,
     store: Store,
+}
+
+/// The place in a series of windows.
+#[derive(Clone, Debug)]
+enum Place {
+    Disjoint(DisjointPlace),
+    Sliding {
+        length: u64,
+        step: u64,
+        /// Values of the current window so far.
+        place: u64,
+        /// The place of the oldest value in the store.
+        index: usize,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -41,51 +57,32 @@ impl QuantileWindow {
                 table: FlatTable::new(is_signed, carries as usize)?,
             },
         };
-        Ok(QuantileWindow { level, length, step, place: 0, index: 0, store })
+        let place = match step < length {
+            true => Place::Sliding { length, step, place: 0, index: 0 },
+            false => Place::Disjoint(DisjointPlace::new(length, step)),
+        };
+        Ok(QuantileWindow { place, values: Values { level, store } })
     }
 
     /// Replaces the first values of the slice by the results. Returns their number.
     pub fn process(&mut self, values: &mut [f64]) -> Result<usize, RunError> {
-        if self.step < self.length {
-            return self.sliding(values);
-        }
-        let (mut results, mut at) = (0, 0);
-        while at < values.len() {
-            let left = (values.len() - at) as u64;
-            if self.place < self.length {
-                let taken = left.min(self.length - self.place) as usize;
-                self.store.extend(&values[at..at + taken])?;
-                at += taken;
-                self.place += taken as u64;
-                if self.place == self.length {
-                    values[results] = self.store.take(self.level);
-                    results += 1;
-                }
-            } else {
-                let skipped = left.min(self.step - self.place);
-                at += skipped as usize;
-                self.place += skipped;
-            }
-            if self.place == self.step {
-                self.place = 0;
-            }
-        }
-        Ok(results)
-    }
-
-    fn sliding(&mut self, values: &mut [f64]) -> Result<usize, RunError> {
+        let window = &mut self.values;
+        let (length, step, place, index) = match &mut self.place {
+            Place::Disjoint(place) => return place.process(values, window),
+            Place::Sliding { length, step, place, index } => (*length, *step, place, index),
+        };
         let mut results = 0;
         for at in 0..values.len() {
-            self.store.replace(self.index, values[at])?;
-            self.index += 1;
-            if self.index as u64 == self.length {
-                self.index = 0;
+            window.store.replace(*index, values[at])?;
+            *index += 1;
+            if *index as u64 == length {
+                *index = 0;
             }
-            self.place += 1;
-            if self.place == self.length {
+            *place += 1;
+            if *place == length {
                 // The next result is due after another step.
-                self.place -= self.step;
-                values[results] = self.store.quantile(self.level);
+                *place -= step;
+                values[results] = window.store.quantile(window.level);
                 results += 1;
             }
         }
@@ -94,18 +91,22 @@ impl QuantileWindow {
 
     /// Replaces each value by the quantile of all values up to it.
     pub fn running(&mut self, values: &mut [f64]) -> Result<(), RunError> {
+        let Values { level, store } = &mut self.values;
         for value in values {
-            self.store.extend(&[*value])?;
-            *value = self.store.quantile(self.level);
+            if let Store::Table(table) = store
+                && !value.is_nan()
+            {
+                table.insert(*value)?;
+            }
+            *value = store.quantile(*level);
         }
         Ok(())
     }
 }
 
-impl Store {
-    /// Adds values to a disjoint window. Nulls are left out.
+impl Collected for Values {
     fn extend(&mut self, values: &[f64]) -> Result<(), RunError> {
-        match self {
+        match &mut self.store {
             Store::Exact { values: store, len } => {
                 for value in values {
                     // A null is overwritten by the next value.
@@ -116,24 +117,23 @@ impl Store {
                 }
                 Ok(())
             }
-            Store::Table(table) => {
-                values.iter().filter(|value| !value.is_nan()).try_for_each(|value| table.insert(*value))
-            }
+            Store::Table(table) => table.extend(values),
             Store::ExactSliding(_) | Store::TableSliding { .. } => Ok(()),
         }
     }
 
-    /// Returns the quantile and removes all values.
-    fn take(&mut self, level: f64) -> f64 {
-        let quantile = self.quantile(level);
-        match self {
+    fn take(&mut self) -> f64 {
+        let quantile = self.store.quantile(self.level);
+        match &mut self.store {
             Store::Exact { len, .. } => *len = 0,
             Store::Table(table) => table.clear(),
             Store::ExactSliding(_) | Store::TableSliding { .. } => {}
         }
         quantile
     }
+}
 
+impl Store {
     /// Adds a value to a sliding window in the place of the oldest one.
     fn replace(&mut self, index: usize, value: f64) -> Result<(), RunError> {
         match self {

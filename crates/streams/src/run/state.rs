@@ -2,6 +2,7 @@
 
 use super::RunError;
 use super::accumulator::Accumulator;
+use super::cursor::SlidingCursor;
 use super::held::HeldState;
 use super::join::JoinState;
 use super::memory::filled;
@@ -51,7 +52,8 @@ pub(crate) enum Sketch {
 impl Sketch {
     fn bytes(self) -> u64 {
         match self {
-            Sketch::Exact { values } | Sketch::ExactSliding { values } => values * 8,
+            Sketch::Exact { values } => values * 8,
+            Sketch::ExactSliding { values } => SlidingCursor::bytes(values),
             Sketch::Table { is_signed, carries } => FlatTable::bytes(is_signed, carries),
             Sketch::TableSliding { is_signed, carries, values } => {
                 FlatTable::bytes(is_signed, carries).saturating_add(values.saturating_mul(4))

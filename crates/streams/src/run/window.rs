@@ -6,33 +6,42 @@ use super::memory::filled;
 use crate::graph::Aggregate;
 use crate::ratio::gcd;
 
-/// A window whose successors share no value with it.
+/// The place in a series of windows that share no values.
 #[derive(Clone, Debug)]
-pub(crate) struct DisjointWindow {
-    accumulator: Accumulator,
+pub(crate) struct DisjointPlace {
     length: u64,
     step: u64,
     /// Values since the start of the current window.
     place: u64,
 }
 
-impl DisjointWindow {
-    pub fn new(aggregate: Aggregate, length: u64, step: u64) -> Result<DisjointWindow, RunError> {
-        Ok(DisjointWindow { accumulator: Accumulator::new(aggregate)?, length, step, place: 0 })
+/// The values of a window, or its aggregate so far.
+pub(crate) trait Collected {
+    /// Adds values. Nulls are left out.
+    fn extend(&mut self, values: &[f64]) -> Result<(), RunError>;
+
+    /// Returns the aggregate and removes all values.
+    fn take(&mut self) -> f64;
+}
+
+impl DisjointPlace {
+    pub fn new(length: u64, step: u64) -> DisjointPlace {
+        DisjointPlace { length, step, place: 0 }
     }
 
     /// Replaces the first values of the slice by the results. Returns their number.
-    pub fn process(&mut self, values: &mut [f64]) -> usize {
+    #[inline(always)]
+    pub fn process(&mut self, values: &mut [f64], window: &mut impl Collected) -> Result<usize, RunError> {
         let (mut results, mut at) = (0, 0);
         while at < values.len() {
             let left = (values.len() - at) as u64;
             if self.place < self.length {
-                let taken = left.min(self.length - self.place);
-                self.accumulator.extend(&values[at..at + taken as usize]);
-                at += taken as usize;
-                self.place += taken;
+                let taken = left.min(self.length - self.place) as usize;
+                window.extend(&values[at..at + taken])?;
+                at += taken;
+                self.place += taken as u64;
                 if self.place == self.length {
-                    values[results] = self.accumulator.take();
+                    values[results] = window.take();
                     results += 1;
                 }
             } else {
@@ -44,7 +53,36 @@ impl DisjointWindow {
                 self.place = 0;
             }
         }
-        results
+        Ok(results)
+    }
+}
+
+/// A window whose successors share no value with it.
+#[derive(Clone, Debug)]
+pub(crate) struct DisjointWindow {
+    accumulator: Accumulator,
+    place: DisjointPlace,
+}
+
+impl DisjointWindow {
+    pub fn new(aggregate: Aggregate, length: u64, step: u64) -> Result<DisjointWindow, RunError> {
+        Ok(DisjointWindow { accumulator: Accumulator::new(aggregate)?, place: DisjointPlace::new(length, step) })
+    }
+
+    /// Replaces the first values of the slice by the results. Returns their number.
+    pub fn process(&mut self, values: &mut [f64]) -> Result<usize, RunError> {
+        self.place.process(values, &mut self.accumulator)
+    }
+}
+
+impl Collected for Accumulator {
+    fn extend(&mut self, values: &[f64]) -> Result<(), RunError> {
+        Accumulator::extend(self, values);
+        Ok(())
+    }
+
+    fn take(&mut self) -> f64 {
+        Accumulator::take(self)
     }
 }
 

@@ -214,6 +214,31 @@ fn sliding_quantiles_of_long_windows_are_exact() {
 }
 
 #[test]
+fn sliding_quantiles_of_random_numbers_are_exact() {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(8);
+    for length in [2, 3, 10, 62, 63, 64, 65, 200, 1_000] {
+        // Mostly distinct numbers around one value, with infinities, and nulls that fill whole windows.
+        let one = |index: usize| match rng.random_range(0..100) {
+            _ if index % 2_500 > 1_300 => f64::NAN,
+            0 => f64::INFINITY,
+            1 => f64::NEG_INFINITY,
+            2..5 => 0.5,
+            _ => rng.random::<f64>(),
+        };
+        let series: Vec<f64> = (0..5_000).map(one).collect();
+        for level in [0.0, 0.25, 0.5, 0.99, 1.0] {
+            let found = run_on(&format!("quantile({level}, window(x, {length}, 1))"), &series, 256);
+            assert_eq!(found.len(), series.len() - length + 1);
+            for (start, found) in found.iter().enumerate().step_by(if length > 64 { 41 } else { 3 }) {
+                let window: Vec<(u64, f64)> = series[start..start + length].iter().map(|value| (0, *value)).collect();
+                let expected = aggregate(&format!("quantile {level}"), &window);
+                assert!(is_same(*found, expected), "{length} {level} from {start}: {found} {expected}");
+            }
+        }
+    }
+}
+
+#[test]
 fn infinite_values_in_an_average() {
     let infinite = f64::INFINITY;
     assert_eq!(run_on("ewma(x, 1)", &[infinite, 5.0, f64::NAN, 7.0], 2), [infinite, 5.0, 5.0, 7.0]);

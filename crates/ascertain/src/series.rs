@@ -1,26 +1,26 @@
 //! Computes derived series of a recorded run, in memory that is known before anything runs.
 
-mod catalogue;
-mod rows;
-
-use std::path::{Path, PathBuf};
+use std::cell::RefCell;
+use std::path::Path;
 
 use ascertain_engine::evidence;
+use ascertain_engine::series::{RunCatalogue, RunSeries};
 use ascertain_engine::unit::Unit;
 use ascertain_engine::windows;
-use ascertain_streams::{Engine, Failure};
+use ascertain_streams::{Catalogue, Engine, Failure};
 pub use ascertain_streams::{Memory, Plan, PlanOptions, Results};
 use ascertain_sys::interrupt::Stop;
 
 use crate::error::{Error, refused};
-use catalogue::RunCatalogue;
-use rows::RunRows;
+
+/// Most bytes that the library for Parquet needs for each reading of a run, whatever its length. Runs with unusually
+/// long names need more.
+pub const MOST_PARQUET_BYTES: u64 = 4 << 20;
 
 /// An expression over the series of a recorded run, with its plan. See [`plan`].
 #[derive(Debug)]
 pub struct Series {
-    run: PathBuf,
-    catalogue: RunCatalogue,
+    series: RunSeries,
     plan: Plan,
 }
 
@@ -44,14 +44,31 @@ pub fn plan(run: &Path, expression: &str) -> Result<Series, Error> {
         return refused(format!("{} is still being written; wait until the run has ended", run.display()));
     }
     let stride = windows::recorded_every(run, &evidence::read_header(run)?);
-    let catalogue = RunCatalogue::read(run, stride)?;
-    let plan_with =
-        |has_ranges| Plan::with(expression, &catalogue, PlanOptions { has_ranges, ..PlanOptions::default() });
-    let mut plan = plan_with(false)?;
-    if plan.series().iter().any(|index| catalogue.has_ranges(*index)) {
-        plan = plan_with(true)?;
+    let series = RunSeries::read(run, stride)?;
+    let catalogue = series.catalogue();
+    let used = UsedSeries { catalogue, indices: RefCell::default() };
+    let plan_with = |has_ranges| Plan::with(expression, &used, PlanOptions { has_ranges, ..PlanOptions::default() });
+    let mut plan = plan_with(false);
+    // A refusal names sizes too, so it is also repeated with ranges.
+    if used.indices.borrow().iter().any(|index| catalogue.has_ranges(*index)) {
+        plan = plan_with(true);
     }
-    Ok(Series { run: run.to_path_buf(), catalogue, plan })
+    let plan = plan?;
+    Ok(Series { series, plan })
+}
+
+/// A catalogue that notes which series an expression uses.
+struct UsedSeries<'a> {
+    catalogue: &'a RunCatalogue,
+    indices: RefCell<Vec<usize>>,
+}
+
+impl Catalogue for UsedSeries<'_> {
+    fn find(&self, arm: Option<&str>, metric: &str) -> Result<(usize, ascertain_streams::Series), String> {
+        let found = self.catalogue.find(arm, metric)?;
+        self.indices.borrow_mut().push(found.0);
+        Ok(found)
+    }
 }
 
 impl Series {
@@ -74,22 +91,22 @@ impl Series {
     }
 
     /// Returns the size in bytes of the columns into which the rows of a block are read. The library for Parquet needs
-    /// memory of its own, which depends on the file.
+    /// up to [`MOST_PARQUET_BYTES`] of its own for each reading.
     #[must_use]
     pub fn reading_bytes(&self) -> u64 {
-        RunRows::bytes(&self.plan)
+        RunSeries::reading_bytes(&self.plan)
     }
 
     /// Returns a sentence about the incomplete last trial of a run that was killed. Its rows are left out.
     #[must_use]
     pub fn cut_off(&self) -> Option<String> {
-        self.catalogue.cut_off()
+        self.series.catalogue().cut_off()
     }
 
     /// Returns a sentence if the run recorded only a part of its observations.
     #[must_use]
     pub fn sampled(&self) -> Option<String> {
-        let stride = self.catalogue.stride();
+        let stride = self.series.catalogue().stride();
         (stride > 1).then(|| format!("the series has one observation in {stride}, because the run recorded no more"))
     }
 
@@ -112,9 +129,8 @@ impl Series {
     /// If a row is not valid, or if a buffer of a stated size is full.
     pub fn compute(&self, stop: &Stop, mut observe: impl FnMut(Results) -> bool) -> Result<SeriesEnd, Error> {
         let mut engine = Engine::new(&self.plan)?;
-        let mut rows = RunRows::open(&self.run, &self.catalogue, &self.plan)?;
         let mut was_stopped = false;
-        let ran = engine.run(&mut rows, |results| {
+        let ran = self.series.compute(&self.plan, &mut engine, &mut |results| {
             was_stopped = stop.is_requested();
             !was_stopped && (results.lows.is_empty() || observe(results))
         });
