@@ -445,8 +445,8 @@ pub(crate) fn remark(remark: &Remark) -> String {
             )
         }
         Remark::ScriptRuntime { given, start_ns } => format!(
-            "`{given}` is a script, and Ascertain does not know which program it starts; an empty program takes {} \
-             through it, which is part of each process; to measure the program alone, give its own path",
+            "`{given}` is a script, and Ascertain does not know which program it starts. An empty program takes {} \
+             through it, which is part of each process. To measure the program alone, give its own path",
             Unit::Nanosecond.human(*start_ns)
         ),
         Remark::PrintedErrors { printed } => {

@@ -198,7 +198,7 @@ pub enum Remark {
     /// The file that was given as a runtime is a script. It is unknown which program it starts, so the script was
     /// measured.
     ScriptRuntime {
-        /// The file.
+        /// Path of the script.
         given: String,
         /// Median time of an empty program through the script, in nanoseconds.
         start_ns: f64,

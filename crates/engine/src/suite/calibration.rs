@@ -39,8 +39,10 @@ const VERDICT_ERROR: f64 = 0.001;
 /// time.
 const MOST_TRIALS: usize = 40;
 
+/// The times of each workload in a runtime.
+type OfRuntime = BTreeMap<String, Vec<f64>>;
 /// The times of each workload, by runtime.
-type Times = BTreeMap<String, BTreeMap<String, Vec<f64>>>;
+type Times = BTreeMap<String, OfRuntime>;
 
 /// Reads the times of a file of recorded samples.
 fn read(name: &str) -> Times {
@@ -182,7 +184,7 @@ fn intervals_of_builds_like_these_are_right_95_times_in_100() {
     let recorded: Vec<_> = times.iter().filter(|(name, _)| *name != BASELINE).map(|(_, of_build)| of_build).collect();
     let workloads: Vec<&String> = baseline.keys().collect();
     // For each recorded build and workload, the mean of the logarithms of its ratios.
-    let of_build = |of: &&BTreeMap<String, Vec<f64>>| -> Vec<f64> {
+    let of_build = |of: &&OfRuntime| -> Vec<f64> {
         workloads.iter().map(|workload| log_ratio(&of[*workload], &baseline[*workload])).collect()
     };
     let effects: Vec<Vec<f64>> = recorded.iter().map(of_build).collect();
@@ -216,7 +218,7 @@ fn intervals_of_builds_like_these_are_right_95_times_in_100() {
 /// Returns the times of a simulated build, for each workload in the order of the baseline.
 fn simulated_build(
     rng: &mut Xoshiro256PlusPlus,
-    (recorded, baseline): (&[&BTreeMap<String, Vec<f64>>], &BTreeMap<String, Vec<f64>>),
+    (recorded, baseline): (&[&OfRuntime], &OfRuntime),
     (effects, centre): (&[Vec<f64>], &[f64]),
 ) -> Vec<Vec<f64>> {
     let noisy = rng.random_range(0..recorded.len());

@@ -249,8 +249,8 @@ fn claim_about<'a>(
 }
 
 /// Returns whether the claim was judged by the same means as the mean of these pairs. Its means may have other
-/// workloads: a workload that fails in a late trial was part of the earlier ones, and a workload that another arm lacks
-/// is part of none.
+/// workloads. A workload that fails in a late trial was part of the earlier ones. A workload that another arm lacks is
+/// part of none.
 fn is_judged(metric: usize, [candidate, baseline]: [&Member; 2], pairs: &[Pairs]) -> bool {
     let Ok(judged) = Pairs::new("", candidate.values.by_trial(metric), baseline.values.by_trial(metric)) else {
         return false;

@@ -211,8 +211,8 @@ fn overview_title(known: &[(&SuiteComparison, SuiteMean)], baseline: &str) -> St
     }
 }
 
-/// Draws a suite for a terminal, which has no room for all pictures: all runtimes with their means if there are several
-/// comparisons, and the workloads of the runtime with the highest mean.
+/// Draws a suite for a terminal, which has no room for all pictures. With several comparisons, these are the means of
+/// all runtimes, and the workloads of the runtime with the highest mean.
 pub fn forests_in_short(suite: &Suite) -> Vec<Picture> {
     let id = &suite.experiment;
     let overview = (suite.comparisons.len() > 1).then(|| overview(suite, format!("{id}-means"))).flatten();

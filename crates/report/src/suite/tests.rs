@@ -90,7 +90,7 @@ fn a_workload_is_against_the_trend_only_by_its_verdict() {
     mixed.workloads =
         vec![workload("calls", 1.5, Faster), workload("sort", 0.9, Undecided), workload("sort (1)", 0.8, Slower)];
     assert_eq!(
-        headline(&mixed).replace('\u{1}', "").replace('\u{2}', ""),
+        headline(&mixed).replace(['\u{1}', '\u{2}'], ""),
         "a is 1.20 times as fast as base; against the trend: sort (1) (0.800)"
     );
     let text = sentences_of(&mixed).join(" ");

@@ -44,8 +44,8 @@ pub struct Runtime {
     /// The identity of the build by its content.
     pub identity: String,
     pub hooks: Vec<Hook>,
-    /// `true` if the program does not use the seed of hashes that it gets in a variable: an option makes it ignore
-    /// variables, or the wrapper that is measured sets the variable itself.
+    /// `true` if the program does not use the seed of hashes that it gets in a variable. Either an option makes it
+    /// ignore variables, or the wrapper that is measured sets the variable itself.
     pub ignores_seed: bool,
     /// The file that uses each library, by the name of the module. An empty path stands for the program itself.
     using: BTreeMap<String, PathBuf>,
