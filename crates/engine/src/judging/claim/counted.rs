@@ -1,11 +1,16 @@
 //! Counting trials of which only the outcomes are known. The memory does not depend on the number of trials.
 
+#[cfg(feature = "recorded")]
 use ascertain_stats::Tally;
 
-use super::super::bound::{TrialOutcome, TrialValues};
-use super::super::diagnostics::Diagnostics;
 use super::ClaimJudge;
+#[cfg(feature = "commands")]
 use crate::block::Slots;
+#[cfg(feature = "commands")]
+use crate::judging::bound::{TrialOutcome, TrialValues};
+#[cfg(feature = "commands")]
+use crate::judging::diagnostics::Diagnostics;
+#[cfg(feature = "commands")]
 use crate::values::Bounds;
 
 impl ClaimJudge {
@@ -55,6 +60,7 @@ impl ClaimJudge {
     }
 }
 
+#[cfg(feature = "commands")]
 fn trial(row: &[Bounds], is_interrupted: bool) -> TrialValues<'_> {
     let held = Slots::default().with(0);
     TrialValues { number: 0, values: row, metrics: row.len(), held, last: Some(0), is_interrupted, whole_ns: None }
