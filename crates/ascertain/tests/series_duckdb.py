@@ -39,16 +39,25 @@ def drop(k):
     return f"select i - {k} as i, x from t where i >= {k}"
 
 
+def split(aggregate):
+    """Returns an aggregate, and the result that is computed of it."""
+    return aggregate if isinstance(aggregate, tuple) else (aggregate, "x")
+
+
 def window(aggregate, n, step):
     """A frame of n rows, of which one in `step` counts."""
     frame = f"(order by i rows between {n - 1} preceding and current row)"
     ends = f"i >= {n - 1} and (i - {n - 1}) % {step} = 0"
-    return f"select (i - {n - 1}) // {step} as i, x from (select i, {aggregate} over {frame} as x from t) where {ends}"
+    aggregate, result = split(aggregate)
+    frames = f"select i, {aggregate} over {frame} as x from t"
+    return f"select (i - {n - 1}) // {step} as i, {result} as x from ({frames}) where {ends}"
 
 
 def group(aggregate, n):
     """Windows without overlap, by another way than frames."""
-    return f"select i // {n} as i, {aggregate} as x from t group by i // {n} having count(*) = {n}"
+    aggregate, result = split(aggregate)
+    groups = f"select i // {n} as i, {aggregate} as x from t group by i // {n} having count(*) = {n}"
+    return f"select i, {result} as x from ({groups})"
 
 
 def running(aggregate):
@@ -83,7 +92,9 @@ def quantile(level):
 
     quantile_cont has this definition too, but it cannot interpolate next to an infinity; `our_quantile` can.
     """
-    return f"our_quantile(list(x) filter (x is not null), {level})" if has_infinities else f"quantile_cont(x, {level})"
+    if has_infinities:
+        return "list(x) filter (where x is not null)", f"our_quantile(x, {level})"
+    return f"quantile_cont(x, {level})"
 
 
 OUR_QUANTILE = """

@@ -53,14 +53,14 @@ const CASES: [Case; 5] = [
         name: "mean of the last 10",
         ours: "mean(window(time, 10, 1))",
         theirs: "input x: Float64\ninput y: Float64\n\
-                 output r := x.aggregate(over_discrete: 10, using: mean).defaults(to: 0.0)",
+                 output r := x.aggregate(over_discrete: 10, using: average).defaults(to: 0.0)",
         tolerance: 1e-3,
     },
     Case {
         name: "mean of a second, ten times a second",
         ours: "mean(window(time, 1 s, step 100 ms))",
         theirs: "input x: Float64\ninput y: Float64\n\
-                 output r @10Hz := x.aggregate(over: 1s, using: mean).defaults(to: 0.0)",
+                 output r @10Hz := x.aggregate(over: 1s, using: average).defaults(to: 0.0)",
         tolerance: 0.02,
     },
 ];

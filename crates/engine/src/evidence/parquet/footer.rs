@@ -73,9 +73,8 @@ impl Footer {
             let mut rest = Compact(&bytes);
             if let Some(parsed) = parse(&mut rest) {
                 let used = bytes.len() - rest.0.len();
-                bytes.truncate(used);
                 self.place += used as u64;
-                return Ok((bytes, parsed));
+                return Ok((bytes[..used].to_vec(), parsed));
             }
             if bytes.len() as u64 == left {
                 let error = io::Error::new(io::ErrorKind::InvalidData, "the footer is not valid");
