@@ -55,7 +55,6 @@ fn check_flat(numbers: &[u64]) {
         let run = simulated::write(runs.path(), trials, Kind::Whole).unwrap();
         let beyond = beyond_forecasts(&run);
         std::fs::remove_dir_all(&run).unwrap();
-        println!("{trials} observations: {} B to plan, {} B beyond each forecast", beyond[0], beyond[1]);
         beyond
     });
     let all: Vec<[u64; 2]> = all.collect();
