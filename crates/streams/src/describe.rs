@@ -124,7 +124,9 @@ const TABLE_ERROR: &str = "relative error 0.0367 %; values within 2^-16 of 0 cou
 fn sketch(sketch: Sketch) -> String {
     match sketch {
         Sketch::Exact { values } => format!("exact, by selection among {} values", grouped(values)),
-        Sketch::ExactSliding { values } => format!("exact, by a cursor in {} values, of which up to {MOST_NEAR} in order", grouped(values)),
+        Sketch::ExactSliding { values } => {
+            format!("exact, by a cursor in {} values, of which up to {MOST_NEAR} in order", grouped(values))
+        }
         Sketch::Table { .. } => format!("flat table, {TABLE_ERROR}"),
         Sketch::TableSliding { values, .. } => {
             format!("flat table and the buckets of {} values, {TABLE_ERROR}", grouped(values))

@@ -209,7 +209,8 @@ impl Catalogue for RunCatalogue {
             }
             [] if self.series.is_empty() => Err("the run has no rows, so it has no metrics".to_string()),
             [] if of_metric().next().is_none() => {
-                let mut names: Vec<String> = self.series.iter().map(|series| quoted_if_needed(&series.kind.metric)).collect();
+                let mut names: Vec<String> =
+                    self.series.iter().map(|series| quoted_if_needed(&series.kind.metric)).collect();
                 names.sort();
                 let hint = suggestion(metric, names.iter().map(String::as_str)).unwrap_or_default();
                 Err(format!("the run has no metric `{metric}`; its metrics are {}{hint}", list(names.clone())))

@@ -71,11 +71,7 @@ impl<'a> RunRows<'a> {
 
 impl Reader {
     /// Returns the next row that belongs to a clock of the plan.
-    fn next(
-        &mut self,
-        catalogue: &RunCatalogue,
-        is_used: impl Fn(usize) -> bool,
-    ) -> Result<Option<NumberRow>, Error> {
+    fn next(&mut self, catalogue: &RunCatalogue, is_used: impl Fn(usize) -> bool) -> Result<Option<NumberRow>, Error> {
         if let Some(pending) = self.pending.take() {
             return Ok(Some(pending));
         }

@@ -16,9 +16,9 @@ mod window;
 
 use crate::describe::grouped;
 
+pub(crate) use cursor::MOST_NEAR;
 pub use engine::{Engine, EngineState, Failure, Results};
 pub use evidence::{Advance, Evidence, Recorded};
-pub(crate) use cursor::MOST_NEAR;
 pub use state::MOST_EXACT;
 pub(crate) use state::{Sketch, ring_of, sketch_of, state_bytes, step_bytes};
 
