@@ -45,7 +45,7 @@ const CASES: [Case; 5] = [
         ours: "mean(time)",
         theirs: "input x: Float64\ninput y: Float64\n\
                  output s: Float64 := s.offset(by: -1).defaults(to: 0.0) + x\n\
-                 output n: Float64 := n.offset(by: -1).defaults(to: 0.0) + 1.0\n\
+                 output n @x := n.offset(by: -1).defaults(to: 0.0) + 1.0\n\
                  output r := s / n",
         tolerance: 1e-9,
     },
