@@ -110,7 +110,7 @@ fn a_long_measurement_is_a_picture_that_is_redrawn() {
     let script = ["--", "while true; do echo 3; sleep 0.01; done"];
     let watched = Watched::new(state.path(), 100, &[], &[&arguments[..], &script].concat());
     let watched = watched.until("value: p99 and median by window", 3);
-    send_signal(&watched.child, "-INT");
+    send_signal(&watched.child, "-TERM");
     let (seen, printed) = watched.ended();
     assert_eq!(printed.code, Some(130), "{seen}");
     let (before, pictures) = seen.split_once("value: p99 and median by window").unwrap();

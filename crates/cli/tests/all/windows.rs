@@ -229,7 +229,7 @@ fn an_interrupted_run_ends_with_the_results_so_far() {
     let state = tempfile::tempdir().unwrap();
     let state = state.path();
     let (child, _) = going_on(state);
-    send_signal(&child, "-INT");
+    send_signal(&child, "-TERM");
     let ran = ran(child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(130), "{}", ran.stderr);
     assert!(ran.stdout.contains("The run was interrupted after"), "{}", ran.stdout);
