@@ -54,7 +54,7 @@ pub unsafe fn digits<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
 unsafe fn sixteen(x: u64) -> uint8x16_t {
     // SAFETY: every 64-bit Arm processor has NEON.
     unsafe {
-        let halves = vcreate_u32(x / EIGHT | (x % EIGHT) << 32);
+        let halves = vcreate_u32((x / EIGHT) | ((x % EIGHT) << 32));
         // floor(x / 10,000) for x below 10⁸, in both halves.
         let quotient = vshrn_n_u64::<32>(vmull_n_u32(halves, 3_518_437_209));
         let quotient = vshr_n_u32::<13>(quotient);
