@@ -24,6 +24,7 @@ use crate::slo::Slo;
 /// A request to measure something, as plain data. `run.json` stores its [plan](Request::plan), so that a continued run
 /// measures the same claims even if claims files have changed.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "a program has few requests")]
 pub enum Request {
     /// Compares commands: which one is faster, and by how much?
     #[cfg(feature = "commands")]

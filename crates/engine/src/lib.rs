@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
-// Without the feature `recorded`, the code that reads recorded runs is unused, and the compiler omits it.
-#![cfg_attr(not(feature = "recorded"), allow(dead_code, unused_imports))]
+// Without the features `claims` and `recorded`, some code is unused, and the compiler omits it.
+#![cfg_attr(not(all(feature = "claims", feature = "recorded")), allow(dead_code, unused_imports))]
 
 pub mod batch;
 mod block;

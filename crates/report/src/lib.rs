@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
-// Without the feature `claims`, the code for many claims is unused; the compiler then leaves it out of the program.
-#![cfg_attr(not(feature = "claims"), allow(dead_code, unused_imports))]
+// Without these features, the code for many claims and for pages is unused; the compiler then leaves it out of the program.
+#![cfg_attr(not(all(feature = "claims", feature = "commands", feature = "html")), allow(dead_code, unused_imports))]
 
 pub mod allocations;
 pub mod alphabet;
