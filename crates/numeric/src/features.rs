@@ -25,7 +25,7 @@ enum Allowed {
 }
 
 /// Returns whether `ASCERTAIN_CPU` allows a feature: `avx2` hides AVX-512, and `sse2` hides everything but SSE2. All
-/// other values hide nothing. A program that is compiled for features of the CPU has them in spite of the variable.
+/// other values hide nothing. A program that was compiled for a feature uses it in spite of the variable.
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 pub(crate) fn is_allowed(feature: &str) -> bool {
     static ALLOWED: crate::standard::Once<Allowed> = crate::standard::Once::new();

@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-// Without these features, the code for many claims and for pages is unused; the compiler then leaves it out of the program.
+// Without these features, the code for many claims and for pages is unused, and the compiler omits it.
 #![cfg_attr(not(all(feature = "claims", feature = "commands", feature = "html")), allow(dead_code, unused_imports))]
 
 pub mod allocations;

@@ -1,6 +1,6 @@
 //! The level of instruction sets to which the environment variable `ASCERTAIN_CPU` limits this program.
 //!
-//! The variable makes a machine measure what the users of older processors get.
+//! With the variable, a new machine shows how the program behaves on older processors.
 
 use std::fmt;
 

@@ -116,8 +116,8 @@ impl Piped {
         None
     }
 
-    /// Waits for a command that has closed its output. Returns its status, or `None` if it goes on for more than two
-    /// seconds, and is then ended.
+    /// Waits for a command that has closed its output, and returns its status. If the command still runs after two
+    /// seconds, ends it and returns `None`.
     pub fn wait(mut self) -> Option<ExitStatus> {
         let until_ns = clock::now_ns().saturating_add(GRACE.as_nanos() as u64);
         while clock::now_ns() < until_ns {

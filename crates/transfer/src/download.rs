@@ -156,10 +156,10 @@ impl TransferManager {
         Planner::new(bytes, constraints, Some(latency_s))
     }
 
-    /// Returns whether a list describes an object well enough to download it. If not, the store must be asked for a
-    /// property that lists lack. The checksum is needed to decide whether the file at `path` has the same content, if its
-    /// time differs, and always with [`Settings::verify`]. The modification time of the original file is usually part of the answer to the download. For an empty object there
-    /// is no download, so the store must be asked for this time.
+    /// Returns whether a list describes an object well enough to download it. If not, another request must get a
+    /// property that lists lack. If the time of the file at `path` differs, or with [`Settings::verify`], this is the
+    /// checksum, which shows whether the content is the same. The answer to a download usually contains the
+    /// modification time of the original file. An empty object is not downloaded, so its time needs a request.
     pub(crate) fn is_listed_enough(&self, listed: &ObjectMeta, path: &Path) -> bool {
         if self.settings.preserve && listed.bytes == 0 {
             return false;

@@ -94,9 +94,9 @@ impl History {
         Some(Self { path, store, connections, commands })
     }
 
-    /// Records a command if it has transferred all its files. Does nothing if it has resumed an earlier command, because
-    /// it also takes time for the files and parts that it does not transfer. Does nothing either if the command
-    /// transferred too little ([`MIN_BYTES`], [`MIN_FILES`]), or if the file can't be written.
+    /// Records a command if it has transferred all its files. Does nothing if the command has resumed an earlier one:
+    /// it then took time for files and parts that it did not transfer. Does nothing either if the command transferred
+    /// too little ([`MIN_BYTES`], [`MIN_FILES`]), or if the file can't be written.
     pub fn record(&self, results: &[TransferResult], elapsed_s: f64) {
         if results.iter().any(|result| !result.is_transferred() || result.resumed_bytes > 0) {
             return;

@@ -6,7 +6,8 @@
 //! - The time for which no request of the command has succeeded. It includes waits for answers and waits before further
 //!   attempts. When this time is over, the command sends no further request, unless bytes of another request still
 //!   move.
-//! - A number of error answers. The store works, but can't serve this object. So this request fails alone.
+//! - A number of error answers to this request, over the whole time for retries. The store works, but can't serve this
+//!   object, so only this request fails.
 //!
 //! All times are measured from the latest progress of the request, so a slow link is not an outage.
 
@@ -29,8 +30,8 @@ use crate::store::{Attempt, Failure, Kind};
 /// Upper limit on the average wait before a retry. The actual wait varies randomly between 0.5 and 1.5 times the
 /// average.
 const MAX_WAIT: Duration = Duration::from_secs(20);
-/// Time that the limit on the time without progress adds to the timeout, for opening the connection. Once the connection
-/// is open, the client of a cloud store detects silence itself, and reports it with a better message.
+/// Time that an attempt may take without progress in addition to the timeout, to open its connection. Once the
+/// connection is open, the client of a cloud store detects silence itself, and reports it with a better message.
 const OPENING: Duration = Duration::from_secs(25);
 /// Factor by which the time limit is longer for a request that must not simply be repeated, such as a commit.
 const FINAL: u32 = 5;
@@ -40,8 +41,8 @@ const MIN_BYTES_PER_S: u64 = 16 << 10;
 /// Maximum number of attempts of a request whose bytes arrive corrupted. After this number, the object is probably
 /// damaged in the store. The time limit does not end these retries as long as other requests succeed.
 const MAX_CORRUPTED: u64 = 3;
-/// Minimum number of error answers after which a request fails alone, although other requests succeed. It also must have
-/// been without progress for the whole time for retries. A store that is only busy usually answers sooner.
+/// Minimum number of error answers after which a request fails alone, although other requests succeed. The request must
+/// also have made no progress for the whole time for retries. A store that is only busy usually recovers sooner.
 const MIN_REFUSED: u64 = 10;
 /// Maximum number of requests that are repeated at the same time after a timeout. If a slow link starves its connections,
 /// fewer connections make progress.
@@ -78,8 +79,8 @@ struct State {
     given_up: Option<Failure>,
     /// The status of the latest failed attempt, if the server refused the request.
     status: Option<u16>,
-    /// The time since the latest success when a request first failed alone, because the store answered it with errors
-    /// only.
+    /// The time of the first request since the latest success that failed alone, because the store answered it only
+    /// with errors.
     failed_alone: Option<Instant>,
     /// Start of the silence that was reported last.
     silent_since: Option<Instant>,
@@ -276,8 +277,8 @@ impl RetryPolicy {
     /// Returns the failure of a request that is not repeated any more. If the time for retries is over and no bytes
     /// move, the command sends no further requests.
     ///
-    /// `answered` is the start of the request if the store has answered it with an error. Then only this object may be
-    /// damaged. So the command goes on, until a request fails that began after such a failure.
+    /// `answered` is the start of the request if the store has answered it with an error. In this case, perhaps only
+    /// this object is damaged. The command therefore continues until a request fails that began after such a failure.
     fn give_up(&self, failure: Failure, attempts: u32, since: Instant, answered: Option<Instant>) -> Failure {
         let times = if attempts == 1 { "once".into() } else { format!("{attempts} times") };
         if since.elapsed() < self.retry_for {
@@ -584,7 +585,7 @@ mod tests {
         (Err(Failure::transient("the store is busy")), Attempt { status: Some(503), ..attempt })
     }
 
-    /// The store can't serve one object, but all others.
+    /// The store can serve all objects but one.
     #[tokio::test(start_paused = true)]
     async fn a_request_that_is_always_refused_fails_although_others_succeed() {
         let (policy, _) = policy();

@@ -126,8 +126,8 @@ fn raise_file_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// Runs a future to its end on a new runtime. The future runs on a thread of the runtime. On this thread, each of its
-/// steps would need a switch between threads.
+/// Runs a future to its end on a new runtime. The future runs on a thread of the runtime. On the calling thread, each
+/// step of the future would need a switch between threads.
 pub(crate) fn on_runtime<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
     let runtime = Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Request(format!("could not start the async runtime: {error}")))?;

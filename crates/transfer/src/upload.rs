@@ -137,7 +137,7 @@ impl TransferManager {
     /// Returns `None` if the store must be asked.
     ///
     /// A list has no checksums. An object of the same size that is not older than the file counts as a copy of the file.
-    /// Only for an older object, and with [`Settings::verify`], the checksum decides.
+    /// The checksum decides only if the object is older, or with [`Settings::verify`].
     fn known_target(&self, source: &Source, to: &Location, listing: &Listing, is_single: bool) -> Option<Listing> {
         let Settings { no_clobber, skip_unchanged, verify, .. } = self.settings;
         let is_enough = match listing {
@@ -153,7 +153,7 @@ impl TransferManager {
         is_enough.then(|| listing.clone())
     }
 
-    /// Returns the description of the object that a planned upload would replace. Asks the store if `listing` does not
+    /// Returns the description of the object that a planned upload would replace. Sends a request if `listing` does not
     /// contain enough to decide whether the file is skipped.
     pub(crate) async fn planned_target(
         &self,

@@ -268,10 +268,9 @@ fn figures_in_other_units_of_one_kind_are_the_same() {
     assert_eq!(comparison.workloads[0].unit_of_work, "GB");
 }
 
-/// A machine with more CPUs has full load with more threads.
 /// A second machine for one workload of three does not make the machines a sample of their type.
 #[test]
-fn machines_of_some_workloads_only_are_these_machines() {
+fn a_second_machine_for_one_workload_is_not_a_sample_of_the_type() {
     let row =
         |name: &str, workload: &str, machine: &str, value: f64| format!("{name},{workload},2,{value},op/s,{machine}\n");
     let mut text = "type,workload,threads,value,unit,machine\n".to_string();
@@ -295,6 +294,7 @@ fn machines_of_some_workloads_only_are_these_machines() {
     assert!(!has(&report, |finding| matches!(finding, CostFinding::TheseMachinesOnly { .. })));
 }
 
+/// A machine with more CPUs has full load with more threads.
 #[test]
 fn full_load_is_compared_with_full_load() {
     let prices = "type,cpus,cores,usd_hour\na,2,2,1\nb,4,4,2\n";

@@ -47,7 +47,7 @@ pub(super) struct RowKinds {
     follower: Follower,
 }
 
-/// Remembers which of several things followed which one last time.
+/// For each of several things, remembers the thing that came after it last time.
 #[derive(Debug, Default)]
 pub(super) struct Follower {
     next: Vec<usize>,

@@ -27,7 +27,7 @@ const BASELINE: &str = "3.10";
 const DRAWS: usize = 2000;
 /// The numbers of intervals that may miss, of 2,000 at 95 %: 100, and five standard deviations in both directions.
 const MAY_MISS: std::ops::RangeInclusive<usize> = 52..=148;
-/// The number of simulated runs of each pair of runtimes, of which a file has ten.
+/// The number of simulated runs of each of the ten pairs of runtimes in a file.
 const DRAWS_OF_PAIR: usize = 500;
 /// The largest number of intervals that may miss, of 500: 25, and five standard deviations.
 const MOST_MISSED_OF_PAIR: usize = 49;

@@ -248,9 +248,9 @@ fn claim_about<'a>(
     claims.iter().find(is_it)
 }
 
-/// Returns whether the claim was judged by the same means as the mean of these pairs. Its means may have other
-/// workloads. A workload that fails in a late trial was part of the earlier ones. A workload that another arm lacks is
-/// part of none.
+/// Returns whether the claim was judged by the same trial means as the mean of these pairs. The claim's means can have
+/// other workloads: they include a workload in all trials before it failed. They never include a workload that any arm
+/// of the run lacks.
 fn is_judged(metric: usize, [candidate, baseline]: [&Member; 2], pairs: &[Pairs]) -> bool {
     let Ok(judged) = Pairs::new("", candidate.values.by_trial(metric), baseline.values.by_trial(metric)) else {
         return false;

@@ -228,7 +228,7 @@ fn intervals_of_few_processes_are_not_too_narrow() {
     }
 }
 
-/// Each of ten workloads that do not differ would have an interval at 95 % beside 1 in a fifth of all files. Their
+/// If ten workloads do not differ, intervals at 95 % would often show a difference in at least one of them. The ten
 /// verdicts together are wrong in at most 5 of 100 files.
 #[test]
 fn verdicts_on_unpaired_workloads_are_right_together() {

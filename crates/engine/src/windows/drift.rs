@@ -6,8 +6,8 @@ use super::WindowSummary;
 
 /// Smallest number of windows with values for a trend. For fewer windows, the normal approximation is not valid.
 const FEWEST: usize = 10;
-/// Deviation, in standard deviations, from which a trend is reported as notable, as for the signs of unlike trials.
-/// Chance alone produces it in 1 of 15,000 runs without drift.
+/// Deviation, in standard deviations, above which a trend is reported as notable. The signs of unlike trials have the
+/// same limit. Without drift, chance alone exceeds it in 1 of 15,000 runs.
 const NOTABLE: f64 = 4.0;
 
 /// Figures about changes in the course of a long measurement. Windows without values are left out.

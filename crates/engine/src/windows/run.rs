@@ -26,7 +26,7 @@ use crate::summary::{self, RunFacts};
 use crate::time::Clock;
 use crate::unit::Unit;
 
-/// Measures the plan's command until the time of its windows is up, it ends, or `stop` is requested.
+/// Measures the plan's command until the planned time is up, the command ends, or `stop` is requested.
 ///
 /// # Errors
 /// If the plan cannot be carried out, or if a line of the command is not an observation. The evidence then has everything

@@ -4,22 +4,22 @@ use super::RunError;
 use super::memory::filled;
 use crate::table::interpolate;
 
-/// Most distinct values that are kept in order. The wanted rank moves by one at most per step, so it takes about the
-/// square of this number of steps until the rank has left them.
+/// Maximum number of distinct values in the sorted list. The wanted rank moves by at most one per step, usually back
+/// and forth. It therefore leaves the list only after a number of steps that is about the square of this constant.
 pub(crate) const MOST_NEAR: u64 = 64;
 
-/// The values of a sliding window, and in order those near the wanted rank.
+/// The values of a sliding window, and a sorted list of the values near the wanted rank.
 ///
-/// A new value, and the one that leaves, only change the order if they are near the wanted rank. Otherwise they only
-/// change the number of values below. If the rank leaves the ordered values, a pass over the window finds its new
+/// A value that enters or leaves the window changes the list only if it is near the wanted rank. Otherwise it changes
+/// at most the number of values below the cursor. If the rank leaves the list, a pass over the window finds its new
 /// neighbours.
 #[derive(Clone, Debug)]
 pub(crate) struct SlidingCursor {
     queue: Box<[f64]>,
     /// Values in the window that are not null.
     known: u64,
-    /// The distinct values of the window from `low` to `high`, in order, each with its number. Only the first `len`
-    /// entries are used.
+    /// The distinct values of the window from `low` to `high`, in ascending order, each with the number of times that
+    /// it occurs. Only the first `len` entries are used.
     near: Box<[(f64, u64)]>,
     len: usize,
     low: f64,
@@ -37,7 +37,8 @@ impl SlidingCursor {
         8 * length + 16 * SlidingCursor::near(length)
     }
 
-    /// Returns the most values that are kept in order: of a short window all, and the cursor's if it has left.
+    /// Returns the size of the sorted list. For a short window, it has room for all values, and for the value at the
+    /// cursor after it has left the window.
     fn near(length: u64) -> u64 {
         (length + 1).min(MOST_NEAR)
     }
@@ -96,7 +97,7 @@ impl SlidingCursor {
         if self.is_at(rank) || self.walk(rank) {
             return;
         }
-        // The rank is usually next to the ordered values, so it is among the neighbours of their end.
+        // The rank is usually just outside the sorted list, so it is among the neighbours of the end of the list.
         self.gather(self.value);
         if !self.walk(rank) {
             let value = self.search(rank);
@@ -130,8 +131,8 @@ impl SlidingCursor {
         self.near[..self.len].partition_point(|(near, _)| *near < value)
     }
 
-    /// Adds a value between `low` and `high`. If there are too many, the end that is farther from the cursor is left
-    /// out.
+    /// Adds a value between `low` and `high`. If the list is then too long, drops the end that is farther from the
+    /// cursor.
     fn insert(&mut self, value: f64) {
         let mut place = self.place_of(value);
         if place < self.len && self.near[place].0 == value {

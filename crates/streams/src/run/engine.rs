@@ -306,7 +306,7 @@ impl<'p> Engine<'p> {
             _ => state.process::<2>(join.operator, join.factor, output, slots, factors),
         };
         let ahead = state.ahead();
-        // After the end of a reading, the partners of the waiting values never arrive, so these may be lost.
+        // After the end of a reading, the partners of the waiting values never arrive. Losing these values is allowed.
         let may_lose = match join.kind {
             JoinKind::Buffer { .. } => self.is_over(self.plan.graph.nodes[step.node].inputs[1 - ahead]),
             _ => self.places.iter().any(|place| place.has_ended),

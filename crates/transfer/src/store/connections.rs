@@ -346,7 +346,7 @@ impl Connections {
         attempt: &mut Attempt,
     ) -> Result<Box<dyn Stream>> {
         let (host, port) = proxy.map_or((&endpoint.host, endpoint.port), |proxy| (&proxy.host, proxy.port));
-        // A name that was known earlier is only unknown because of an outage.
+        // If the command has reached a server before, a host name that is now unknown is a sign of an outage.
         let was_known = attempt.contact.as_ref().is_some_and(|contact| contact.was_made());
         let unreachable = |error| unreachable(host, port, &error, was_known);
         let mut tcp = self.connect_tcp(host, port, attempt).await.map_err(unreachable)?;

@@ -35,7 +35,7 @@ fn a_full_store_stops_a_command() {
 
 /// GCS does not know the request for the checksums of parts, and might send the whole object.
 #[test]
-fn gcs_is_not_asked_for_the_checksums_of_parts() {
+fn the_checksums_of_parts_are_not_requested_from_gcs() {
     let store = start(Served::gcs());
     let meta = ObjectMeta { name: "name".into(), bytes: 10, ..ObjectMeta::default() };
     assert_eq!(run(opened(&store).store.part_sums(&meta, &mut Attempt::default())).unwrap(), []);

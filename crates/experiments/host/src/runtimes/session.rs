@@ -269,7 +269,7 @@ impl RuntimesSession {
     }
 
     /// Returns the part of a process that is a sample of this workload. The time from the start of a process is mostly
-    /// a time of the runtime. It would not show the work of the control, so the control always has a pass.
+    /// work of the runtime, and would hide the work of the control. The control therefore always has a pass instead.
     fn phase(&self, arm: ArmId, workload: &Workload) -> Phase {
         match self.arms[arm].phase {
             Phase::Start if workload.name == CONTROL => Phase::First,

@@ -163,7 +163,7 @@ fn other_programs_run_files() {
     assert!(only(&result).is_same_build);
 }
 
-/// A shim of rbenv is a script. Which program it starts is unknown, so its content does not identify a build.
+/// A shim of rbenv is a script. The program that it starts is unknown, so its content does not identify a build.
 #[test]
 fn a_script_that_starts_another_program_is_reported() {
     let bench = Bench::new();
