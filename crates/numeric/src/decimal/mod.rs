@@ -14,5 +14,22 @@ mod portable;
 mod variants;
 mod write;
 
+/// 10¹⁶, the first number with more than sixteen digits.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+const SIXTEEN: u64 = pairs::EIGHT * pairs::EIGHT;
+
+/// The byte positions 0 to 15, and sixteen positions that select no byte. Sixteen entries from index `n` on remove the
+/// first `n` bytes of a register.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+const PLACES: [u8; 32] = {
+    let mut places = [0x80; 32];
+    let mut place = 0;
+    while place < 16 {
+        places[place] = place as u8;
+        place += 1;
+    }
+    places
+};
+
 pub use variants::{VARIANTS, Variant, chosen};
 pub use write::{Integer, TooShort, append, append_column, append_to_string, write, write_within};

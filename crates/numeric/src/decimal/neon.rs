@@ -3,20 +3,7 @@
 use core::arch::aarch64::*;
 
 use super::pairs::{EIGHT, leading};
-
-const SIXTEEN: u64 = EIGHT * EIGHT;
-
-/// The byte positions 0 to 15, and sixteen positions that select no byte. Sixteen entries from index `n` on remove the
-/// first `n` bytes of a register.
-const PLACES: [u8; 32] = {
-    let mut places = [0x80; 32];
-    let mut place = 0;
-    while place < 16 {
-        places[place] = place as u8;
-        place += 1;
-    }
-    places
-};
+use super::{PLACES, SIXTEEN};
 
 /// Writes a magnitude of at most `MOST` digits (10, 19 or 20) to `to`, and returns the number of written digits.
 ///

@@ -1,8 +1,8 @@
 //! Two digits at a time, from a table, on every machine.
 //!
 //! The last eight digits come from a fraction: x/10⁶ as a fixed-point number has the first two digits before its point.
-//! The rest times 100 has the next two, and so on. Only the first step of the other methods is a division; here even
-//! that is a multiplication. The fraction is the idea of James Edward Anhalt's `itoa` (2017).
+//! The rest times 100 has the next two, and so on. No step is a division. The fraction is the idea of James Edward
+//! Anhalt's `itoa` (2017).
 
 /// 10⁸, the first number with more than eight digits.
 pub const EIGHT: u64 = 100_000_000;
