@@ -132,7 +132,9 @@ impl Merged {
         let mut table = self.table.take();
         let mut quantile = |level: f64| {
             let value = table.as_mut()?.quantile(level).filter(|value| value.is_finite())?;
-            let (least, most) = (counts.least.unwrap_or(value), counts.most.unwrap_or(value));
+            // Observations that reached their time limit are larger than the greatest observed value.
+            let most = counts.most.filter(|_| counts.stopped == 0).unwrap_or(value);
+            let least = counts.least.unwrap_or(value);
             Some(value.max(least).min(most))
         };
         let [median, p90, p99, p999] = [0.5, 0.9, 0.99, 0.999].map(&mut quantile);
