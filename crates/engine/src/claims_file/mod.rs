@@ -84,8 +84,8 @@
 //! measured trials.
 //!
 //! Each value must come from trials of its own, because a verdict needs outcomes that do not depend on one another.
-//! Overlapping windows, `lag`, `ewma`, `hold`, `repeat` and aggregates of all values so far are therefore mistakes. So
-//! are windows of time, and `where` in a comparison. A predicate with an expression may also compare `exit`, but no
+//! Therefore, these are mistakes: overlapping windows, windows of time, `lag`, `ewma`, `hold`, `repeat`, aggregates of
+//! all values so far, and `where` in a comparison. A predicate with an expression may also compare `exit`, but no
 //! other metric. A command that fails in any trial makes the outcome false, unless the predicate mentions `exit`.
 //! Values that were cut off make a range, which counts only if all of it does.
 //!

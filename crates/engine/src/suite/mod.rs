@@ -41,7 +41,7 @@ pub struct Suite {
     /// The levels of all other factors, which the arms have in common.
     #[serde(default, skip_serializing_if = "Point::is_empty")]
     pub levels: Point,
-    /// Those of these levels by which the suite differs from other suites of the run, such as `phase=start`.
+    /// The levels by which the suite differs from other suites of the run, such as `phase=start`.
     #[serde(default, skip_serializing_if = "Point::is_empty")]
     pub conditions: Point,
     /// Description of a sample: the part of a process's life that was timed.

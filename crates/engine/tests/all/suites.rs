@@ -209,8 +209,8 @@ fn a_late_failure_changes_the_verdict_with_the_mean() {
     assert_eq!(late, [(2, Some(Decision::Slower))]);
 }
 
-/// Two of three runtimes are stopped in `regex`, so it is part of no judged mean. But it is part of both means, of
-/// which only an upper bound is known. This bound is below 1.
+/// Two of three runtimes are stopped in `regex`, so the judged means leave it out. The printed means of both runtimes
+/// contain it, and only their upper bounds are known. These bounds are below 1.
 #[test]
 fn a_workload_in_which_two_runtimes_are_stopped_is_part_of_the_verdict() {
     let stopped = decisions(&["base", "one", "other"], |runtime, workload, _| match (runtime, workload) {
