@@ -53,6 +53,8 @@ struct DraftLocation {
     folder: OwnedFd,
     temporary: OsString,
     name: OsString,
+    /// `false` if nothing had the final name when the draft was created.
+    may_replace: bool,
     is_kept: bool,
 }
 
@@ -77,7 +79,7 @@ impl Draft {
             WriteTarget::Direct(file) => Ok(Draft { file, place: None }),
             WriteTarget::File { path, there } => {
                 let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-                Draft::create_named(open_folder(parent(&path))?, name, there)
+                Draft::create_named(open_folder(parent(&path))?, name, (there.is_some(), there))
             }
         }
     }
@@ -93,7 +95,8 @@ impl Draft {
         Draft::create_named(folder, name, there)
     }
 
-    fn create_named(folder: OwnedFd, name: &OsStr, there: Option<Access>) -> io::Result<Draft> {
+    /// Creates a file. `there` contains whether anything has the name, and the access rights that the file must get.
+    fn create_named(folder: OwnedFd, name: &OsStr, (may_replace, there): (bool, Option<Access>)) -> io::Result<Draft> {
         let mut tries = 0;
         let (temporary, file) = loop {
             let temporary = temporary_name(name);
@@ -103,7 +106,7 @@ impl Draft {
                 opened => break (temporary, File::from(opened?)),
             }
         };
-        let place = DraftLocation { folder, temporary, name: name.to_os_string(), is_kept: false };
+        let place = DraftLocation { folder, temporary, name: name.to_os_string(), may_replace, is_kept: false };
         let draft = Draft { file, place: Some(place) };
         if let Some(there) = there {
             there.give_to(&draft.file)?;
@@ -125,7 +128,8 @@ impl Draft {
         if !is_ours || Identity::from_metadata(&there) != identity {
             return Err(io::Error::other("the temporary file was replaced, or has another owner or a second name"));
         }
-        let place = DraftLocation { folder, temporary: temporary.into(), name: name.into(), is_kept: false };
+        let place =
+            DraftLocation { folder, temporary: temporary.into(), name: name.into(), may_replace: true, is_kept: false };
         Ok(Draft { file, place: Some(place) })
     }
 
@@ -140,8 +144,19 @@ impl Draft {
     /// # Errors
     /// If the metadata of the file cannot be read.
     pub fn identity(&self) -> io::Result<(OsString, Identity)> {
-        let temporary = self.place.as_ref().map(|place| place.temporary.clone()).unwrap_or_default();
-        Ok((temporary, Identity::from_metadata(&self.file.metadata()?)))
+        Ok((self.temporary_name().to_os_string(), Identity::from_metadata(&self.file.metadata()?)))
+    }
+
+    /// Returns the temporary name of the file. It is empty if the target is written to directly.
+    #[must_use]
+    pub fn temporary_name(&self) -> &OsStr {
+        self.place.as_ref().map_or(OsStr::new(""), |place| &place.temporary)
+    }
+
+    /// Returns `false` if nothing had the final name of the file when the draft was created.
+    #[must_use]
+    pub fn may_replace(&self) -> bool {
+        self.place.as_ref().is_some_and(|place| place.may_replace)
     }
 
     /// Sets whether the file stays, under its temporary name, if the draft is dropped before it is published.
@@ -367,18 +382,18 @@ pub fn make_folder_beneath(folder: impl AsFd, path: &Path) -> io::Result<OwnedFd
     Ok(folder)
 }
 
-/// Returns the owner, the group and the mode of the regular file of that name. Returns `None` if the name is free or
-/// belongs to a symbolic link, and an error if it belongs to anything else.
-fn regular_there(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<Access>> {
+/// Returns whether the name exists, and the owner, the group and the mode of the regular file of that name. These are
+/// `None` if the name is free or belongs to a symbolic link. Fails if the name belongs to anything else.
+fn regular_there(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<(bool, Option<Access>)> {
     let there = match kernel::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(there) => there,
-        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::NOENT) => return Ok((false, None)),
         Err(error) => return Err(error.into()),
     };
     let mode = Mode::from_raw_mode(there.st_mode).bits() as u32 & 0o7777;
     match FileType::from_raw_mode(there.st_mode) {
-        FileType::Symlink => Ok(None),
-        FileType::RegularFile => Ok(Some(Access { uid: there.st_uid, gid: there.st_gid, mode })),
+        FileType::Symlink => Ok((true, None)),
+        FileType::RegularFile => Ok((true, Some(Access { uid: there.st_uid, gid: there.st_gid, mode }))),
         FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "the name belongs to a device, a pipe or a socket")),
     }
