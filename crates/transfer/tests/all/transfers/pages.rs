@@ -88,10 +88,10 @@ fn objects_are_requested_before_the_next_page_arrives() {
 /// If there are fewer objects than connections, large objects are split. So the list must first show enough objects.
 #[test]
 fn fewer_objects_than_connections_wait_for_the_next_page() {
-    let (target, store) = (tempfile::tempdir().unwrap(), numbered(3, 9));
+    let (target, store) = (tempfile::tempdir().unwrap(), numbered(3, 12));
     let gets = fault_later_pages(&store, 1, Fault::Delays(LATE));
     assert!(failed(&get(connections(), &store, target.path()).unwrap()).is_empty());
-    assert_eq!(*gets.lock().unwrap(), [0, 0, 6]);
+    assert_eq!(*gets.lock().unwrap(), [0, 0, 0, 6]);
 }
 
 /// The last objects of a page are not split, because further objects may follow.
