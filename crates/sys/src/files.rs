@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{self as kernel, AtFlags, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
@@ -48,9 +49,10 @@ pub struct Draft {
     place: Option<DraftLocation>,
 }
 
+/// The names of a draft. If it is dropped before the draft is published, the file is removed, unless it is kept.
 #[derive(Debug)]
 struct DraftLocation {
-    folder: OwnedFd,
+    folder: Arc<OwnedFd>,
     temporary: OsString,
     name: OsString,
     /// `false` if nothing had the final name when the draft was created.
@@ -79,7 +81,7 @@ impl Draft {
             WriteTarget::Direct(file) => Ok(Draft { file, place: None }),
             WriteTarget::File { path, there } => {
                 let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-                Draft::create_named(open_folder(parent(&path))?, name, (there.is_some(), there))
+                Draft::create_named(open_folder(parent(&path))?.into(), name, (there.is_some(), there))
             }
         }
     }
@@ -89,14 +91,18 @@ impl Draft {
     ///
     /// # Errors
     /// If the name belongs to a folder, a device, a pipe or a socket, or the folder is not writable.
-    pub fn create_in(folder: impl AsFd, name: &OsStr) -> io::Result<Draft> {
-        let folder = folder.as_fd().try_clone_to_owned()?;
+    pub fn create_in(folder: impl Into<Arc<OwnedFd>>, name: &OsStr) -> io::Result<Draft> {
+        let folder = folder.into();
         let there = regular_there(folder.as_fd(), name)?;
         Draft::create_named(folder, name, there)
     }
 
     /// Creates a file. `there` contains whether anything has the name, and the access rights that the file must get.
-    fn create_named(folder: OwnedFd, name: &OsStr, (may_replace, there): (bool, Option<Access>)) -> io::Result<Draft> {
+    fn create_named(
+        folder: Arc<OwnedFd>,
+        name: &OsStr,
+        (may_replace, there): (bool, Option<Access>),
+    ) -> io::Result<Draft> {
         let mut tries = 0;
         let (temporary, file) = loop {
             let temporary = temporary_name(name);
@@ -128,8 +134,8 @@ impl Draft {
         if !is_ours || Identity::from_metadata(&there) != identity {
             return Err(io::Error::other("the temporary file was replaced, or has another owner or a second name"));
         }
-        let place =
-            DraftLocation { folder, temporary: temporary.into(), name: name.into(), may_replace: true, is_kept: false };
+        let (folder, temporary, name) = (Arc::new(folder), temporary.into(), name.into());
+        let place = DraftLocation { folder, temporary, name, may_replace: true, is_kept: false };
         Ok(Draft { file, place: Some(place) })
     }
 
@@ -187,13 +193,13 @@ impl Draft {
         })
     }
 
-    fn finish(mut self, lasting: Lasting, name: impl FnOnce(&DraftLocation) -> Result<(), Errno>) -> io::Result<File> {
-        let file = self.file.try_clone()?;
-        let Some(place) = &mut self.place else { return Ok(file) };
+    fn finish(self, lasting: Lasting, name: impl FnOnce(&DraftLocation) -> Result<(), Errno>) -> io::Result<File> {
+        let Draft { file, place } = self;
+        let Some(mut place) = place else { return Ok(file) };
         if lasting == Lasting::ThroughCrash {
             file.sync_all()?;
         }
-        name(place)?;
+        name(&place)?;
         place.is_kept = true;
         if lasting == Lasting::ThroughCrash {
             sync_folder(place.folder.as_fd())?;
@@ -202,11 +208,11 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for DraftLocation {
     fn drop(&mut self) {
-        if let Some(place) = self.place.as_ref().filter(|place| !place.is_kept) {
+        if !self.is_kept {
             // A file that is left behind is hidden and harmless, and an error here cannot be reported.
-            let _ = kernel::unlinkat(&place.folder, &place.temporary, AtFlags::empty());
+            let _ = kernel::unlinkat(&self.folder, &self.temporary, AtFlags::empty());
         }
     }
 }
@@ -533,7 +539,7 @@ mod tests {
             symlink(path("precious"), path(link)).unwrap();
         }
         symlink(folder.path(), path("in/up")).unwrap();
-        let within = open_folder(&path("in")).unwrap();
+        let within = Arc::new(open_folder(&path("in")).unwrap());
         for name in ["out", "sub/file", "new/deep/file"] {
             let below = make_folder_beneath(&within, Path::new(name).parent().unwrap()).unwrap();
             let draft = Draft::create_in(below, Path::new(name).file_name().unwrap()).unwrap();
@@ -546,7 +552,7 @@ mod tests {
             assert!(make_folder_beneath(&within, Path::new(leads_out)).is_err(), "{leads_out}");
         }
         pipe(&path("in/pipe"));
-        assert!(Draft::create_in(&within, OsStr::new("pipe")).is_err(), "no process would read it");
+        assert!(Draft::create_in(within, OsStr::new("pipe")).is_err(), "no process would read it");
         assert!(open_regular(&path("in/pipe")).is_err() && open_regular(&path("in/up")).is_err());
         assert!(open_regular(&path("in")).is_err());
         assert!(read_regular(&path("precious"), 3).is_err() && read_regular(&path("precious"), 4).is_ok());
@@ -586,8 +592,8 @@ mod tests {
     #[test]
     fn what_was_kept_is_taken_up_again_unless_it_is_another_file() {
         let folder = tempfile::tempdir().unwrap();
-        let (within, name) = (open_folder(folder.path()).unwrap(), OsStr::new("a"));
-        let mut draft = Draft::create_in(&within, name).unwrap();
+        let (within, name) = (Arc::new(open_folder(folder.path()).unwrap()), OsStr::new("a"));
+        let mut draft = Draft::create_in(Arc::clone(&within), name).unwrap();
         draft.keep(true);
         let (temporary, identity) = draft.identity().unwrap();
         drop(draft);

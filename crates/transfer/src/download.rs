@@ -89,7 +89,11 @@ impl TransferManager {
             _ => Box::pin(ObjectDownload::new(self, from, &path)).await?,
         };
         let within = Path::new(name).parent().unwrap_or(Path::new(""));
-        let folder = files::make_folder_beneath(&root.folder, within).map_err(|error| {
+        let make_folder = || match within.as_os_str().is_empty() {
+            true => Ok(Arc::clone(&root.folder)),
+            false => files::make_folder_beneath(&*root.folder, within).map(Arc::new),
+        };
+        let folder = make_folder().map_err(|error| {
             let place = root.path.join(within);
             let is_link = error.kind() == io::ErrorKind::NotADirectory || place.is_symlink();
             let error = if is_link { io::Error::other("a link or a file has this name") } else { error };
@@ -451,7 +455,7 @@ impl<'a> ObjectDownload<'a> {
         let is_new = draft.is_none();
         let mut draft = match draft {
             Some(draft) => draft,
-            None => Draft::create_in(&target.folder, &target.name).map_err(cant_write)?,
+            None => Draft::create_in(Arc::clone(&target.folder), &target.name).map_err(cant_write)?,
         };
         let there_bytes = draft.file().metadata().map_or(0, |there| there.blocks() * 512);
         check_room(path, there_bytes, bytes).map_err(cant_write)?;
@@ -569,7 +573,7 @@ fn set_modified(draft: &Draft, meta: &ObjectMeta, settings: &Settings) -> io::Re
 /// The target folder of a download. The store chooses the names of the files below it, and no name may lead out of it.
 #[derive(Debug)]
 pub(crate) struct Root {
-    folder: OwnedFd,
+    folder: Arc<OwnedFd>,
     pub path: PathBuf,
 }
 
@@ -579,14 +583,14 @@ impl Root {
     pub fn make(path: &Path) -> Result<Self> {
         fs::create_dir_all(path).map_err(Error::file("can't create", path))?;
         let folder = files::open_folder(path).map_err(Error::file("can't open", path))?;
-        Ok(Self { folder, path: path.to_path_buf() })
+        Ok(Self { folder: Arc::new(folder), path: path.to_path_buf() })
     }
 }
 
 /// The target of a new file: an open folder, and a name in this folder. The field `path` is used only in messages.
 #[derive(Debug)]
 pub(crate) struct TargetPath {
-    pub folder: OwnedFd,
+    pub folder: Arc<OwnedFd>,
     pub name: OsString,
     pub path: PathBuf,
 }
@@ -596,12 +600,12 @@ impl TargetPath {
     pub fn new(path: PathBuf) -> Result<Self> {
         let folder = files::parent(&path);
         let folder = files::open_folder(folder).map_err(Error::file("can't open", folder))?;
-        Ok(Self { folder, name: path.file_name().unwrap_or_default().to_os_string(), path })
+        Ok(Self { folder: Arc::new(folder), name: path.file_name().unwrap_or_default().to_os_string(), path })
     }
 
     /// Creates an empty file with a temporary name.
     fn new_draft(&self) -> Result<Draft> {
-        Draft::create_in(&self.folder, &self.name).map_err(Error::file("can't write", &self.path))
+        Draft::create_in(Arc::clone(&self.folder), &self.name).map_err(Error::file("can't write", &self.path))
     }
 
     /// Opens the incomplete file of an interrupted download, if it is still the file that `header` describes. If the
