@@ -92,7 +92,10 @@ impl Draft {
     /// # Errors
     /// If the name belongs to a folder, a device, a pipe or a socket, or the folder is not writable.
     pub fn create_in(folder: impl Into<Arc<OwnedFd>>, name: &OsStr) -> io::Result<Draft> {
-        let folder = folder.into();
+        Draft::create_shared(folder.into(), name)
+    }
+
+    fn create_shared(folder: Arc<OwnedFd>, name: &OsStr) -> io::Result<Draft> {
         let there = regular_there(folder.as_fd(), name)?;
         Draft::create_named(folder, name, there)
     }
