@@ -1,5 +1,5 @@
 //! Ascertain's own chores: `cargo xtask test`, `calibrate`, `bench`, `mutants`, `lines`, `gits`, `pythons`,
-//! `schema`, `outputs`, `trace`.
+//! `machines`, `schema`, `outputs`, `trace`.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
@@ -19,6 +19,7 @@ mod guest;
 mod hyperfine;
 mod lines;
 mod load;
+mod machines;
 mod mutants;
 mod packages;
 mod part;
@@ -53,6 +54,8 @@ cargo xtask gits              fetch git 2.30, 2.39 and 2.55 from Debian's archiv
                               ~/.cache/ascertain-xtask/gits/, and print their paths; nothing is installed
 cargo xtask pythons           build Python 3.11 with gcc, with gcc -O1 and with clang from Debian's source, in
                               ~/.cache/ascertain-xtask/pythons/ (3 minutes each on 2 cores), and print their paths
+cargo xtask machines [NAME]   judge all claims on this machine, write the verdicts to docs/machines/NAME.json (20
+                              minutes), and write the page with all machines; without a name, only the page
 cargo xtask schema            write the JSON schema of the claims file to claims/schema.json
 cargo xtask outputs [NAME …]  run the commands in README and in the book whose output is shown there, and write the
                               output below each command
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         "lines" => lines::run(rest),
         "gits" => gits::run(rest),
         "pythons" => pythons::run(rest),
+        "machines" => machines::run(rest),
         "schema" => write_schema(),
         "outputs" => book::write_outputs(rest),
         "trace" => trace::record(),

@@ -384,6 +384,7 @@ pub fn with_option(error: &Error) -> String {
         Error::NoCredentials(_) => {
             "; use --anonymous to send requests without credentials, or --machine-credentials to get them from this cloud machine"
         }
+        Error::IncompleteList { .. } => "; run the same command again to transfer the rest",
         Error::TooLittleMemory { address, least_bytes } => {
             let least = match least_bytes.div_ceil(1 << 10) {
                 kib if kib < 1 << 10 => format!("{kib}KiB"),

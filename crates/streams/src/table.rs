@@ -54,6 +54,8 @@ pub struct FlatTable {
     /// Bucket at which the last search ended, and the number of values in the buckets before it.
     cursor: u32,
     before_cursor: u64,
+    /// A bucket and its estimate, because the same bucket often answers several questions in a row.
+    estimated: (u32, f64),
 }
 
 use crate::run::RunError;
@@ -75,6 +77,7 @@ impl FlatTable {
             last: 0,
             cursor: 0,
             before_cursor: 0,
+            estimated: (u32::MAX, 0.0),
         })
     }
 
@@ -304,7 +307,10 @@ impl FlatTable {
         let rank = (position as u64).min(last);
         let fraction = position - rank as f64;
         self.seek(rank);
-        let low = self.estimate(self.cursor);
+        if self.estimated.0 != self.cursor {
+            self.estimated = (self.cursor, self.estimate(self.cursor));
+        }
+        let low = self.estimated.1;
         if fraction == 0.0 || self.before_cursor + self.count(self.cursor) > rank + 1 {
             return Some(low);
         }

@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{self as kernel, AtFlags, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
@@ -48,11 +49,14 @@ pub struct Draft {
     place: Option<DraftLocation>,
 }
 
+/// The names of a draft. If it is dropped before the draft is published, the file is removed, unless it is kept.
 #[derive(Debug)]
 struct DraftLocation {
-    folder: OwnedFd,
+    folder: Arc<OwnedFd>,
     temporary: OsString,
     name: OsString,
+    /// `false` if nothing had the final name when the draft was created.
+    may_replace: bool,
     is_kept: bool,
 }
 
@@ -77,7 +81,7 @@ impl Draft {
             WriteTarget::Direct(file) => Ok(Draft { file, place: None }),
             WriteTarget::File { path, there } => {
                 let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-                Draft::create_named(open_folder(parent(&path))?, name, there)
+                Draft::create_named(open_folder(parent(&path))?.into(), name, (there.is_some(), there))
             }
         }
     }
@@ -87,13 +91,21 @@ impl Draft {
     ///
     /// # Errors
     /// If the name belongs to a folder, a device, a pipe or a socket, or the folder is not writable.
-    pub fn create_in(folder: impl AsFd, name: &OsStr) -> io::Result<Draft> {
-        let folder = folder.as_fd().try_clone_to_owned()?;
+    pub fn create_in(folder: impl Into<Arc<OwnedFd>>, name: &OsStr) -> io::Result<Draft> {
+        Draft::create_shared(folder.into(), name)
+    }
+
+    fn create_shared(folder: Arc<OwnedFd>, name: &OsStr) -> io::Result<Draft> {
         let there = regular_there(folder.as_fd(), name)?;
         Draft::create_named(folder, name, there)
     }
 
-    fn create_named(folder: OwnedFd, name: &OsStr, there: Option<Access>) -> io::Result<Draft> {
+    /// Creates a file. `there` contains whether anything has the name, and the access rights that the file must get.
+    fn create_named(
+        folder: Arc<OwnedFd>,
+        name: &OsStr,
+        (may_replace, there): (bool, Option<Access>),
+    ) -> io::Result<Draft> {
         let mut tries = 0;
         let (temporary, file) = loop {
             let temporary = temporary_name(name);
@@ -103,7 +115,7 @@ impl Draft {
                 opened => break (temporary, File::from(opened?)),
             }
         };
-        let place = DraftLocation { folder, temporary, name: name.to_os_string(), is_kept: false };
+        let place = DraftLocation { folder, temporary, name: name.to_os_string(), may_replace, is_kept: false };
         let draft = Draft { file, place: Some(place) };
         if let Some(there) = there {
             there.give_to(&draft.file)?;
@@ -125,7 +137,8 @@ impl Draft {
         if !is_ours || Identity::from_metadata(&there) != identity {
             return Err(io::Error::other("the temporary file was replaced, or has another owner or a second name"));
         }
-        let place = DraftLocation { folder, temporary: temporary.into(), name: name.into(), is_kept: false };
+        let (folder, temporary, name) = (Arc::new(folder), temporary.into(), name.into());
+        let place = DraftLocation { folder, temporary, name, may_replace: true, is_kept: false };
         Ok(Draft { file, place: Some(place) })
     }
 
@@ -140,8 +153,19 @@ impl Draft {
     /// # Errors
     /// If the metadata of the file cannot be read.
     pub fn identity(&self) -> io::Result<(OsString, Identity)> {
-        let temporary = self.place.as_ref().map(|place| place.temporary.clone()).unwrap_or_default();
-        Ok((temporary, Identity::from_metadata(&self.file.metadata()?)))
+        Ok((self.temporary_name().to_os_string(), Identity::from_metadata(&self.file.metadata()?)))
+    }
+
+    /// Returns the temporary name of the file. It is empty if the target is written to directly.
+    #[must_use]
+    pub fn temporary_name(&self) -> &OsStr {
+        self.place.as_ref().map_or(OsStr::new(""), |place| &place.temporary)
+    }
+
+    /// Returns `false` if nothing had the final name of the file when the draft was created.
+    #[must_use]
+    pub fn may_replace(&self) -> bool {
+        self.place.as_ref().is_some_and(|place| place.may_replace)
     }
 
     /// Sets whether the file stays, under its temporary name, if the draft is dropped before it is published.
@@ -172,13 +196,13 @@ impl Draft {
         })
     }
 
-    fn finish(mut self, lasting: Lasting, name: impl FnOnce(&DraftLocation) -> Result<(), Errno>) -> io::Result<File> {
-        let file = self.file.try_clone()?;
-        let Some(place) = &mut self.place else { return Ok(file) };
+    fn finish(self, lasting: Lasting, name: impl FnOnce(&DraftLocation) -> Result<(), Errno>) -> io::Result<File> {
+        let Draft { file, place } = self;
+        let Some(mut place) = place else { return Ok(file) };
         if lasting == Lasting::ThroughCrash {
             file.sync_all()?;
         }
-        name(place)?;
+        name(&place)?;
         place.is_kept = true;
         if lasting == Lasting::ThroughCrash {
             sync_folder(place.folder.as_fd())?;
@@ -187,11 +211,11 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for DraftLocation {
     fn drop(&mut self) {
-        if let Some(place) = self.place.as_ref().filter(|place| !place.is_kept) {
+        if !self.is_kept {
             // A file that is left behind is hidden and harmless, and an error here cannot be reported.
-            let _ = kernel::unlinkat(&place.folder, &place.temporary, AtFlags::empty());
+            let _ = kernel::unlinkat(&self.folder, &self.temporary, AtFlags::empty());
         }
     }
 }
@@ -367,18 +391,18 @@ pub fn make_folder_beneath(folder: impl AsFd, path: &Path) -> io::Result<OwnedFd
     Ok(folder)
 }
 
-/// Returns the owner, the group and the mode of the regular file of that name. Returns `None` if the name is free or
-/// belongs to a symbolic link, and an error if it belongs to anything else.
-fn regular_there(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<Access>> {
+/// Returns whether the name exists, and the owner, the group and the mode of the regular file of that name. These are
+/// `None` if the name is free or belongs to a symbolic link. Fails if the name belongs to anything else.
+fn regular_there(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<(bool, Option<Access>)> {
     let there = match kernel::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(there) => there,
-        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::NOENT) => return Ok((false, None)),
         Err(error) => return Err(error.into()),
     };
     let mode = Mode::from_raw_mode(there.st_mode).bits() as u32 & 0o7777;
     match FileType::from_raw_mode(there.st_mode) {
-        FileType::Symlink => Ok(None),
-        FileType::RegularFile => Ok(Some(Access { uid: there.st_uid, gid: there.st_gid, mode })),
+        FileType::Symlink => Ok((true, None)),
+        FileType::RegularFile => Ok((true, Some(Access { uid: there.st_uid, gid: there.st_gid, mode }))),
         FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "the name belongs to a device, a pipe or a socket")),
     }
@@ -518,7 +542,7 @@ mod tests {
             symlink(path("precious"), path(link)).unwrap();
         }
         symlink(folder.path(), path("in/up")).unwrap();
-        let within = open_folder(&path("in")).unwrap();
+        let within = Arc::new(open_folder(&path("in")).unwrap());
         for name in ["out", "sub/file", "new/deep/file"] {
             let below = make_folder_beneath(&within, Path::new(name).parent().unwrap()).unwrap();
             let draft = Draft::create_in(below, Path::new(name).file_name().unwrap()).unwrap();
@@ -531,7 +555,7 @@ mod tests {
             assert!(make_folder_beneath(&within, Path::new(leads_out)).is_err(), "{leads_out}");
         }
         pipe(&path("in/pipe"));
-        assert!(Draft::create_in(&within, OsStr::new("pipe")).is_err(), "no process would read it");
+        assert!(Draft::create_in(within, OsStr::new("pipe")).is_err(), "no process would read it");
         assert!(open_regular(&path("in/pipe")).is_err() && open_regular(&path("in/up")).is_err());
         assert!(open_regular(&path("in")).is_err());
         assert!(read_regular(&path("precious"), 3).is_err() && read_regular(&path("precious"), 4).is_ok());
@@ -571,8 +595,8 @@ mod tests {
     #[test]
     fn what_was_kept_is_taken_up_again_unless_it_is_another_file() {
         let folder = tempfile::tempdir().unwrap();
-        let (within, name) = (open_folder(folder.path()).unwrap(), OsStr::new("a"));
-        let mut draft = Draft::create_in(&within, name).unwrap();
+        let (within, name) = (Arc::new(open_folder(folder.path()).unwrap()), OsStr::new("a"));
+        let mut draft = Draft::create_in(Arc::clone(&within), name).unwrap();
         draft.keep(true);
         let (temporary, identity) = draft.identity().unwrap();
         drop(draft);

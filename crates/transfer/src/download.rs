@@ -1,7 +1,7 @@
 //! Downloads: an object becomes a file, or is written to a stream. Ranges are fetched in parallel.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
@@ -24,6 +24,7 @@ use crate::names::{beneath, shown};
 use crate::part::{Fetcher, Sink};
 use crate::plan::{Listing, PlannedFile};
 use crate::pool::{Hedge, Permission, Wanted};
+use crate::publisher::CompleteFile;
 use crate::repair::ExpectedSums;
 use crate::result::{RepairedRange, RequestStats, RequestSummary, TransferResult, TransferStatus};
 use crate::scheduler::Scheduler;
@@ -88,7 +89,11 @@ impl TransferManager {
             _ => Box::pin(ObjectDownload::new(self, from, &path)).await?,
         };
         let within = Path::new(name).parent().unwrap_or(Path::new(""));
-        let folder = files::make_folder_beneath(&root.folder, within).map_err(|error| {
+        let make_folder = || match within.as_os_str().is_empty() {
+            true => Ok(Arc::clone(&root.folder)),
+            false => files::make_folder_beneath(&*root.folder, within).map(Arc::new),
+        };
+        let folder = make_folder().map_err(|error| {
             let place = root.path.join(within);
             let is_link = error.kind() == io::ErrorKind::NotADirectory || place.is_symlink();
             let error = if is_link { io::Error::other("a link or a file has this name") } else { error };
@@ -174,7 +179,8 @@ impl TransferManager {
 
     /// Returns the reason to skip a download to the file `path`; `None` if the object must be fetched.
     pub(crate) async fn reason_to_skip_get(&self, meta: &ObjectMeta, path: &Path) -> Result<Option<TransferStatus>> {
-        let Ok(there) = fs::symlink_metadata(path) else { return Ok(None) };
+        let skips = self.settings.no_clobber || self.settings.skip_unchanged;
+        let Some(there) = skips.then(|| fs::symlink_metadata(path).ok()).flatten() else { return Ok(None) };
         if self.settings.no_clobber {
             return Ok(Some(TransferStatus::Exists));
         }
@@ -186,7 +192,7 @@ impl TransferManager {
             let error = io::Error::new(io::ErrorKind::InvalidInput, "it is a folder or a device, not a regular file");
             return Err(Error::file("can't write", path)(error));
         }
-        if !self.settings.skip_unchanged || there.len() != meta.bytes {
+        if there.len() != meta.bytes {
             return Ok(None);
         }
         let is_same = match self.or_stopped(Source::open(path)?.equals(meta)).await?? {
@@ -238,7 +244,7 @@ impl<'a> ObjectDownload<'a> {
             }
             done => done?,
         }
-        self.record(None);
+        self.record(fs::symlink_metadata(&self.result.path).ok().as_ref(), None);
         Ok(self.result)
     }
 
@@ -252,24 +258,22 @@ impl<'a> ObjectDownload<'a> {
         self.result.elapsed_s = self.began.elapsed().as_secs_f64();
         Box::pin(manager.verify(self.from, &self.meta, &mut self.result, DOWNLOAD_WORDS)).await?;
         set_modified(&draft, &self.meta, &manager.settings).map_err(cant_write)?;
-        self.record(Some(&draft));
+        let there = draft.file().metadata().ok();
+        self.record(there.as_ref(), Some(&draft));
         let is_at_end = manager.permits.as_ref().is_none_or(|permits| permits.pool().is_at_end());
-        let published = manager.publisher.publish(draft, manager.settings.no_clobber, self.began, is_at_end).await;
+        let device = there.map_or(0, |there| there.dev());
+        let file = CompleteFile { draft, device, began: self.began, is_new: manager.settings.no_clobber };
+        let published = manager.publisher.publish(file, is_at_end).await;
         self.check_published(published.map_err(cant_write))?;
         Ok(self.result)
     }
 
-    /// Records the complete file in the journal of the command. `draft` is the file if it still has its temporary name.
-    fn record(&self, draft: Option<&Draft>) {
+    /// Records the complete file, which has the metadata `there`, in the journal of the command. `draft` is the file if
+    /// it still has its temporary name.
+    fn record(&self, there: Option<&Metadata>, draft: Option<&Draft>) {
         let (manager, name) = (self.manager, &self.from.name);
-        let there = match draft {
-            Some(draft) => draft.file().metadata(),
-            None => fs::symlink_metadata(&self.result.path),
-        };
-        // The file system may have rounded the time that was set.
-        let modified = there.and_then(|there| there.modified()).ok();
         let attributes = manager.attributes_fingerprint(name);
-        manager.folder_journal.record_download(name, &self.result, attributes, modified, draft);
+        manager.folder_journal.record_download(name, &self.result, attributes, there, draft);
     }
 
     /// Checks the result of giving the file its name. If another process has created a file with this name, and
@@ -451,7 +455,7 @@ impl<'a> ObjectDownload<'a> {
         let is_new = draft.is_none();
         let mut draft = match draft {
             Some(draft) => draft,
-            None => Draft::create_in(&target.folder, &target.name).map_err(cant_write)?,
+            None => Draft::create_in(Arc::clone(&target.folder), &target.name).map_err(cant_write)?,
         };
         let there_bytes = draft.file().metadata().map_or(0, |there| there.blocks() * 512);
         check_room(path, there_bytes, bytes).map_err(cant_write)?;
@@ -569,8 +573,8 @@ fn set_modified(draft: &Draft, meta: &ObjectMeta, settings: &Settings) -> io::Re
 /// The target folder of a download. The store chooses the names of the files below it, and no name may lead out of it.
 #[derive(Debug)]
 pub(crate) struct Root {
-    folder: OwnedFd,
-    path: PathBuf,
+    folder: Arc<OwnedFd>,
+    pub path: PathBuf,
 }
 
 impl Root {
@@ -579,14 +583,14 @@ impl Root {
     pub fn make(path: &Path) -> Result<Self> {
         fs::create_dir_all(path).map_err(Error::file("can't create", path))?;
         let folder = files::open_folder(path).map_err(Error::file("can't open", path))?;
-        Ok(Self { folder, path: path.to_path_buf() })
+        Ok(Self { folder: Arc::new(folder), path: path.to_path_buf() })
     }
 }
 
 /// The target of a new file: an open folder, and a name in this folder. The field `path` is used only in messages.
 #[derive(Debug)]
 pub(crate) struct TargetPath {
-    pub folder: OwnedFd,
+    pub folder: Arc<OwnedFd>,
     pub name: OsString,
     pub path: PathBuf,
 }
@@ -596,12 +600,12 @@ impl TargetPath {
     pub fn new(path: PathBuf) -> Result<Self> {
         let folder = files::parent(&path);
         let folder = files::open_folder(folder).map_err(Error::file("can't open", folder))?;
-        Ok(Self { folder, name: path.file_name().unwrap_or_default().to_os_string(), path })
+        Ok(Self { folder: Arc::new(folder), name: path.file_name().unwrap_or_default().to_os_string(), path })
     }
 
     /// Creates an empty file with a temporary name.
     fn new_draft(&self) -> Result<Draft> {
-        Draft::create_in(&self.folder, &self.name).map_err(Error::file("can't write", &self.path))
+        Draft::create_in(Arc::clone(&self.folder), &self.name).map_err(Error::file("can't write", &self.path))
     }
 
     /// Opens the incomplete file of an interrupted download, if it is still the file that `header` describes. If the

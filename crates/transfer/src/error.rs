@@ -104,6 +104,14 @@ pub enum Error {
     /// The request contradicts itself, or does not fit the files and folders of this machine. The text is the message.
     #[error("{0}")]
     Request(String),
+    /// A page of the list of objects can't be read. The objects on the pages before it were transferred.
+    #[error("only the first {files} objects were listed: {source}")]
+    IncompleteList {
+        /// Number of selected objects on the pages that were read.
+        files: usize,
+        /// The error of the page that can't be read.
+        source: Box<Error>,
+    },
     /// The transfer was cancelled, because the transfer of another file failed for a reason that concerns all files
     /// ([`Error::concerns_whole_store`]).
     #[error("not transferred, because an error of another file concerns all files")]

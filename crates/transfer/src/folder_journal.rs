@@ -37,7 +37,8 @@ pub(crate) const FOLDER: &str = ".folder";
 /// The version of the journal's format. Journals with another version are rejected.
 pub(crate) const VERSION: u32 = 1;
 
-/// The description of a command. Each process that carries out the command writes it before its first file.
+/// The description of a command. Each process that carries out the command writes it before its first file. If files
+/// are listed while others are transferred, the process writes it again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FolderHeader {
     version: u32,
@@ -55,6 +56,12 @@ impl FolderHeader {
     pub fn new(direction: Direction, sources: Vec<String>, destination: String, files: &[PlannedFile]) -> Self {
         let bytes = files.iter().map(|file| file.bytes).sum();
         Self { version: VERSION, direction, sources, destination, files: files.len() as u64, bytes }
+    }
+
+    /// Adds files that were listed later.
+    pub fn add(&mut self, files: &[PlannedFile]) {
+        self.files += files.len() as u64;
+        self.bytes += files.iter().map(|file| file.bytes).sum::<u64>();
     }
 }
 
@@ -134,13 +141,21 @@ impl FolderContents {
     }
 }
 
+/// The end of a journal, at which the next line is written.
+#[derive(Debug, Default)]
+struct JournalEnd {
+    /// The description of the command, until it is written.
+    unwritten: Option<FolderHeader>,
+    /// Number of bytes of the journal. No other process writes to it.
+    bytes: u64,
+}
+
 /// The locked journal of a command with several files. If it is dropped before its first line is written, its file is
 /// removed. The default value has no file, and records nothing.
 #[derive(Debug, Default)]
 pub(crate) struct FolderJournal {
     place: Option<(File, PathBuf)>,
-    /// The description of the command, until it is written.
-    unwritten: Mutex<Option<FolderHeader>>,
+    end: Mutex<JournalEnd>,
     direction: Direction,
     earlier: FolderContents,
     /// `true` if the earlier attempt is not resumed. Its records are then only used to remove its temporary files.
@@ -172,7 +187,8 @@ impl FolderJournal {
             file.set_len(whole_bytes as u64).map_err(Error::journal("shortened", &path))?;
         }
         let (place, direction) = (Some((file, path)), header.direction);
-        Ok(Self { place, unwritten: Mutex::new(Some(header)), direction, earlier, is_discarded, restart_reason })
+        let end = JournalEnd { unwritten: Some(header), bytes: whole_bytes as u64 };
+        Ok(Self { place, end: Mutex::new(end), direction, earlier, is_discarded, restart_reason })
     }
 
     /// Opens and reads a journal. Returns `None` if the file is gone or empty, or if another process has locked it.
@@ -185,6 +201,11 @@ impl FolderJournal {
         let mut journal = Self::default();
         journal.place = Some((file, path.into()));
         Ok(contents.header.take().map(|header| (journal, header, contents)))
+    }
+
+    /// Sets the description of the command. It is written before the next complete file.
+    pub fn describe(&self, header: FolderHeader) {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner).unwritten = Some(header);
     }
 
     /// Returns whether an earlier attempt has transferred any files.
@@ -292,25 +313,30 @@ impl FolderJournal {
         }
     }
 
-    /// Records a file that was fetched, with the fingerprint of its attributes and its modification time. `draft` is
-    /// the file if it still has its temporary name, which it keeps until its batch of files is on the disk. Does
-    /// nothing if the object has no version.
+    /// Records a file that was fetched, with the fingerprint of its attributes. `there` are the metadata of the file.
+    /// `draft` is the file if it still has its temporary name, which it keeps until its batch of files is on the disk.
+    /// Does nothing if the object has no version.
     pub fn record_download(
         &self,
         object: &str,
         result: &TransferResult,
         attributes: u64,
-        modified: Option<SystemTime>,
+        there: Option<&Metadata>,
         draft: Option<&Draft>,
     ) {
         let Some(source) = result.etag.clone().filter(|_| result.is_transferred()) else { return };
-        let temporary = draft.and_then(|draft| {
-            let (name, files::Identity { device, inode }) = draft.identity().ok()?;
-            Some(Temporary { name, device, inode })
+        let temporary = draft.zip(there).map(|(draft, there)| {
+            let files::Identity { device, inode } = files::Identity::from_metadata(there);
+            Temporary { name: draft.temporary_name().to_os_string(), device, inode }
         });
         let complete = CompleteFile::new(object, result, attributes, source);
-        let modified = modified.map(time_tag);
-        let replaced = draft.and_then(|_| fs::symlink_metadata(&result.path).ok()).as_ref().map(file_tag);
+        // The file system may have rounded the time that was set.
+        let modified = there.and_then(|there| there.modified().ok()).map(time_tag);
+        let replaced = draft
+            .filter(|draft| draft.may_replace())
+            .and_then(|_| fs::symlink_metadata(&result.path).ok())
+            .as_ref()
+            .map(file_tag);
         self.write(Line::Complete(CompleteFile { modified, temporary, replaced, ..complete }));
     }
 
@@ -318,20 +344,19 @@ impl FolderJournal {
     /// stays as it is, so the file is transferred again if the command is interrupted.
     fn write(&self, line: Line) {
         let Some((mut journal, _)) = self.place.as_ref().map(|(file, path)| (file, path)) else { return };
-        let mut unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = Vec::new();
-        for line in unwritten.clone().map(Line::Header).into_iter().chain([line]) {
+        for line in end.unwritten.clone().map(Line::Header).into_iter().chain([line]) {
             if serde_json::to_writer(&mut text, &line).is_err() {
                 return;
             }
             text.push(b'\n');
         }
-        let before = journal.metadata().map(|there| there.len());
         // The lines are written with one call, so only the last line can be incomplete.
         match journal.write_all(&text) {
-            Ok(()) => *unwritten = None,
+            Ok(()) => *end = JournalEnd { unwritten: None, bytes: end.bytes + text.len() as u64 },
             // Removes an incomplete line, because another line would follow it.
-            Err(_) => drop(before.and_then(|before| journal.set_len(before))),
+            Err(_) => drop(journal.set_len(end.bytes)),
         }
     }
 

@@ -13,6 +13,8 @@ mod download;
 #[cfg(feature = "stores")]
 mod error;
 #[cfg(feature = "stores")]
+mod folder;
+#[cfg(feature = "stores")]
 mod folder_journal;
 #[cfg(feature = "stores")]
 mod gentle;
@@ -32,6 +34,8 @@ mod manager;
 pub mod model;
 #[cfg(feature = "stores")]
 mod names;
+#[cfg(feature = "stores")]
+mod pages;
 #[cfg(feature = "stores")]
 mod part;
 #[cfg(feature = "stores")]
@@ -60,6 +64,8 @@ mod source;
 mod store;
 #[cfg(feature = "stores")]
 mod stream;
+#[cfg(feature = "stores")]
+mod total;
 #[cfg(feature = "stores")]
 mod upload;
 #[cfg(feature = "stores")]

@@ -103,19 +103,28 @@ impl TransferManager {
     ) -> Result<bool> {
         let mut cursor = ListCursor::default();
         loop {
-            let page = cursor.page();
-            let request = request!(attempt = self.gate, from.store.list_page(prefix, page, &mut attempt));
-            // The timeout is long, because a local store reads all its folders in one request.
-            let listed = self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request);
-            let ((objects, next), _) = self.or_stopped(listed).await??;
+            let (objects, is_last) = self.list_page(from, prefix, &mut cursor).await?;
             let is_wanted = take(objects);
-            if !cursor.advance(next).map_err(|failure| failure.about(&from.address))? {
-                return Ok(true);
-            }
-            if !is_wanted {
-                return Ok(false);
+            if is_last || !is_wanted {
+                return Ok(is_last);
             }
         }
+    }
+
+    /// Requests the next page of a list, with retries. Returns its objects, and whether it is the last page.
+    pub(crate) async fn list_page(
+        &self,
+        from: &Location,
+        prefix: &str,
+        cursor: &mut ListCursor,
+    ) -> Result<(Vec<ObjectMeta>, bool)> {
+        let page = cursor.page();
+        let request = request!(attempt = self.gate, from.store.list_page(prefix, page, &mut attempt));
+        // The timeout is long, because a local store reads all its folders in one request.
+        let listed = self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request);
+        let ((objects, next), _) = self.or_stopped(listed).await??;
+        let has_next = cursor.advance(next).map_err(|failure| failure.about(&from.address))?;
+        Ok((objects, !has_next))
     }
 
     /// Resolves the special characters of a [`Pattern`] in the name of a location. Returns the folder in front of the

@@ -1,14 +1,14 @@
 //! The plan of a command: the object for each file, or the file for each object. A command only adds or replaces files
 //! and objects. It never removes what is missing at the source.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Omission, Result};
 use crate::location::Location;
 use crate::manager::TransferManager;
-use crate::names::{Filter, beneath};
+use crate::names::Filter;
 use crate::pattern::Pattern;
 use crate::source::version;
 use crate::store::ObjectMeta;
@@ -76,7 +76,7 @@ impl Selection {
 impl PlannedFile {
     /// Creates an entry for a file, or for a path that can't be transferred. `is_named` is `true` if the user named it.
     /// The name of the object is set later.
-    fn new(Entry { name, path, found }: Entry, is_named: bool) -> Self {
+    pub fn new(Entry { name, path, found }: Entry, is_named: bool) -> Self {
         let mut file = Self { path, relative: name, is_named, ..Self::default() };
         match found {
             Ok(metadata) => {
@@ -187,63 +187,5 @@ impl TransferManager {
             Ok(false) | Err(_) => {}
         }
         Ok(())
-    }
-
-    /// Determines the file that each object becomes, in or below `folder`. If an object's name can't be a path, its
-    /// entry contains the problem.
-    pub(crate) async fn plan_get(
-        &self,
-        from: &Location,
-        folder: &Path,
-        selection: &Selection,
-    ) -> Result<Vec<PlannedFile>> {
-        let mut files = self.list_objects(from, selection).await?;
-        let mut taken = BTreeSet::new();
-        for file in &mut files {
-            file.object = format!("{}{}", from.name, file.relative);
-            file.relative = file.relative.trim_start_matches('/').to_string();
-            if file.problem.is_some() {
-                file.path = folder.join(&file.relative);
-                continue;
-            }
-            match beneath(folder, &file.relative) {
-                Ok(path) => file.path = path,
-                Err(error) => {
-                    (file.path, file.problem) = (folder.to_path_buf(), Some(error));
-                    continue;
-                }
-            }
-            from.named(&file.object).check_differs_from(&file.path)?;
-            // The objects `dir/x` and `dir//x` would become the same file below `dir`.
-            if !taken.insert(file.path.clone()) {
-                let message = format!("another object would be downloaded to the same file, {}", file.path.display());
-                file.problem = Some(Error::Request(message));
-            }
-        }
-        Ok(files)
-    }
-
-    /// Lists the selected objects whose names start with the prefix `from.name`. The rest of an object's name becomes
-    /// its relative name.
-    async fn list_objects(&self, from: &Location, selection: &Selection) -> Result<Vec<PlannedFile>> {
-        let mut files = Vec::new();
-        if let Some(folder) = from.store.local_path(from.name.trim_end_matches('/')) {
-            let walk = Walk { filter: Some(&selection.filter), links: selection.links };
-            walk.visit(&folder, "", &mut |entry| files.push(PlannedFile::new(entry, false)));
-            return Ok(files);
-        }
-        let only = selection.filter.only.as_ref();
-        let prefix = format!("{}{}", from.name, only.map(Pattern::prefix).unwrap_or_default());
-        for meta in self.list_names(from, &prefix).await? {
-            let (name, bytes) = (&meta.name, meta.bytes);
-            let relative = name.strip_prefix(&from.name).unwrap_or(name).to_string();
-            let shown = relative.trim_start_matches('/');
-            // Some tools mark each folder by an empty object whose name ends with a slash.
-            let is_marker = (shown.is_empty() || shown.ends_with('/')) && bytes == 0;
-            if !is_marker && selection.filter.takes(shown) {
-                files.push(PlannedFile { relative, bytes, listing: Listing::There(meta), ..PlannedFile::default() });
-            }
-        }
-        Ok(files)
     }
 }

@@ -2,7 +2,7 @@
 //! start, and how many bytes it carries.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -24,7 +24,7 @@ const PLACES: usize = 8;
 pub(crate) struct Pool {
     planner: Mutex<Planner>,
     /// The forecast that is based on earlier commands. It is used until the planner makes a forecast.
-    earlier: Option<Forecast>,
+    earlier: OnceLock<Forecast>,
     /// Start of the command. The planner's times are seconds from this moment.
     began: Instant,
     /// The lock of the transfer whose request is next. tokio hands it over in the order of the calls.
@@ -85,7 +85,7 @@ impl Wanted {
 impl Pool {
     pub fn new(planner: Planner, began: Instant, earlier: Option<Forecast>) -> Arc<Self> {
         let (turn, changed) = Default::default();
-        let places = Arc::new(Semaphore::new(PLACES));
+        let (places, earlier) = (Arc::new(Semaphore::new(PLACES)), earlier.map(OnceLock::from).unwrap_or_default());
         Arc::new(Self { planner: Mutex::new(planner), earlier, began, turn, changed, places })
     }
 
@@ -108,6 +108,18 @@ impl Pool {
         self.file(bytes)
     }
 
+    /// Adds the bytes and the number of files that were listed while others were transferred.
+    pub fn add_files(&self, bytes: u64, files: usize) {
+        self.planner().add(bytes, files);
+    }
+
+    /// Records that all files have been listed. `earlier` is the forecast for all of them that is based on earlier
+    /// commands.
+    pub fn end_list(&self, earlier: Option<Forecast>) {
+        self.planner().end_list();
+        earlier.map(|earlier| self.earlier.get_or_init(|| earlier));
+    }
+
     /// Returns whether files of up to [`WHOLE_BYTES`](crate::model::WHOLE_BYTES) are not split.
     pub fn sends_whole(&self) -> bool {
         self.planner().sends_whole()
@@ -121,7 +133,7 @@ impl Pool {
     /// Returns the latest plan, and the latest forecast of the duration of the command.
     pub fn outlook(&self) -> (Option<TransferPlan>, Option<Forecast>) {
         let plan = self.planner().plan();
-        (plan, plan.and_then(|plan| plan.forecast).or(self.earlier))
+        (plan, plan.and_then(|plan| plan.forecast).or(self.earlier.get().copied()))
     }
 
     fn try_permit(self: &Arc<Self>, wanted: Wanted) -> Option<Permission> {

@@ -33,7 +33,7 @@ const BATCH: Duration = Duration::from_millis(20);
 /// Publishes the complete files of a command: writes them to the disk in batches, then gives them their final names.
 #[derive(Debug, Default)]
 pub(crate) struct Publisher {
-    waiting: Mutex<Vec<CompleteFile>>,
+    waiting: Mutex<Vec<WaitingFile>>,
     /// The lock of the transfer that publishes a batch. Files that become complete meanwhile form the next batch.
     turn: tokio::sync::Mutex<()>,
     /// Ends the wait for further files of the batch.
@@ -44,23 +44,30 @@ pub(crate) struct Publisher {
     failed: Arc<Mutex<Option<(Instant, io::Error)>>>,
 }
 
+/// A complete file that still has its temporary name.
 #[derive(Debug)]
-struct CompleteFile {
-    draft: Draft,
+pub(crate) struct CompleteFile {
+    pub draft: Draft,
+    /// The number of the file system that contains the file.
+    pub device: u64,
     /// A time before the file was opened.
-    began: Instant,
+    pub began: Instant,
     /// `true` to fail if the name already exists.
-    is_new: bool,
+    pub is_new: bool,
+}
+
+#[derive(Debug)]
+struct WaitingFile {
+    file: CompleteFile,
     published: oneshot::Sender<io::Result<()>>,
 }
 
 impl Publisher {
-    /// Writes a file to the disk, together with all other files that wait, and gives it its final name. If `is_new`,
-    /// fails if the name already exists. The file was opened after `began`. Unless `is_at_end`, further files will be
-    /// complete soon.
-    pub async fn publish(&self, draft: Draft, is_new: bool, began: Instant, is_at_end: bool) -> io::Result<()> {
+    /// Writes a file to the disk, together with all other files that wait, and gives it its final name. Unless
+    /// `is_at_end`, further files will be complete soon.
+    pub async fn publish(&self, file: CompleteFile, is_at_end: bool) -> io::Result<()> {
         let (published, mut result) = oneshot::channel();
-        lock(&self.waiting).push(CompleteFile { draft, began, is_new, published });
+        lock(&self.waiting).push(WaitingFile { file, published });
         if is_at_end {
             self.at_end.notify_one();
         }
@@ -103,24 +110,23 @@ impl Publisher {
 /// through another file may succeed. If `sync` returns `false`, each file is written to the disk by itself, with its
 /// name.
 fn publish_batch(
-    batch: Vec<CompleteFile>,
+    batch: Vec<WaitingFile>,
     failed: &Mutex<Option<(Instant, io::Error)>>,
     sync: impl Fn(&File) -> io::Result<bool>,
 ) -> BTreeMap<u64, File> {
-    let mut systems = BTreeMap::<u64, Vec<CompleteFile>>::new();
-    for file in batch {
-        let system = file.draft.file().metadata().map_or(0, |metadata| metadata.dev());
-        systems.entry(system).or_default().push(file);
+    let mut systems = BTreeMap::<u64, Vec<WaitingFile>>::new();
+    for waiting in batch {
+        systems.entry(waiting.file.device).or_default().push(waiting);
     }
     let mut written = BTreeMap::new();
     for (system, files) in systems {
-        let synced = files.first().map_or(Ok(true), |first| sync(first.draft.file()));
+        let synced = files.first().map_or(Ok(true), |first| sync(first.file.draft.file()));
         let is_synced = synced.unwrap_or_else(|error| {
             *lock(failed) = Some((Instant::now(), error));
             true
         });
         let lasting = if is_synced { Lasting::WhileRunning } else { Lasting::ThroughCrash };
-        for CompleteFile { draft, began, is_new, published } in files {
+        for WaitingFile { file: CompleteFile { draft, began, is_new, .. }, published } in files {
             let error = lock(failed).as_ref().filter(|(at, _)| began <= *at).map(|(_, error)| copy(error));
             let result = match error {
                 None if is_new => draft.publish_new(lasting),
@@ -178,11 +184,12 @@ mod tests {
 
     use super::*;
 
-    fn complete(folder: &tempfile::TempDir, name: &str) -> (CompleteFile, oneshot::Receiver<io::Result<()>>) {
+    fn complete(folder: &tempfile::TempDir, name: &str) -> (WaitingFile, oneshot::Receiver<io::Result<()>>) {
         let draft = Draft::create(&folder.path().join(name)).unwrap();
         draft.file().write_all(name.as_bytes()).unwrap();
         let (published, result) = oneshot::channel();
-        (CompleteFile { draft, began: Instant::now(), is_new: name.starts_with("new"), published }, result)
+        let file = CompleteFile { draft, device: 0, began: Instant::now(), is_new: name.starts_with("new") };
+        (WaitingFile { file, published }, result)
     }
 
     /// Simulates a loss of power at every moment: the disk has the contents of the last sync, and any subset of the
@@ -265,7 +272,8 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let files = (0..100).map(|number| {
             let draft = Draft::create(&folder.path().join(number.to_string())).unwrap();
-            publisher.publish(draft, false, Instant::now(), number == 99)
+            let file = CompleteFile { draft, device: 0, began: Instant::now(), is_new: false };
+            publisher.publish(file, number == 99)
         });
         let published = runtime.block_on(async {
             let published = futures_all(files).await;

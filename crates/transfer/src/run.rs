@@ -1,12 +1,9 @@
 //! Carries out a request: opens the source and the store, and transfers the files side by side.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
-use std::future::pending;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ascertain_sys::files::{self, WriteTarget};
 use ascertain_sys::interrupt::Stop;
@@ -14,30 +11,22 @@ use ascertain_sys::standard;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
-use tokio::sync::{Semaphore, watch};
-use tokio::task::{self, JoinError, JoinSet};
-use tokio::time::Instant;
 
 use crate::download::{RANGES, Root};
-use crate::error::{Error, Result, copy};
+use crate::error::{Error, Result};
 use crate::folder_journal::{FolderHeader, FolderJournal};
 use crate::history::History;
 use crate::location::{Location, local_path};
-use crate::manager::{Resume, Settings, TransferManager};
-use crate::model::{Planner, WHOLE_BYTES};
+use crate::manager::{Settings, TransferManager};
 use crate::names::{Filter, shown};
+use crate::pages::LaterFiles;
 use crate::plan::{Listing, PlannedFile, Selection, list_sources};
-use crate::pool::Pool;
-use crate::result::{Observer, Progress, TransferResult, TransferStatus};
+use crate::result::{Observer, TransferResult, TransferStatus};
 use crate::source::Source;
 use crate::store::Options;
 
 /// The argument `-`, which means standard input as a source, and standard output as a destination.
 pub const STANDARD: &str = "-";
-
-/// Limit on the number of files of a command that are open at the same time, unless more requests are permitted. It is
-/// larger than the usual number of requests, because complete files wait until the next batch is on the disk.
-const MAX_ACTIVE: usize = 256;
 
 /// The direction of a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -317,23 +306,39 @@ impl TransferManager {
         let sources = from.iter().map(|path| absolute(path.as_ref())).collect();
         let journal = self.open_journal(to, FolderHeader::new(Direction::Put, sources, to.address.clone(), &files))?;
         self.list_targets(&mut files, to, journal.has_complete_files()).await?;
-        Ok(self.transfer_all(Direction::Put, to, files, None, journal).await)
+        Ok(self.transfer_all(Direction::Put, to, (files, None), None, journal).await)
     }
 
     /// Writes all objects whose names start with `from.name` to files below a folder. The rest of the object's name is
     /// the path of the file. If an object's name can't be a path, the other objects are still fetched.
     ///
+    /// The first objects are fetched while the store is still being listed, as soon as at least as many are known as
+    /// there are connections. If a later page of the list can't be read, the objects on the earlier pages are fetched.
+    /// An additional result, for `from` and `folder`, then contains [`Error::IncompleteList`].
+    ///
     /// # Errors
-    /// Fails if the objects can't be listed, if the folder can't be created, or if a file would overwrite itself. If a
-    /// single object fails, its result contains the error.
+    /// Fails if the first objects can't be listed, if the folder can't be created, or if a file would overwrite itself.
+    /// If a single object fails, its result contains the error.
     pub async fn get_many(&self, from: &Location, folder: &Path, selection: &Selection) -> Result<Vec<TransferResult>> {
         self.check_memory(0, from)?;
-        let files = self.plan_get(from, folder, selection).await?;
+        let (mut pages, mut is_listed) = (self.plan_get(from, folder, selection), false);
+        // A file is split only if there are fewer files than connections. So if there are as many files, the first of
+        // them can be fetched while the rest is listed. A dry run has nothing to do meanwhile.
+        let enough = if self.settings.dry_run { usize::MAX } else { self.constraints(RANGES).max_concurrency };
+        let (mut files, mut known) = (Vec::new(), 0);
+        while !is_listed && known < enough {
+            let page = pages.next().await?;
+            known += page.files.iter().filter(|file| file.problem.is_none()).count();
+            files.extend(page.files);
+            is_listed = page.is_last;
+        }
         let is_needed = !self.settings.dry_run && files.iter().any(|file| file.problem.is_none());
         let root = if is_needed { Some(Arc::new(Root::make(folder)?)) } else { None };
         let sources = vec![from.address.clone()];
-        let journal = self.open_journal(from, FolderHeader::new(Direction::Get, sources, absolute(folder), &files))?;
-        Ok(self.transfer_all(Direction::Get, from, files, root, journal).await)
+        let header = FolderHeader::new(Direction::Get, sources, absolute(folder), &files);
+        let later = (!is_listed).then(|| LaterFiles { pages, header: header.clone() });
+        let journal = self.open_journal(from, header)?;
+        Ok(self.transfer_all(Direction::Get, from, (files, later), root, journal).await)
     }
 
     /// Opens the journal of a command with several files. A dry run and a single file have no such journal. A store of
@@ -347,184 +352,12 @@ impl TransferManager {
         FolderJournal::open(&self.settings, header)
     }
 
-    /// Transfers the planned files side by side, and returns their results sorted by address. Downloads go below the
-    /// folder `root`, which is `None` for uploads. Leaves out the files that are complete according to the journal.
-    async fn transfer_all(
-        &self,
-        direction: Direction,
-        location: &Location,
-        files: Vec<PlannedFile>,
-        root: Option<Arc<Root>>,
-        mut journal: FolderJournal,
-    ) -> Vec<TransferResult> {
-        let (mut results, mut files) = (Vec::new(), files);
-        for file in files.extract_if(.., |file| file.problem.is_some()) {
-            let status = TransferStatus::Failed(file.problem.unwrap_or(Error::Stopped));
-            results.push(TransferResult::new(&file.path, &location.named(&file.object), file.bytes, status));
-        }
-        let (all_files, all_bytes) = (files.len() as u64, files.iter().map(|file| file.bytes).sum());
-        let restart_reason = journal.restart_reason.take();
-        let complete = self.resume_files(location, &mut files, &journal);
-        // A damaged journal concerns all files, but one message is enough.
-        if let (Some(reason), Some(file)) = (restart_reason, files.first_mut()) {
-            file.restart_reason = Some(reason);
-        }
-        // Large files come first. If they came last, few connections would be busy at the end.
-        files.sort_by_key(|file| Reverse(if file.bytes > WHOLE_BYTES { file.bytes } else { 0 }));
-        let limits = if direction == Direction::Put { location.store.limits() } else { RANGES };
-        let constraints = self.constraints(limits);
-        let bytes = files.iter().map(|file| file.bytes).sum();
-        let planner = Planner::for_files(bytes, files.len(), constraints);
-        let began = Instant::now();
-        let pool = Pool::new(planner, began, self.earlier_forecast(bytes, files.len() as u64));
-        let total = Arc::new(TotalProgress::new(all_files, all_bytes, self, Arc::clone(&pool)));
-        for (file, result) in complete {
-            if direction == Direction::Get && result.is_transferred() {
-                self.publisher.add_named(&file.path);
-            }
-            total.complete(&file, &result);
-            results.push(result);
-        }
-        if let (Some(file), (_, Some(_))) = (files.first(), pool.outlook()) {
-            total.report(&file.object, |_| {});
-        }
-        let journal = Arc::new(journal);
-        let most = MAX_ACTIVE.max(constraints.max_concurrency);
-        let (turns, mut tasks) = (Arc::new(Semaphore::new(most)), JoinSet::new());
-        // Becomes `true` when a file fails for a reason that concerns the whole store.
-        let (halt, halted) = watch::channel(false);
-        let halt = Arc::new(halt);
-        // The latency is measured for all files together. If each file measured it, small files would need twice as
-        // many requests.
-        let mut measured = JoinSet::new();
-        if let Some(file) = files.first().filter(|_| self.gentle.is_some() && !self.settings.dry_run) {
-            let (manager, object) = (self.clone(), location.named(&file.object));
-            measured.spawn(async move { manager.gently(&object, pending::<()>()).await });
-        }
-        // The result of each running task if it panics.
-        let mut if_panics = HashMap::new();
-        let take = |if_panics: &mut HashMap<task::Id, TransferResult>, joined| match joined {
-            Ok((id, result)) => if_panics.remove(&id).map(|_| result),
-            Err(error) => if_panics.remove(&JoinError::id(&error)),
-        };
-        for file in files {
-            // A large file takes many turns, because its parts can use many connections. So few large files are
-            // transferred at a time, and an interruption leaves few incomplete ones.
-            let weight = match file.bytes.div_ceil(WHOLE_BYTES) {
-                ..=1 => 1,
-                parts => (parts * most as u64 / constraints.max_concurrency as u64).clamp(1, most.div_ceil(2) as u64),
-            };
-            let turn = Arc::clone(&turns).acquire_many_owned(weight as u32).await;
-            while let Some(joined) = tasks.try_join_next_with_id() {
-                results.extend(take(&mut if_panics, joined));
-            }
-            if self.stop.is_requested() {
-                let (object, status) = (location.named(&file.object), TransferStatus::Failed(Error::Stopped));
-                results.push(TransferResult::new(&file.path, &object, file.bytes, status));
-                continue;
-            }
-            let (total, root, folder_journal) = (Arc::clone(&total), root.clone(), Arc::clone(&journal));
-            let object = location.named(&file.object);
-            let permits = Arc::new(match root {
-                Some(_) => pool.next_file(file.bytes).await,
-                None => pool.file(file.bytes),
-            });
-            let observer = Arc::clone(&total) as Arc<dyn Observer>;
-            let manager = Self { observer, folder_journal, permits: Some(permits), ..self.clone() };
-            let (halt, mut halted) = (Arc::clone(&halt), halted.clone());
-            let status = TransferStatus::Failed(Error::Request("the transfer panicked".into()));
-            let panic_result = TransferResult::new(&file.path, &object, file.bytes, status);
-            // The future is large, so it is moved in a box.
-            let task = tasks.spawn(Box::pin(async move {
-                let transfer = async {
-                    match &root {
-                        _ if manager.settings.dry_run => {
-                            let described = (file.bytes, &file.listing);
-                            Box::pin(manager.preview(direction, &file.path, &object, described)).await
-                        }
-                        Some(root) => manager.get_beneath(&object, root, &file).await,
-                        None => manager.put_planned(&file.path, &object, &file.listing).await,
-                    }
-                };
-                let result = tokio::select! {
-                    biased;
-                    _ = halted.wait_for(|is_halted| *is_halted) => Err(Error::Halted),
-                    result = transfer => result,
-                };
-                let mut result = result.unwrap_or_else(|error| {
-                    if error.concerns_whole_store() {
-                        halt.send_replace(true);
-                    }
-                    TransferResult::new(&file.path, &object, file.bytes, TransferStatus::Failed(error))
-                });
-                if direction == Direction::Put {
-                    let attributes = manager.attributes_fingerprint(&file.object);
-                    manager.folder_journal.record_upload(&file, &result, attributes);
-                }
-                result.restart_reason = result.restart_reason.or(file.restart_reason.clone());
-                total.complete(&file, &result);
-                drop(turn);
-                result
-            }));
-            if_panics.insert(task.id(), panic_result);
-        }
-        while let Some(joined) = tasks.join_next_with_id().await {
-            results.extend(take(&mut if_panics, joined));
-        }
-        if let Err(error) = self.publisher.finish().await {
-            // The names of these files may be lost if the machine crashes now.
-            let not_on_disk = |error: &io::Error| Error::file("can't write", Path::new(&location.address))(copy(error));
-            for result in results.iter_mut().filter(|result| direction == Direction::Get && result.is_transferred()) {
-                result.status = TransferStatus::Failed(not_on_disk(&error));
-            }
-        }
-        if results.iter().all(|result| !matches!(result.status, TransferStatus::Failed(_))) {
-            // A journal that can't be removed is harmless, because both sides of each file are compared with it.
-            let _ = Arc::into_inner(journal).map(FolderJournal::remove);
-        }
-        if let Some(history) = self.history.get() {
-            history.record(&results, began.elapsed().as_secs_f64());
-        }
-        results.sort_by(|one: &TransferResult, other| one.address.cmp(&other.address));
-        results
-    }
-
-    /// Removes from `files` every file that an earlier attempt has transferred completely, and returns these files with
-    /// their results. Under [`Resume::Only`], a file that has changed since that attempt is also removed from `files`;
-    /// its result is an error.
-    fn resume_files(
-        &self,
-        location: &Location,
-        files: &mut Vec<PlannedFile>,
-        journal: &FolderJournal,
-    ) -> Vec<(PlannedFile, TransferResult)> {
-        let mut complete = Vec::new();
-        for mut file in std::mem::take(files) {
-            let object = location.named(&file.object);
-            let attributes = self.attributes_fingerprint(&file.object);
-            match journal.earlier_result(&file, &object.address, attributes, self.settings.verify) {
-                Ok(Some(result)) => complete.push((file, result)),
-                Ok(None) => files.push(file),
-                Err(Error::CantResume(reason)) if self.settings.resume != Resume::Only => {
-                    file.restart_reason = Some(reason);
-                    files.push(file);
-                }
-                Err(error) => {
-                    let status = TransferStatus::Failed(error);
-                    let result = TransferResult::new(&file.path, &object, file.bytes, status);
-                    complete.push((file, result));
-                }
-            }
-        }
-        complete
-    }
-
     /// Returns the expected outcome of the transfer of a file or stream of `bytes` bytes, without transferring it (a
     /// dry run). `listing` is the information about the object from a list of the store.
     ///
     /// # Errors
     /// Fails if the source or the existing target can't be read.
-    async fn preview(
+    pub(crate) async fn preview(
         &self,
         direction: Direction,
         path: &Path,
@@ -579,67 +412,6 @@ fn check_has_name(object: &Location) -> Result<()> {
 
 fn not_standard(place: &str) -> Error {
     Error::Request(format!("`{STANDARD}` cannot be {place}; for a file of that name, write `./{STANDARD}`"))
-}
-
-/// Combines the progress of all files into one total.
-struct TotalProgress {
-    observer: Arc<dyn Observer>,
-    pool: Arc<Pool>,
-    began: Instant,
-    files: u64,
-    state: Mutex<TotalState>,
-}
-
-#[derive(Default)]
-struct TotalState {
-    complete_files: u64,
-    /// Number of transferred bytes of the files that are complete.
-    complete_bytes: u64,
-    /// Total size of all files, without the files that were skipped or failed.
-    bytes: u64,
-    /// Number of bytes transferred so far, for each file that is being transferred. The key is the name of its object.
-    in_transfer: BTreeMap<String, u64>,
-}
-
-impl TotalProgress {
-    fn new(files: u64, bytes: u64, manager: &TransferManager, pool: Arc<Pool>) -> Self {
-        let state = Mutex::new(TotalState { bytes, ..TotalState::default() });
-        Self { observer: Arc::clone(&manager.observer), pool, began: Instant::now(), files, state }
-    }
-
-    /// Counts a file whose transfer has ended. If it was skipped or has failed, its size is removed from the total.
-    fn complete(&self, file: &PlannedFile, result: &TransferResult) {
-        let transferred_bytes = if result.is_transferred() { result.bytes } else { 0 };
-        self.report(&file.object, |state| {
-            state.in_transfer.remove(&file.object);
-            state.complete_files += 1;
-            state.complete_bytes += transferred_bytes;
-            state.bytes = (state.bytes + transferred_bytes).saturating_sub(file.bytes);
-        });
-    }
-
-    fn report(&self, name: &str, change: impl FnOnce(&mut TotalState)) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut state);
-        let (plan, forecast) = self.pool.outlook();
-        self.observer.progress(&Progress {
-            name,
-            done_bytes: state.complete_bytes + state.in_transfer.values().sum::<u64>(),
-            bytes: Some(state.bytes),
-            elapsed_s: self.began.elapsed().as_secs_f64(),
-            shape: plan.map(|plan| plan.shape),
-            forecast,
-            files: Some([state.complete_files, self.files]),
-        });
-    }
-}
-
-impl Observer for TotalProgress {
-    fn progress(&self, progress: &Progress<'_>) {
-        self.report(progress.name, |state| {
-            state.in_transfer.insert(progress.name.into(), progress.done_bytes);
-        });
-    }
 }
 
 #[cfg(test)]

@@ -196,7 +196,8 @@ impl ObjectDownload<'_> {
     /// Writes an object of unknown length to a file. Each retry starts again at the beginning of the object.
     pub async fn write_unsized_file(mut self, target: &TargetPath) -> Result<TransferResult> {
         let (manager, path) = (self.manager, &target.path);
-        let draft = Draft::create_in(&target.folder, &target.name).map_err(Error::file("can't write", path))?;
+        let draft =
+            Draft::create_in(Arc::clone(&target.folder), &target.name).map_err(Error::file("can't write", path))?;
         let file: &File = draft.file();
         let request = |mut attempt| async {
             let mut out = file;

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use ascertain_netlab::store::{Fault, Kind, Misdeed, Store};
 use ascertain_sys::testing::{left_out, wait_until};
 
 use crate::common::{Ran, ascertain, command, ran, send_signal};
@@ -153,4 +154,33 @@ fn fill_and_resume(small: &Path) {
     fs::remove_file(&filler).unwrap();
     let again = ascertain(state.path(), &["get", "a", target, "--format", "json"]);
     assert!(again.json()["files"][0]["resumed_bytes"].as_u64() > Some(0), "{}{}", again.stdout, again.stderr);
+}
+
+/// A page of a list has 1,000 objects. The store refuses the second page once.
+#[test]
+fn a_list_that_breaks_off_is_reported_and_resumed() {
+    const FILES: usize = 1010;
+    let state = tempfile::tempdir().unwrap();
+    let store = Store::s3().start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap();
+    fs::create_dir(state.path().join("folder")).unwrap();
+    (0..FILES).for_each(|number| fs::write(state.path().join(format!("folder/{number:04}")), "some").unwrap());
+    let with_store = |arguments: &[&str]| {
+        let mut command = command(state.path(), arguments);
+        command.env("AWS_ENDPOINT_URL", store.url()).env("AWS_ACCESS_KEY_ID", &store.store().account);
+        command.env("AWS_SECRET_ACCESS_KEY", &store.store().secret);
+        ran(command.output().unwrap())
+    };
+    assert_eq!(with_store(&["put", "folder", "s3://bucket/p/"]).code, Some(0));
+    let what = Misdeed::Refused { status: 403, retry_after_s: None };
+    store.add_fault(Fault { on: Some(Kind::ListObjects), after: 1, times: 1, what });
+    let got = with_store(&["get", "s3://bucket/p/", "back"]);
+    assert_eq!(got.code, Some(5), "{}", got.stderr);
+    assert!(got.stderr.contains("error: s3://bucket/p/: only the first 1000 objects were listed: "), "{}", got.stderr);
+    assert!(got.stderr.contains("; run the same command again to transfer the rest"), "{}", got.stderr);
+    assert_eq!(fs::read_dir(state.path().join("back")).unwrap().count(), 1000);
+    let before = store.seen().len();
+    let again = with_store(&["get", "s3://bucket/p/", "back"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    let fetched = store.seen()[before..].iter().filter(|seen| seen.kind == Kind::GetObject).count();
+    assert_eq!((fetched, fs::read_dir(state.path().join("back")).unwrap().count()), (FILES - 1000, FILES));
 }

@@ -11,11 +11,11 @@ use ascertain_stats::OrderJudge;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{ERROR, SuiteComparison};
 use super::builds::{BuildLogs, group};
 use super::compare::{Pairs, add_pairs};
 use super::observed::build_logs;
 use super::tests::normal;
+use super::{ERROR, SuiteComparison};
 use crate::values::Bounds;
 
 /// The folder of recorded samples, in the folder of this package. A file has Python 3.10 and other runtimes, recorded

@@ -18,7 +18,7 @@ use super::frame::{Frame, NOBODYS};
 use super::pace::{Pace, SPIN_NS};
 use super::report::Report;
 use crate::Error;
-use crate::model::{Conditions, Counts, Fate, Line};
+use crate::model::{Conditions, Counts, Fate, Line, Tally};
 use crate::threads::JoinedThread;
 
 /// Maximum time between the due times of segments that are delivered together as one frame.
@@ -49,8 +49,9 @@ pub(crate) struct Emulator {
 
 impl Emulator {
     /// Starts a thread that carries frames in both directions. `conditions[0]` applies to the frames from `devices[0]`
-    /// to `devices[1]`, and `conditions[1]` to the other direction.
-    pub fn start(devices: [Device; 2], conditions: [&Conditions; 2]) -> Result<Self, Error> {
+    /// to `devices[1]`, and `conditions[1]` to the other direction. A bare emulator ignores them: it only reads and
+    /// writes frames.
+    pub fn start(devices: [Device; 2], conditions: [&Conditions; 2], is_bare: bool) -> Result<Self, Error> {
         let [one, other] = conditions;
         let directions = [Direction::new(one)?, Direction::new(other)?];
         let (requests, asked) = channel();
@@ -58,7 +59,7 @@ impl Emulator {
         let wake = Arc::new(wake.map_err(Error::system("could not create an eventfd"))?);
         let woken = wake.clone();
         let work = move || {
-            let mut worker = Worker::new(devices, directions, woken, asked);
+            let mut worker = Worker::new(devices, directions, is_bare, (woken, asked));
             // Reading and writing fail only because of a bug. A later request for a report then returns an error.
             let _ = worker.run();
         };
@@ -151,6 +152,10 @@ impl Direction {
 struct Worker {
     devices: [Device; 2],
     directions: [Direction; 2],
+    /// `true` if frames are written as soon as they are read, without a model.
+    is_bare: bool,
+    /// The segments that a bare emulator read from each device.
+    relayed: [Tally; 2],
     /// For each device, the latest time at which it certainly had no frames to read.
     empty_ns: [u64; 2],
     wake: Arc<OwnedFd>,
@@ -166,15 +171,16 @@ impl Worker {
     fn new(
         devices: [Device; 2],
         directions: [Direction; 2],
-        wake: Arc<OwnedFd>,
-        requests: Receiver<Sender<Report>>,
+        is_bare: bool,
+        (wake, requests): (Arc<OwnedFd>, Receiver<Sender<Report>>),
     ) -> Self {
         let now_ns = now_ns();
         let pace = Pace::new(now_ns);
         let scheduled = File::open("/proc/thread-self/schedstat").ok();
         let report = Report { is_real_time: pace.may_real_time(), ..Report::default() };
         let buffer = vec![0; FRAME_BYTES];
-        Self { devices, directions, empty_ns: [now_ns; 2], wake, requests, pace, scheduled, report, buffer }
+        let (relayed, empty_ns) = ([Tally::default(); 2], [now_ns; 2]);
+        Self { devices, directions, is_bare, relayed, empty_ns, wake, requests, pace, scheduled, report, buffer }
     }
 
     fn run(&mut self) -> io::Result<()> {
@@ -207,6 +213,10 @@ impl Worker {
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
             };
+            if self.is_bare {
+                self.relay(from, bytes);
+                continue;
+            }
             let now_ns = now_ns();
             let unread_ns = now_ns.saturating_sub(self.empty_ns[from]);
             match Frame::new(&self.buffer[..bytes], self.devices[from].link_header_bytes) {
@@ -216,6 +226,18 @@ impl Worker {
             self.hand_out();
         }
         Ok(BATCH)
+    }
+
+    /// Writes the frame in the buffer to the other device, and counts its segments.
+    fn relay(&mut self, from: usize, bytes: usize) {
+        let frame = &self.buffer[..bytes];
+        let counted = Frame::new(frame, self.devices[from].link_header_bytes);
+        let tally = &mut self.relayed[from];
+        tally.segments += counted.map_or(0, |frame| frame.segments() as u64);
+        tally.bytes += bytes as u64;
+        if write(&self.devices[1 - from].file, frame).is_err() {
+            self.report.refused_frames += 1;
+        }
     }
 
     /// Writes the frames that are due, each to the device on the other side of the link.
@@ -279,8 +301,10 @@ impl Worker {
         for device in self.devices.iter().filter(|device| device.link_header_bytes > 0) {
             self.report.unread_frames += packet::take_dropped(&device.file)?;
         }
-        let counts = |direction: &Direction| -> Counts { direction.line.counts() };
-        let [to_far, to_near] = [counts(&self.directions[0]), counts(&self.directions[1])];
+        let [to_far, to_near] = match self.is_bare {
+            true => self.relayed.map(|offered| Counts { offered, due: offered, ..Counts::default() }),
+            false => [0, 1].map(|direction| self.directions[direction].line.counts()),
+        };
         Ok(Report { to_far, to_near, cpu_ns: thread_cpu_ns(), ..self.report.clone() })
     }
 }

@@ -50,6 +50,9 @@ pub struct Link {
     /// The kind of device that carries the frames. With `None`, the link uses TUN devices with offloads. If that fails,
     /// it uses virtual Ethernet.
     pub carrier: Option<Carrier>,
+    /// `true` if the link hands each frame to the other side as soon as it has read it, whole and unchanged. All
+    /// conditions are then ignored. Such a link shows the limit of the machine for this kind of device.
+    pub is_bare: bool,
     /// Seed of the random numbers that determine which segments are lost.
     pub seed: u64,
 }
@@ -80,6 +83,7 @@ impl Default for Link {
             initial_window_segments: None,
             congestion_control: None,
             carrier: None,
+            is_bare: false,
             seed: conditions.seed,
         }
     }
@@ -124,7 +128,7 @@ impl Link {
         let far = near.another().map_err(no_namespaces)?;
         let (carrier, devices) = self.devices([&near, &far])?;
         let (near, far) = (Side::new(near, 0, self)?, Side::new(far, 1, self)?);
-        let emulator = Emulator::start(devices, [to_far, to_near])?;
+        let emulator = Emulator::start(devices, [to_far, to_near], self.is_bare)?;
         Ok(RunningLink { emulator, near, far, carrier })
     }
 

@@ -87,10 +87,14 @@ pub struct Planner {
     bytes: u64,
     /// Number of bytes that were not handed out yet.
     left: u64,
+    /// Number of all files.
+    files: usize,
     /// Number of files whose last part was not handed out yet.
     files_left: usize,
     /// `true` if there was more than one file at the start.
     is_folder: bool,
+    /// `true` while further files are being listed.
+    is_listing: bool,
     back_bytes: u64,
     /// Number of bytes that were requested a second time because the first request was late.
     extra_bytes: u64,
@@ -144,6 +148,17 @@ impl Planner {
         if files <= 1 {
             return Self::new(bytes, constraints, None);
         }
+        Self::for_folder(bytes, files, constraints)
+    }
+
+    /// Creates a planner for `files` files, which have `bytes` bytes together, while further files are being listed.
+    /// [`Self::add`] adds these files, and [`Self::end_list`] ends the list.
+    #[must_use]
+    pub(crate) fn while_listing(bytes: u64, files: usize, constraints: Constraints) -> Self {
+        Self { is_folder: true, is_listing: true, ..Self::for_folder(bytes, files, constraints) }
+    }
+
+    fn for_folder(bytes: u64, files: usize, constraints: Constraints) -> Self {
         let shape = constraints.fitting(WHOLE_BYTES, FEW_FILES);
         Self::with_first_round(bytes, files, constraints, None, Probe::default(), (shape, FIRST_FILES))
     }
@@ -162,8 +177,10 @@ impl Planner {
             unrefused: 0,
             bytes,
             left: bytes,
+            files,
             files_left: files,
             is_folder: files > 1,
+            is_listing: false,
             back_bytes: 0,
             extra_bytes: 0,
             began_s: 0.0,
@@ -261,7 +278,7 @@ impl Planner {
     pub(crate) fn repeat_late(&mut self, ticket: &Ticket, now_s: f64, is_blocking: bool) -> Option<Ticket> {
         let is_in_budget =
             self.extra_bytes == 0 || (self.extra_bytes + ticket.bytes) as f64 <= EXTRA * self.bytes as f64;
-        let is_at_end = is_blocking || self.left == 0 && self.under_way.len() < self.constraints.max_concurrency;
+        let is_at_end = is_blocking || self.is_handed_out() && self.under_way.len() < self.constraints.max_concurrency;
         let is_late = || self.usual_s(ticket.bytes).is_some_and(|usual_s| now_s - ticket.began_s >= LATE * usual_s);
         if !is_in_budget || !is_at_end || !is_late() {
             return None;
@@ -279,21 +296,28 @@ impl Planner {
     }
 
     /// Returns whether files of up to [`WHOLE_BYTES`] are not split. While there are at least as many files as
-    /// connections, splitting a file would only cost requests.
+    /// connections, splitting a file would only cost requests. Until all files are listed, their number is unknown.
     #[must_use]
     pub(crate) fn sends_whole(&self) -> bool {
-        self.is_folder && self.files_left >= self.shape.concurrency
+        self.is_folder && (self.is_listing || self.files_left >= self.shape.concurrency)
     }
 
     /// Removes `bytes` bytes and `files` files that were not handed out, and need not be transferred.
     pub(crate) fn leave_out(&mut self, bytes: u64, files: usize) {
         (self.bytes, self.left) = (self.bytes.saturating_sub(bytes), self.left.saturating_sub(bytes));
-        self.files_left = self.files_left.saturating_sub(files);
+        (self.files, self.files_left) = (self.files.saturating_sub(files), self.files_left.saturating_sub(files));
     }
 
-    /// Adds `bytes` bytes and `files` files that are transferred in addition, such as an object that is read back.
+    /// Adds `bytes` bytes and `files` files that are transferred in addition. Examples are an object that is read back,
+    /// and files that were listed later.
     pub(crate) fn add(&mut self, bytes: u64, files: usize) {
-        (self.bytes, self.left, self.files_left) = (self.bytes + bytes, self.left + bytes, self.files_left + files);
+        (self.bytes, self.left) = (self.bytes + bytes, self.left + bytes);
+        (self.files, self.files_left) = (self.files + files, self.files_left + files);
+    }
+
+    /// Records that all files have been listed.
+    pub(crate) fn end_list(&mut self) {
+        self.is_listing = false;
     }
 
     /// Hands out again a part of `bytes` bytes that an earlier attempt did not complete. Returns `None` if enough parts
@@ -345,7 +369,8 @@ impl Planner {
         if let Some(connecting_s) = first_try {
             self.learn(ticket, now_s, connecting_s);
         }
-        let is_enough = self.back_bytes as f64 >= self.bytes as f64 * ENOUGH_SHARE && self.count >= COMPARED;
+        let is_share = self.back_bytes as f64 >= self.bytes as f64 * ENOUGH_SHARE && !self.is_listing;
+        let is_enough = is_share && self.count >= COMPARED;
         let is_due = is_enough && self.count as f64 >= self.parts_at_forecast as f64 * RENEWED;
         if let Some(plan) = self.plan.filter(|_| is_due) {
             self.parts_at_forecast = self.count;
@@ -464,7 +489,11 @@ impl Planner {
 
     /// Returns whether all parts have been handed out, and none is in flight.
     pub(crate) fn is_at_end(&self) -> bool {
-        self.left == 0 && self.under_way.is_empty()
+        self.is_handed_out() && self.under_way.is_empty()
+    }
+
+    fn is_handed_out(&self) -> bool {
+        self.left == 0 && !self.is_listing
     }
 
     fn pass(&mut self, now_s: f64) {
@@ -472,7 +501,17 @@ impl Planner {
         self.at_s = self.at_s.max(now_s);
     }
 
+    /// Renews the plan. While files are being listed, as many are expected to follow as are known so far.
     fn replan(&mut self, now_s: f64) {
+        let (left, files_left) = (self.left, self.files_left);
+        if self.is_listing {
+            (self.left, self.files_left) = (self.bytes, self.files);
+        }
+        self.replan_rest(now_s);
+        (self.left, self.files_left) = (left, files_left);
+    }
+
+    fn replan_rest(&mut self, now_s: f64) {
         let is_moving = self.plan.is_some();
         let seen = if is_moving { self.seen.clone() } else { self.seen_or_late(now_s) };
         let Some(mut fitted) = fit(&seen, self.latency_s, self.fixed_s, is_moving) else { return };

@@ -1,12 +1,14 @@
 //! Tests of the numbers of connections and requests of a command.
 
 use std::fs;
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use crate::common::counted::Counted;
+use crate::common::web::{Web, answer};
 use crate::common::{address, one_of_each, options_for, start};
 use ascertain_netlab::store::{Dialect, Kind, RunningStore, Store as Served};
-use ascertain_transfer::{Direction, Options, Settings, Stop, TransferRequest, TransferResult, run};
+use ascertain_transfer::{Direction, Environment, Options, Settings, Stop, TransferRequest, TransferResult, run};
 
 const CONNECTIONS: usize = 4;
 
@@ -82,4 +84,46 @@ fn an_object_of_a_folder_needs_one_request() {
         let puts = seen.len() - gets - 1;
         assert!(puts as f64 <= 1.05 * sizes.len() as f64, "{:?}: {puts} requests", store.store().dialect);
     }
+}
+
+/// The server answers the request for the second page of the list only when all objects on the first page have been
+/// requested. These requests and the list share the permitted connections.
+#[test]
+fn objects_are_requested_before_the_second_page_is_answered() {
+    const PAGE: usize = 12;
+    let requested = Arc::new((Mutex::new(0), Condvar::new()));
+    let at_second_page = Arc::new(Mutex::new(None));
+    let (count, counted) = (Arc::clone(&requested), Arc::clone(&at_second_page));
+    let web = Web::start(move |head, _| {
+        let line = head.lines().next().unwrap_or_default();
+        let mut objects = count.0.lock().unwrap();
+        if !line.contains("list-type=2") {
+            *objects += 1;
+            count.1.notify_all();
+            return answer("200 OK", "ETag: \"1\"\r\n", b"content");
+        }
+        let is_second = line.contains("continuation-token=");
+        if is_second {
+            // If the objects are not requested, the test fails below instead of waiting forever.
+            objects = count.1.wait_timeout_while(objects, Duration::from_secs(60), |count| *count < PAGE).unwrap().0;
+            *counted.lock().unwrap() = Some(*objects);
+        }
+        let numbers = if is_second { PAGE..PAGE + 3 } else { 0..PAGE };
+        let entry = |index| format!("<Contents><Key>p/{index:02}</Key><ETag>\"1\"</ETag><Size>7</Size></Contents>");
+        let entries: String = numbers.map(entry).collect();
+        let next = if is_second { "" } else { "<NextContinuationToken>2</NextContinuationToken>" };
+        let list =
+            format!("<ListBucketResult><IsTruncated>{}</IsTruncated>{next}{entries}</ListBucketResult>", !is_second);
+        answer("200 OK", "", list.as_bytes())
+    });
+    let proxy = Counted::start(web.address, CONNECTIONS);
+    let keys = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret")];
+    let environment: Environment = keys.into_iter().collect();
+    let store = Options { environment, endpoint_url: Some(format!("http://{}", proxy.address)), ..Options::default() };
+    let target = tempfile::tempdir().unwrap();
+    let to = target.path().to_str().unwrap();
+    let results = transfer(Direction::Get, "s3://bucket/p/", to, store, Settings::default());
+    assert_eq!((results.len(), *at_second_page.lock().unwrap()), (PAGE + 3, Some(PAGE)));
+    assert_eq!(*requested.0.lock().unwrap(), PAGE + 3, "each object is requested once");
+    assert!(proxy.most() <= CONNECTIONS, "{} connections", proxy.most());
 }

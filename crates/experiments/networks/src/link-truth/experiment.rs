@@ -7,7 +7,9 @@ mod sending;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::Better::{Higher, Lower};
-use ascertain_engine::experiment::{Arm, Experiment, Factor, Metric, Session, Setup, Spec, TargetError, Unavailable};
+use ascertain_engine::experiment::{
+    Arm, Experiment, Factor, Metric, Point, Session, Setup, Spec, TargetError, Unavailable,
+};
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 
@@ -20,6 +22,9 @@ pub struct LinkTruth;
 const TUN_OFFLOADS: &str = "tun-offloads";
 const TUN: &str = "tun";
 const VETH: &str = "veth";
+const BARE_TUN_OFFLOADS: &str = "bare-tun-offloads";
+const BARE_TUN: &str = "bare-tun";
+const BARE_VETH: &str = "bare-veth";
 
 indices! { EXCESS, EXCESS_P99, EARLY, REORDERED, LOST, RATE_SHARE, THROUGHPUT, SEGMENTS, LATE }
 
@@ -40,6 +45,9 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         (TUN_OFFLOADS, "a TUN on each side; the emulator cuts frames into segments (the default of a link)").into(),
         (TUN, "a TUN on each side; the kernel cuts frames into segments").into(),
         (VETH, "virtual Ethernet on each side, which needs no device file").into(),
+        (BARE_TUN_OFFLOADS, "limit: a thread reads each frame from one TUN, and writes it to the other").into(),
+        (BARE_TUN, "limit: the same, while the kernel cuts frames into segments").into(),
+        (BARE_VETH, "limit: the same with virtual Ethernet").into(),
     ],
     factors: vec![
         Factor::one_of(
@@ -85,17 +93,21 @@ impl Experiment for LinkTruth {
 
     /// Returns four kinds of arms: for the delay, for the rate, for a stream in large frames, and for a stream that is
     /// cut into segments. Each kind is measured with every carrier, such as a TUN device. No rate limit slows the
-    /// streams.
+    /// streams. Bare links have no delay and no rate, so only the arms without them are measured.
     fn table_arms(&self) -> Vec<Arm> {
         let delay = SPEC.default_point();
         let burst = [("rate_mbit_s", 100), ("datagrams", 400), ("bytes", 1_500), ("gap_us", 0)];
         let burst = burst.iter().fold(delay.clone(), |point, (factor, level)| point.with(factor, *level));
         let stream = delay.clone().with("sends", STREAM).with("rtt_ms", 0);
         let cut = stream.clone().with("rate_mbit_s", CUT_MBIT_S).with("queue_bytes", 64 << 20);
-        let points = [delay, burst, stream, cut];
-        let with_each = |point| [TUN_OFFLOADS, TUN, VETH].map(|variant| (variant, point));
-        let arms = points.iter().flat_map(with_each);
-        arms.map(|(variant, point)| Arm { variant: variant.into(), point: point.clone() }).collect()
+        let points = [delay.clone(), burst, stream.clone(), cut];
+        let bare_points = [delay.with("rtt_ms", 0), stream];
+        let arm = |variant: &str, point: &Point| Arm { variant: variant.into(), point: point.clone() };
+        let with_each =
+            |variants: [&'static str; 3], point| variants.into_iter().map(move |variant| arm(variant, point));
+        let emulated = points.iter().flat_map(|point| with_each([TUN_OFFLOADS, TUN, VETH], point));
+        let bare = bare_points.iter().flat_map(|point| with_each([BARE_TUN_OFFLOADS, BARE_TUN, BARE_VETH], point));
+        emulated.chain(bare).collect()
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {

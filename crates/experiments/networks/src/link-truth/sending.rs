@@ -11,8 +11,8 @@ use ascertain_netlab::{Carrier, Error, Link, RunningLink, now_ns};
 use ascertain_sys::interrupt::Stop;
 
 use super::{
-    EARLY, EXCESS, EXCESS_P99, HEADER_BYTES, LATE, LOST, RATE_SHARE, REORDERED, SEGMENTS, STREAM, THROUGHPUT, TUN,
-    TUN_OFFLOADS,
+    BARE_TUN, BARE_TUN_OFFLOADS, BARE_VETH, EARLY, EXCESS, EXCESS_P99, HEADER_BYTES, LATE, LOST, RATE_SHARE, REORDERED,
+    SEGMENTS, STREAM, THROUGHPUT, TUN, TUN_OFFLOADS,
 };
 use crate::levels::word;
 use crate::links::{self, failed, wait, watched};
@@ -31,10 +31,11 @@ const END_GAP: Duration = Duration::from_millis(2);
 
 fn link_spec(arm: &Arm) -> Result<Link, TargetError> {
     let carrier = match arm.variant.as_str() {
-        TUN_OFFLOADS => Carrier::Tun { has_offloads: true },
-        TUN => Carrier::Tun { has_offloads: false },
+        TUN_OFFLOADS | BARE_TUN_OFFLOADS => Carrier::Tun { has_offloads: true },
+        TUN | BARE_TUN => Carrier::Tun { has_offloads: false },
         _ => Carrier::Veth,
     };
+    let is_bare = [BARE_TUN_OFFLOADS, BARE_TUN, BARE_VETH].contains(&arm.variant.as_str());
     let rate_mbit_s = arm.integer("rate_mbit_s")?;
     Ok(Link {
         rtt: Duration::from_millis(arm.integer("rtt_ms")?),
@@ -42,12 +43,20 @@ fn link_spec(arm: &Arm) -> Result<Link, TargetError> {
         queue_bytes: usize::try_from(arm.integer("queue_bytes")?).unwrap_or(usize::MAX),
         loss: arm.integer("loss_percent")? as f64 / 100.0,
         carrier: Some(carrier),
+        is_bare,
         ..Link::default()
     })
 }
 
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
-    links::is_available(&link_spec(arm).map_err(Unavailable::other)?)
+    let link = link_spec(arm).map_err(Unavailable::other)?;
+    let has_conditions = !link.rtt.is_zero() || link.rate_bits_per_s.is_some() || link.loss > 0.0;
+    if link.is_bare && has_conditions {
+        return Err(Unavailable::other(
+            "a bare link has no delay, rate or loss; set rtt_ms, rate_mbit_s and loss_percent to 0",
+        ));
+    }
+    links::is_available(&link)
 }
 
 pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {

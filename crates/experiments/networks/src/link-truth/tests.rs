@@ -65,6 +65,18 @@ fn streams_have_a_throughput() {
 }
 
 #[test]
+fn bare_links_carry_the_same_traffic_and_refuse_conditions() {
+    for variant in [BARE_TUN_OFFLOADS, BARE_TUN, BARE_VETH] {
+        let Some(seen) = measured(variant, DATAGRAMS, &[("rtt_ms", 0)]) else { continue };
+        assert_eq!((value(&seen, REORDERED), value(&seen, EARLY)), (Some(0.0), Some(0.0)), "{variant}");
+        let stream = measured(variant, STREAM, &[("rtt_ms", 0)]).unwrap();
+        assert!(value(&stream, THROUGHPUT) > Some(0.0) && value(&stream, SEGMENTS) > Some(0.0), "{stream:?}");
+        let arm = Arm { variant: variant.into(), point: LinkTruth.spec().default_point() };
+        assert!(is_available(&arm).unwrap_err().to_string().contains("set rtt_ms"));
+    }
+}
+
+#[test]
 fn it_ends_when_it_is_told_to() {
     let point = LinkTruth.spec().default_point().with("rtt_ms", 10_000);
     let arm = Arm { variant: TUN_OFFLOADS.into(), point };

@@ -25,16 +25,24 @@ const RESTARTS: usize = 2;
 const SWITCHES_SEEN: usize = 3;
 const INTERRUPTS_SEEN: usize = 4;
 
-const VARIANTS: [(&str, &str); 15] = [
+const VARIANTS: [(&str, &str); 17] = [
     ("counter", "per_cpu::Counter by restartable sequences: add 1"),
     ("counter-sharded", "per_cpu::Counter by sharded atomics"),
     ("thread-local", "a thread_local! number"),
     ("plain", "speed limit: a per-thread number whose address is looked up once; no addition to memory is faster"),
+    (
+        "limit-counter",
+        "speed limit of a restartable sequence in C: store a pointer, read the CPU's number, add to that CPU's number",
+    ),
     ("atomic", "a per-thread atomic, which costs the LOCK prefix but has no contention"),
     ("atomic-shared", "one atomic for all threads"),
     ("free-list", "per_cpu::FreeList by restartable sequences: pop 64 bytes and push them"),
     ("free-list-sharded", "per_cpu::FreeList by sharded locks"),
     ("stack", "speed limit: a per-thread stack in C whose address is looked up once: pop and push, without checks"),
+    (
+        "limit-free-list",
+        "speed limit in C: the memory accesses of the two sequences of a pop and a push, without checks",
+    ),
     ("box", "Rust's global allocator: allocate 64 bytes and free them"),
     ("malloc", "malloc and free of the C library"),
     ("lock", "per_cpu::Lock by restartable sequences: acquire, and store twice"),

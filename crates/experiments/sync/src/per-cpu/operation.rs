@@ -26,7 +26,8 @@ pub enum Operation {
     AtomicShared(CacheLine<AtomicU64>),
     FreeList(FreeList<Item>),
     Box,
-    /// Runs a compiled C function: `malloc` and `free`, or pops and pushes on a stack that belongs to the thread.
+    /// Runs a compiled C function: `malloc` and `free`, pops and pushes on a stack that belongs to the thread, or the
+    /// memory accesses of restartable sequences.
     Compiled(Function<u64, u64>),
     Lock(Lock),
     Mutex,
@@ -62,6 +63,13 @@ pub fn operation(variant: &str) -> Result<Operation, Unavailable> {
         "malloc" | "stack" => {
             let source = Source::new(Language::C, IN_C).options(&["-O2"]);
             compiled_function(&source, variant, "a C compiler").map(Operation::Compiled)
+        }
+        "limit-counter" | "limit-free-list" => {
+            // The limits need what the sequences need.
+            counter(Method::Restartable)?;
+            let source = Source::new(Language::C, SEQUENCES_IN_C).options(&["-O2"]);
+            let function = variant.strip_prefix("limit-").unwrap_or(variant).replace('-', "_");
+            compiled_function(&source, &function, "a C compiler").map(Operation::Compiled)
         }
         "lock" => Lock::with_method(Method::Restartable).map(Operation::Lock).map_err(Unavailable::other),
         "mutex" => Ok(Operation::Mutex),
@@ -171,5 +179,73 @@ ASCERTAIN(stack, uint64_t, uint64_t) {
         __asm__ volatile("" : : : "memory");
     }
     return own.length == 1 && own.items[0] == memory ? times : 0;
+}
+"#;
+
+/// The memory accesses of restartable sequences, in the order of the sequences of `per_cpu`, but without checks. The
+/// pointer that they store is null, so the kernel never restarts them. Their data belongs to the thread.
+const SEQUENCES_IN_C: &str = r#"
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+extern const ptrdiff_t __rseq_offset;
+
+struct area { uint32_t cpu_id_start, cpu_id; uint64_t rseq_cs; };
+struct of_cpu { uint64_t count, *top, items[14]; };
+
+static volatile struct area *own_area(void) {
+    return (volatile struct area *)((char *)__builtin_thread_pointer() + __rseq_offset);
+}
+
+static struct of_cpu *all_cpus(long *cpus) {
+    static long known;
+    if (!known) known = sysconf(_SC_NPROCESSORS_CONF);
+    *cpus = known;
+    struct of_cpu *all = aligned_alloc(128, known * sizeof *all);
+    if (all) for (long cpu = 0; cpu < known; cpu++) all[cpu] = (struct of_cpu){0, all[cpu].items + 7, {0}};
+    __asm__ volatile("" : "+r"(all) : : "memory");
+    return all;
+}
+
+ASCERTAIN(counter, uint64_t, uint64_t) {
+    const uint64_t times = in_count ? in[0] : 0;
+    long cpus;
+    struct of_cpu *all = all_cpus(&cpus);
+    if (!all) return 0;
+    volatile struct area *area = own_area();
+    uint64_t one = 1, sum = 0;
+    __asm__ volatile("" : "+r"(one));
+    for (uint64_t i = 0; i < times; i++) {
+        area->rseq_cs = 0;
+        all[area->cpu_id].count += one;
+        __asm__ volatile("" : : : "memory");
+    }
+    for (long cpu = 0; cpu < cpus; cpu++) sum += all[cpu].count;
+    free(all);
+    return sum;
+}
+
+ASCERTAIN(free_list, uint64_t, uint64_t) {
+    const uint64_t times = in_count ? in[0] : 0;
+    long cpus;
+    struct of_cpu *all = all_cpus(&cpus);
+    if (!all) return 0;
+    volatile struct area *area = own_area();
+    for (uint64_t i = 0; i < times; i++) {
+        area->rseq_cs = 0;
+        const uint32_t from = area->cpu_id;
+        uint64_t item = *--all[from].top;
+        __asm__ volatile("" : "+r"(item) : : "memory");
+        area->rseq_cs = 0;
+        uint32_t to = area->cpu_id;
+        // If the kernel has moved the thread, the item goes back to where it was.
+        if (__builtin_expect(to != from, 0)) to = from;
+        *all[to].top++ = item;
+        __asm__ volatile("" : : : "memory");
+    }
+    free(all);
+    return times;
 }
 "#;

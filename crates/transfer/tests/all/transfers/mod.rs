@@ -7,6 +7,7 @@ mod links;
 mod many;
 mod memory;
 mod outages;
+mod pages;
 mod paths;
 mod repair;
 mod resume;
