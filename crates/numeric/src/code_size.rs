@@ -12,7 +12,7 @@ macro_rules! sized {
         $(#[target_feature(enable = $feature)])?
         // SAFETY: the section contains only this function.
         #[cfg_attr(target_os = "linux", unsafe(link_section = concat!($family, "_", $variant)))]
-        fn $name($($arg: $type),*) -> $result {
+        pub(super) fn $name($($arg: $type),*) -> $result {
             $body($($arg),*)
         }
 

@@ -35,7 +35,8 @@ pub fn cbrt_u64(x: u64) -> u32 {
 
 /// Writes the cube root of each number, rounded down. Stops at the end of the shorter slice.
 ///
-/// Computes eight roots at a time if the machine has AVX-512 (F and DQ), otherwise calls [`cbrt_u64`] for each number.
+/// Computes eight roots at a time if the machine has AVX-512 (F and DQ), and four at a time if it has AVX2 and FMA.
+/// Otherwise calls [`cbrt_u64`] for each number.
 ///
 /// ```
 /// let mut roots = [0; 3];
@@ -47,6 +48,11 @@ pub fn cbrt_each(numbers: &[u64], roots: &mut [u32]) {
     if detected!("avx512f", "avx512dq") {
         // SAFETY: the machine has the instructions.
         return unsafe { super::avx512::each(numbers, roots) };
+    }
+    #[cfg(target_arch = "x86_64")]
+    if detected!("avx2", "fma") {
+        // SAFETY: as above.
+        return unsafe { super::avx2::each(numbers, roots) };
     }
     for (number, root) in numbers.iter().zip(roots) {
         *root = cbrt_u64(*number);
@@ -74,6 +80,18 @@ pub fn cbrt_u32(x: u32) -> u32 {
     // As in `cbrt_u64`; here the cube is within 2^24 of x.
     let over = root.wrapping_mul(root).wrapping_mul(root).wrapping_sub(x) as i32;
     root - u32::from(over > 0)
+}
+
+/// Shifts and multiplies as [`cbrt_u64`] does, but no multiplication waits for another one. The result is not a root.
+#[inline(always)]
+pub fn limit(x: u64) -> u32 {
+    let third = leading_zeros(x | 1) / 3;
+    let shifted = (x | 1) << (3 * third);
+    let near = &PARABOLAS[(shifted >> 56) as usize];
+    let fraction = shifted << 8;
+    let products = multiply_high(fraction, near.quadratic) ^ multiply_high(fraction, near.linear);
+    let powers = shifted.wrapping_mul(fraction) ^ shifted.wrapping_mul(near.constant);
+    ((products ^ powers) >> third) as u32
 }
 
 /// Returns the upper half of the product.

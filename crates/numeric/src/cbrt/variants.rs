@@ -2,9 +2,10 @@
 
 use core::hint::black_box;
 
-use super::exact::{cbrt_each, cbrt_u64};
+use super::exact::{cbrt_each, cbrt_u64, limit};
 use super::method;
 use crate::code_size::sized;
+use crate::features::first_missing;
 
 /// One method of computing the cube roots of integers.
 ///
@@ -22,6 +23,11 @@ pub struct Variant {
     pub name: &'static str,
     /// Description of the method, in one line.
     pub about: &'static str,
+    /// CPU features that the variant needs, named as in `is_x86_feature_detected!`. Without them, it runs the code of
+    /// `exact`.
+    pub requires: &'static [&'static str],
+    /// `true` if the result is a root. It is `false` for a variant that only shows the speed limit.
+    pub is_root: bool,
     /// `true` if the result is the root rounded down for every number.
     pub is_exact: bool,
     pub(super) each: fn(&[u64], &mut [u32]),
@@ -30,6 +36,14 @@ pub struct Variant {
 }
 
 impl Variant {
+    /// Checks whether this machine can run the variant.
+    ///
+    /// # Errors
+    /// Returns the first required CPU feature that the machine lacks.
+    pub fn is_available(&self) -> Result<(), &'static str> {
+        first_missing(self.requires).map_or(Ok(()), Err)
+    }
+
     /// Writes the root of each number. No root depends on another. Stops at the end of the shorter slice.
     pub fn each(&self, numbers: &[u64], roots: &mut [u32]) {
         (self.each)(numbers, roots);
@@ -64,11 +78,13 @@ pub(super) fn chain(root: impl Fn(u64) -> u32, numbers: &[u64]) -> u32 {
 
 macro_rules! variants {
     ($($function:path, $name:literal, $is_exact:literal, $about:literal;)*) => {
-        &[EACH, $({
+        &[EACH, EACH_AVX2, $({
             sized!("cbrt" $name, alone, code_bytes, (x: u64) -> u32, $function);
             Variant {
                 name: $name,
                 about: $about,
+                requires: &[],
+                is_root: !matches!($name.as_bytes(), b"limit"),
                 is_exact: $is_exact,
                 each: |numbers, roots| each($function, numbers, roots),
                 chain: Some(|numbers| chain($function, numbers)),
@@ -81,12 +97,34 @@ macro_rules! variants {
 /// The variant that calls [`cbrt_each`].
 const EACH: Variant = Variant {
     name: "exact-each",
-    about: "eight roots at a time with AVX-512 if the machine has it, otherwise like exact",
+    about: "eight roots at a time with AVX-512 or four with AVX2 if the machine has it, otherwise like exact",
+    requires: &[],
+    is_root: true,
     is_exact: true,
     each: cbrt_each,
     chain: None,
     code_bytes: || None,
 };
+
+/// The variant that computes four roots at a time with AVX2.
+const EACH_AVX2: Variant = Variant {
+    name: "exact-avx2",
+    about: "four roots at a time with AVX2",
+    requires: AVX2,
+    each: cbrt_each_avx2,
+    ..EACH
+};
+
+const AVX2: &[&str] = &["avx2", "fma"];
+
+fn cbrt_each_avx2(numbers: &[u64], roots: &mut [u32]) {
+    #[cfg(target_arch = "x86_64")]
+    if first_missing(AVX2).is_none() {
+        // SAFETY: the machine has the instructions.
+        return unsafe { super::avx2::each(numbers, roots) };
+    }
+    each(cbrt_u64, numbers, roots);
+}
 
 /// All methods of the integer cube root. They have the names that their publication gives them; `exact` is
 /// [`cbrt_u64`].
@@ -107,5 +145,6 @@ pub const VARIANTS: &[Variant] = variants! {
     method::ocubic,     "ocubic",     false, "Newton's iteration until the root changes by at most one";
     method::bictcp,     "bictcp",     true,  "Newton's iteration with two divisions, until the root no longer decreases";
     method::acbrt,      "acbrt",      true,  "bit by bit, by multiplications";
+    limit,              "limit",      false, "not a root: the shifts and the multiplications of exact, none of which waits for another (speed limit)";
     method::hcbrt,      "hcbrt",      false, "bit by bit in 32 bits, by shifts and additions";
 };

@@ -1,13 +1,10 @@
-//! Sixteen digits at once, without a branch, by AVX2.
-//!
-//! A number below 10¹⁶ is split by 10⁸ into the two halves of a register. Each half is split by 10⁴, 10² and 10, as in
-//! [`portable`](super::portable), but in both halves at once. The leading zeros are counted and moved out of the
-//! register. So numbers of one to sixteen digits take the same time. The idea is that of Wojciech Muła, "SSE:
-//! conversion integers to decimal representation" (2011).
+//! Sixteen digits at once, without a branch, by AVX2. The digits are computed as in [`sse2`](super::sse2). One
+//! instruction moves the leading zeros out of the register.
 
 use core::arch::x86_64::*;
 
-use super::pairs::{EIGHT, leading};
+use super::pairs::leading;
+use super::sse2::{sixteen, text};
 use super::{PLACES, SIXTEEN};
 
 /// Writes a magnitude of at most `MOST` digits (10, 19 or 20) to `to`, and returns the number of written digits.
@@ -37,32 +34,4 @@ pub unsafe fn digits<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
         }
         16 - zeros
     }
-}
-
-/// Returns the digits of a number below 10¹⁶, one per byte, the first in the lowest byte.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn sixteen(x: u64) -> __m128i {
-    let (upper, low) = (x / EIGHT, x % EIGHT);
-    // Both halves are below 2³². If they came from 64-bit registers, the compiler would not know this, and would
-    // multiply in three steps.
-    let halves = _mm_unpacklo_epi64(_mm_cvtsi32_si128(upper as i32), _mm_cvtsi32_si128(low as i32));
-    // floor(x / 10,000) for x below 10⁸, in each 64 bits.
-    let quotient = _mm_srli_epi64::<45>(_mm_mul_epu32(halves, _mm_set1_epi64x(3_518_437_209)));
-    let rest = _mm_sub_epi32(halves, _mm_mul_epu32(quotient, _mm_set1_epi64x(10_000)));
-    let fours = _mm_or_si128(quotient, _mm_slli_epi64::<32>(rest));
-    // floor(x / 100) for x below 10,000, in each 32 bits.
-    let hundreds = _mm_srli_epi16::<3>(_mm_mulhi_epu16(fours, _mm_set1_epi16(5_243)));
-    let rest = _mm_sub_epi16(fours, _mm_mullo_epi16(hundreds, _mm_set1_epi16(100)));
-    let pairs = _mm_or_si128(hundreds, _mm_slli_epi32::<16>(rest));
-    // floor(x / 10) for x below 100, in each 16 bits. Then 256·x − (2,560 − 1)·tens has the tens in the lower byte and
-    // the ones in the upper byte.
-    let tens = _mm_mulhi_epu16(pairs, _mm_set1_epi16(6_554));
-    _mm_sub_epi16(_mm_slli_epi16::<8>(pairs), _mm_mullo_epi16(tens, _mm_set1_epi16(2_559)))
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn text(digits: __m128i) -> __m128i {
-    _mm_or_si128(digits, _mm_set1_epi8(b'0' as i8))
 }

@@ -7,7 +7,7 @@
 
 use core::arch::x86_64::*;
 
-/// The features that this module and [`avx512_column`](super::avx512_column) enable.
+/// The features that this module and [`avx512_column`](super::avx512_column) enable. Every CPU with AVX-512 has AVX2.
 pub const FEATURES: &[&str] = &["avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512ifma", "avx512vbmi", "lzcnt"];
 
 /// Factors by which [`eight`] multiplies the number x, one per lane: 2⁵²/10⁷ to 2⁵²/10, each rounded up and then

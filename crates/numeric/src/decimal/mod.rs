@@ -3,6 +3,8 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
+mod avx2_column;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_column;
@@ -11,6 +13,8 @@ pub mod historical;
 mod neon;
 mod pairs;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod sse2;
 mod variants;
 mod write;
 

@@ -14,6 +14,10 @@ use crate::standard::Once;
 /// of bytes. The CPU must have the features that the variant requires.
 type Each = unsafe fn(&[u64], &mut [u8; 20]) -> usize;
 
+/// A function that writes one number to a pointer with room for 20 bytes, and returns its number of digits. The CPU
+/// must have the features that the variant requires.
+type One = unsafe fn(u64, *mut u8) -> usize;
+
 /// One method of writing an integer.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
@@ -25,6 +29,8 @@ pub struct Variant {
     pub requires: &'static [&'static str],
     /// Function of the variant, or `None` if the target architecture cannot have the variant.
     each: Option<Each>,
+    /// Function of the variant for one number, or `None` if the target architecture cannot have the variant.
+    one: Option<One>,
     pub(super) column: Column,
     code_bytes: fn() -> Option<usize>,
 }
@@ -44,6 +50,20 @@ impl Variant {
         self.is_available().ok()?;
         // SAFETY: the CPU has the features.
         Some(unsafe { self.each?(values, buffer) })
+    }
+
+    /// Writes each number as [`Variant::each`] does, but calls the method through a pointer for each number. A program
+    /// that is compiled for any CPU cannot call the method for this CPU in a faster way.
+    pub fn each_called(&self, values: &[u64], buffer: &mut [u8; 20]) -> Option<usize> {
+        self.is_available().ok()?;
+        let one = black_box(self.one?);
+        let mut bytes = 0;
+        for &value in values {
+            // SAFETY: the CPU has the features, and the buffer has 20 bytes.
+            bytes += unsafe { one(value, buffer.as_mut_ptr()) };
+            black_box(&mut *buffer);
+        }
+        Some(bytes)
     }
 
     /// Appends a column as [`append_column`](super::append_column) does, with the instructions of this variant. If the
@@ -74,6 +94,7 @@ pub const VARIANTS: &[Variant] = &[
         name: "avx512",
         about: "all digits at once, without a branch, by AVX-512 IFMA",
         each: on!("x86_64", Some(x86::each), None),
+        one: on!("x86_64", Some(x86::alone), None),
         code_bytes: on!("x86_64", x86::code_bytes, || None),
         ..AVX512
     },
@@ -81,6 +102,7 @@ pub const VARIANTS: &[Variant] = &[
         name: "table-avx512",
         about: "a table for numbers below 1,000, otherwise avx512; a program compiled for this CPU uses this variant",
         each: on!("x86_64", Some(x86::each_by_table), None),
+        one: on!("x86_64", Some(x86::with_table), None),
         code_bytes: on!("x86_64", x86::code_bytes_with_table, || None),
         ..AVX512
     },
@@ -89,14 +111,34 @@ pub const VARIANTS: &[Variant] = &[
         about: "up to sixteen digits at once, without a branch, by AVX2",
         requires: &["avx2"],
         each: on!("x86_64", Some(x86::each_by_avx2), None),
+        one: on!("x86_64", Some(x86::avx2_alone), None),
         column: on!("x86_64", Column::Avx2, Column::Pairs),
         code_bytes: on!("x86_64", x86::code_bytes_of_avx2, || None),
+    },
+    Variant {
+        name: "table-avx2",
+        about: "a table for numbers below 1,000, otherwise avx2",
+        requires: &["avx2"],
+        each: on!("x86_64", Some(x86::each_by_table_and_avx2), None),
+        one: on!("x86_64", Some(x86::table_and_avx2), None),
+        column: on!("x86_64", Column::Avx2, Column::Pairs),
+        code_bytes: on!("x86_64", x86::code_bytes_of_table_and_avx2, || None),
+    },
+    Variant {
+        name: "sse2",
+        about: "up to sixteen digits at once, without a branch, by SSE2",
+        requires: on!("x86_64", &[], &["sse2"]),
+        each: on!("x86_64", Some(x86::each_by_sse2), None),
+        one: on!("x86_64", Some(x86::sse2_alone), None),
+        column: on!("x86_64", Column::Sse2, Column::Pairs),
+        code_bytes: on!("x86_64", x86::code_bytes_of_sse2, || None),
     },
     Variant {
         name: "neon",
         about: "up to sixteen digits at once, without a branch, by NEON",
         requires: on!("aarch64", &[], &["neon"]),
         each: on!("aarch64", Some(each_by_neon), None),
+        one: on!("aarch64", Some(neon_alone), None),
         column: on!("aarch64", Column::Neon, Column::Pairs),
         code_bytes: on!("aarch64", code_bytes_of_neon, || None),
     },
@@ -105,6 +147,7 @@ pub const VARIANTS: &[Variant] = &[
         name: "portable",
         about: "divides packed numbers by 10⁸, 10⁴, 10² and 10, without a table",
         each: Some(each),
+        one: Some(alone),
         column: Column::Packed,
         code_bytes,
         ..PAIRS
@@ -116,6 +159,7 @@ const PAIRS: Variant = Variant {
     about: "two digits at a time, from a table",
     requires: &[],
     each: Some(each_by_pairs),
+    one: Some(pairs_alone),
     column: Column::Pairs,
     code_bytes: code_bytes_of_pairs,
 };
@@ -129,8 +173,8 @@ const AVX512: Variant = Variant {
 };
 
 /// Returns the variant that [`write`](super::write()) and the other functions of this module use on this machine:
-/// `avx512`, `avx2`, `neon` or `pairs`. These functions take numbers below 1,000 from a table. The text is the same for all
-/// variants.
+/// `avx512`, `avx2`, `sse2`, `neon` or `pairs`. These functions take numbers below 1,000 from a table. The text is the
+/// same for all variants.
 pub fn chosen() -> &'static Variant {
     static CHOSEN: Once<&Variant> = Once::new();
     CHOSEN.get_or_init(|| first_that_runs(|requires| first_missing(requires).is_none()))
@@ -138,10 +182,10 @@ pub fn chosen() -> &'static Variant {
 
 /// Returns the variant for a machine with the features that `has` reports. The choice needs no measurement, because the
 /// variant with AVX-512 IFMA and VBMI is clearly the fastest one. Every CPU with these features multiplies eight numbers
-/// at once in a cycle or two. `avx2` has a fixed number of instructions. `pairs` is as fast only if the CPU predicts its
+/// at once in a cycle or two. `avx2` and `sse2` have a fixed number of instructions. `pairs` is as fast only if the CPU predicts its
 /// branches, that is, if most numbers have the same number of digits.
 fn first_that_runs(has: impl Fn(&[&'static str]) -> bool) -> &'static Variant {
-    let runs = |variant: &&Variant| variant.name != "table-avx512" && has(variant.requires);
+    let runs = |variant: &&Variant| !variant.name.starts_with("table-") && has(variant.requires);
     VARIANTS.iter().find(runs).expect("`pairs` runs on every machine")
 }
 
@@ -239,7 +283,7 @@ unsafe fn found<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
     let best: Digits = match chosen().column {
         Column::Avx512 => super::avx512::digits::<MOST>,
         Column::Avx2 => super::avx2::digits::<MOST>,
-        _ => pairs::digits,
+        _ => super::sse2::digits::<MOST>,
     };
     #[cfg(target_arch = "aarch64")]
     let best: Digits = super::neon::digits::<MOST>;
@@ -261,12 +305,22 @@ sized!("decimal" "neon", neon_alone, code_bytes_of_neon, (value: u64, to: *mut u
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::*;
-    use crate::decimal::{avx2, avx512};
+    use crate::decimal::{avx2, avx512, sse2};
 
     sized!("decimal" "avx2", avx2_alone, code_bytes_of_avx2, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
         // SAFETY: this function is never called; only its size is measured.
         avx2::digits::<20>(value, to)
     }, "avx2");
+    sized!("decimal" "table_avx2", table_and_avx2, code_bytes_of_table_and_avx2, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
+        // SAFETY: this function is never called; only its size is measured.
+        digits(value, to, avx2::digits::<20>)
+    }, "avx2");
+    each!(each_by_table_and_avx2, target_feature(enable = "avx2"), value, to, digits(value, to, avx2::digits::<20>));
+    sized!("decimal" "sse2", sse2_alone, code_bytes_of_sse2, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
+        // SAFETY: this function is never called; only its size is measured.
+        sse2::digits::<20>(value, to)
+    });
+    each!(each_by_sse2, inline, value, to, sse2::digits::<20>(value, to));
     each!(each_by_avx2, target_feature(enable = "avx2"), value, to, avx2::digits::<20>(value, to));
 
     sized!("decimal" "avx512", alone, code_bytes, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
@@ -310,7 +364,7 @@ mod tests {
         for masked in AVX512.requires {
             assert_eq!(taken(&[masked]), "avx2", "without {masked}");
         }
-        let last = if cfg!(target_arch = "aarch64") { "neon" } else { "pairs" };
+        let last = if cfg!(target_arch = "aarch64") { "neon" } else { "sse2" };
         assert_eq!(taken(&["avx512f", "avx512ifma", "avx2", "neon"]), last);
     }
 }

@@ -167,7 +167,7 @@ pub(super) unsafe fn write_unchecked<I: Integer>(value: I, to: *mut u8, many: Di
     }
 }
 
-/// Number of bytes that [`append_by`] reserves after the text, because its last store writes a whole register.
+/// Number of bytes that [`append_by`] reserves in addition to the text, because some methods store whole registers.
 const MOST_WRITTEN: usize = 32;
 
 /// Appends the text of each integer, with the delimiter after each.
@@ -189,13 +189,16 @@ pub enum Column {
     Pairs,
     /// Writes one number at a time, by arithmetic on packed numbers.
     Packed,
-    /// Writes one number at a time, with AVX2.
+    /// Writes one number at a time, with SSE2.
+    #[cfg(target_arch = "x86_64")]
+    Sse2,
+    /// Writes four numbers at a time, with AVX2, if they have at most eight digits, otherwise one.
     #[cfg(target_arch = "x86_64")]
     Avx2,
     /// Writes one number at a time, with NEON.
     #[cfg(target_arch = "aarch64")]
     Neon,
-    /// Writes eight numbers at a time, with AVX-512.
+    /// Writes eight numbers at a time with AVX-512, or four with AVX2 if they have at most eight digits.
     #[cfg(target_arch = "x86_64")]
     Avx512,
 }
@@ -218,24 +221,25 @@ pub unsafe fn append_by<I: Integer>(column: Column, values: &[I], delimiter: u8,
                 Column::Neon => one_by_one(block, delimiter, to, super::neon::digits::<20>),
                 Column::Packed => one_by_one(block, delimiter, to, portable::digits),
                 #[cfg(target_arch = "x86_64")]
-                Column::Avx2 => one_by_one_avx2(block, delimiter, to),
+                Column::Sse2 => one_by_one(block, delimiter, to, super::sse2::digits::<20>),
                 #[cfg(target_arch = "x86_64")]
-                Column::Avx512 => super::avx512_column::write_block(block, delimiter, to),
+                Column::Avx2 => super::avx2_column::write_block(block, delimiter, to, super::avx2_column::each),
+                #[cfg(target_arch = "x86_64")]
+                Column::Avx512 => {
+                    super::avx2_column::write_block(block, delimiter, to, super::avx512_column::write_block)
+                }
             };
             text.set_len(text.len() + length);
         }
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn one_by_one_avx2<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
-    // SAFETY: the caller guarantees the room.
-    unsafe { one_by_one(values, delimiter, to, super::avx2::digits::<20>) }
-}
-
+/// Writes each value, followed by the delimiter, one after the other. Returns the number of bytes written.
+///
+/// # Safety
+/// There must be room for the texts and delimiters at `to`, and the CPU must have the features that `many` needs.
 #[inline(always)]
-unsafe fn one_by_one<I: Integer>(values: &[I], delimiter: u8, to: *mut u8, many: Digits) -> usize {
+pub unsafe fn one_by_one<I: Integer>(values: &[I], delimiter: u8, to: *mut u8, many: Digits) -> usize {
     let mut at = to;
     for &value in values {
         // SAFETY: the caller has room for every value's text and delimiter.
@@ -254,6 +258,15 @@ mod tests {
 
     fn check<I: Integer + ToString>(value: I) {
         let mut methods: Vec<(&str, Digits)> = vec![("portable", portable::digits), ("pairs", pairs::digits)];
+        #[cfg(target_arch = "x86_64")]
+        methods.push((
+            "sse2",
+            match I::MOST_DIGITS {
+                10 => super::super::sse2::digits::<10>,
+                19 => super::super::sse2::digits::<19>,
+                _ => super::super::sse2::digits::<20>,
+            },
+        ));
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             let digits: Digits = match I::MOST_DIGITS {

@@ -55,6 +55,7 @@ impl Variant {
 }
 
 const PLAIN: &[&str] = &[];
+const SSE2: &[&str] = on!("x86_64", &[], &["sse2"]);
 const AVX2: &[&str] = &["avx2", "fma"];
 const AVX512: &[&str] = &["avx512f"];
 
@@ -124,6 +125,8 @@ kernels!(scalar, inline, f64, 4);
 #[cfg(target_arch = "aarch64")]
 kernels!(neon, target_feature(enable = "neon"), core::arch::aarch64::float64x2_t, 4);
 #[cfg(target_arch = "x86_64")]
+kernels!(sse2, inline, core::arch::x86_64::__m128d, 4);
+#[cfg(target_arch = "x86_64")]
 kernels!(avx2, target_feature(enable = "avx2,fma"), core::arch::x86_64::__m256d, 4);
 #[cfg(target_arch = "x86_64")]
 kernels!(avx512, target_feature(enable = "avx512f"), core::arch::x86_64::__m512d, 5);
@@ -154,16 +157,19 @@ const fn new(
 pub const VARIANTS: &[Variant] = &[
     new("additions",            PLAIN,  Some(additions),            "one recurrence, as compilers generate by strength reduction; from degree 5 on, the same as `direct`"),
     new("direct",               PLAIN,  Some(scalar::direct),       "Horner's rule, one at a time"),
+    new("direct-sse2",          SSE2,   x86!(sse2::direct),         "Horner's rule, 2 at a time"),
     new("direct-avx2",          AVX2,   x86!(avx2::direct),         "Horner's rule, 4 at a time, fused"),
     new("direct-avx512",        AVX512, x86!(avx512::direct),       "Horner's rule, 8 at a time, fused"),
     #[cfg(target_arch = "aarch64")]
     new("direct-neon",          PLAIN,  Some(neon::direct),         "Horner's rule, 2 at a time, fused"),
     new("recurrences",          PLAIN,  Some(scalar::recurrences),  "4 recurrences side by side; from degree 5 on, the same as `direct`"),
+    new("recurrences-sse2",     SSE2,   x86!(sse2::recurrences),    "8 recurrences side by side; from degree 5 on, the same as `direct-sse2`"),
     new("recurrences-avx2",     AVX2,   x86!(avx2::recurrences),    "16 recurrences side by side; from degree 5 on, the same as `direct-avx2`"),
     new("recurrences-avx512",   AVX512, x86!(avx512::recurrences),  "40 recurrences side by side; from degree 5 on, the same as `direct-avx512`"),
     #[cfg(target_arch = "aarch64")]
     new("recurrences-neon",     PLAIN,  Some(neon::recurrences),    "8 recurrences side by side; from degree 5 on, the same as `direct-neon`"),
     Variant { is_polynomial: false, ..new("store",                PLAIN,  Some(scalar::store),        "speed limit: stores alone, one number at a time") },
+    Variant { is_polynomial: false, ..new("store-sse2",           SSE2,   x86!(sse2::store),          "speed limit: stores alone, 2 numbers at a time") },
     Variant { is_polynomial: false, ..new("store-avx2",           AVX2,   x86!(avx2::store),          "speed limit: stores alone") },
     Variant { is_polynomial: false, ..new("store-avx512",         AVX512, x86!(avx512::store),        "speed limit: stores alone") },
     #[cfg(target_arch = "aarch64")]
@@ -171,10 +177,10 @@ pub const VARIANTS: &[Variant] = &[
 ];
 
 /// The variants that [`fill`] may use. It uses the first one that the machine can run.
-const CHOICES: &[&str] = &["direct-avx512", "direct-avx2", "direct-neon", "direct"];
+const CHOICES: &[&str] = &["direct-avx512", "direct-avx2", "direct-sse2", "direct-neon", "direct"];
 
-/// Returns the variant that [`fill`] uses: the first of `direct-avx512`, `direct-avx2`, `direct-neon` and `direct` that
-/// this machine can run.
+/// Returns the variant that [`fill`] uses: the first of `direct-avx512`, `direct-avx2`, `direct-sse2`, `direct-neon` and
+/// `direct` that this machine can run.
 pub fn chosen() -> &'static Variant {
     first_that_runs(|variant| variant.function().is_some())
 }
@@ -191,7 +197,7 @@ fn first_that_runs(runs: impl Fn(&Variant) -> bool) -> &'static Variant {
 ///
 /// With n + 1 coefficients the error is at most 2n·u·Σ |cₖ|·iᵏ, where u = 2⁻⁵³. This leaves out terms of order n²·u²
 /// and assumes that nothing underflows. The bound is half as large if the variant that is used multiplies and adds in
-/// one step. All variants that this function may use do so, except `direct`, and return the same bits as
+/// one step. All variants that this function may use do so, except `direct-sse2` and `direct`, and return the same bits as
 /// [`f64::mul_add`]. [`VARIANTS`] lists each variant by name.
 ///
 /// Without coefficients the polynomial is zero. Infinities, NaN and overflow propagate as in Horner's rule.
@@ -220,7 +226,7 @@ mod tests {
         };
         assert_eq!(taken(&[]), "direct-avx512");
         assert_eq!(taken(&["avx512f"]), "direct-avx2");
-        assert_eq!(taken(&["avx512f", "fma"]), "direct");
-        assert_eq!(taken(&["avx512f", "avx2"]), "direct");
+        assert_eq!(taken(&["avx512f", "fma"]), "direct-sse2");
+        assert_eq!(taken(&["avx512f", "avx2"]), "direct-sse2");
     }
 }

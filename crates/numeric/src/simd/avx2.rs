@@ -69,3 +69,16 @@ impl Register for __m256d {
         }
     }
 }
+
+/// Converts each unsigned number to a double, rounded once.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub fn to_doubles(x: __m256i) -> __m256d {
+    // The upper 32 bits are the last bits of a double that is 2⁸⁴ greater, and the lower 32 bits of one that is 2⁵²
+    // greater.
+    let [upper, lower] = [84, 52].map(|exponent: u64| (1023 + exponent) << 52);
+    let high = _mm256_or_si256(_mm256_srli_epi64::<32>(x), _mm256_set1_epi64x(upper as i64));
+    let low = _mm256_blend_epi32::<0b1010_1010>(x, _mm256_set1_epi64x(lower as i64));
+    let both = _mm256_set1_pd(f64::from_bits(upper) + f64::from_bits(lower));
+    _mm256_add_pd(_mm256_sub_pd(_mm256_castsi256_pd(high), both), _mm256_castsi256_pd(low))
+}

@@ -71,6 +71,8 @@ pub(super) use {distances_entry, entries, exact_entry};
 
 /// The features that [`scalar`] enables: none.
 pub const SCALAR: &[&str] = &[];
+/// The features that `sse2` enables. Every x86-64 machine has them.
+pub const SSE2: &[&str] = if cfg!(target_arch = "x86_64") { &[] } else { &["sse2"] };
 /// The features that `avx2` enables.
 pub const AVX2: &[&str] = &["avx2", "fma"];
 /// The features that `avx512` enables.
@@ -84,6 +86,7 @@ pub mod scalar {
     use crate::sum::method::OnAdders;
 
     entries!(f64, inline);
+    #[cfg(not(target_arch = "x86_64"))]
     exact_entry!(f64, inline);
 
     one_part!(f64, OnAdders);
@@ -93,7 +96,30 @@ pub mod scalar {
         use super::Eight;
 
         entries!(Eight<f64, 8>, inline);
+        #[cfg(not(target_arch = "x86_64"))]
         distances_entry!(Eight<f64, 8>, inline);
+    }
+}
+
+/// Kernels with SSE2 for two numbers at a time.
+#[cfg(target_arch = "x86_64")]
+pub mod sse2 {
+    use core::arch::x86_64::*;
+
+    use crate::simd::Eight;
+    use crate::sum::method::OnAdders;
+
+    entries!(__m128d, inline);
+    exact_entry!(__m128d, inline);
+
+    one_part!(__m128d, OnAdders);
+
+    /// Kernels for registers of eight lanes. They take four CPU registers of two lanes.
+    pub mod by_eight {
+        use super::{__m128d, Eight};
+
+        entries!(Eight<__m128d, 4>, inline);
+        distances_entry!(Eight<__m128d, 4>, inline);
     }
 }
 

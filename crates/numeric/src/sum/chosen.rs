@@ -52,13 +52,13 @@ const SUMS: &[&str] = &[
     "block-twosum-neon",
 ];
 /// The variant that `sum` uses on machines that can run none of [`SUMS`].
-const PLAIN_SUM: &str = "block-twosum";
+const PLAIN_SUM: &str = if cfg!(target_arch = "x86_64") { "block-twosum-sse2" } else { "block-twosum" };
 
 /// The variants that [`dot`](super::dot()) chooses from. All give the same bits; if several are equally fast, the first
 /// is used.
 const DOTS: &[&str] = &["dot2-avx512", "dot2-avx2", "dot2-neon"];
 /// The variant that `dot` uses on machines that can run none of [`DOTS`].
-const PLAIN_DOT: &str = "dot2";
+const PLAIN_DOT: &str = if cfg!(target_arch = "x86_64") { "dot2-sse2" } else { "dot2" };
 
 /// Returns the variant that [`sum`](super::sum()) uses on this machine, and its number of accumulators. The variant is
 /// the fastest `block-twosum` variant that the machine can run, with 1 accumulator for `f32` and 4 for `f64`. All of
@@ -108,16 +108,17 @@ impl<T: Element> FastestFunctions<T> {
     /// Returns the functions in their initial state: none is chosen yet.
     pub const fn new() -> Self {
         FastestFunctions {
-            sum: AtFirstUse::new(|| fastest_on(&sums(is_here), |(_, sum), xs| sum(xs))),
-            dot: AtFirstUse::new(|| fastest_on(&dots(is_here), |(_, dot), xs| dot(xs, xs))),
+            sum: AtFirstUse::new(|| fastest_on(&sums(is_here), 4, |(_, sum), xs| sum(xs))),
+            dot: AtFirstUse::new(|| fastest_on(&dots(is_here), 4, |(_, dot), xs| dot(xs, xs))),
             add_exactly: AtFirstUse::new(|| {
-                fastest_on(&exact_sums(is_here), |add_exactly, xs| {
+                // The first 4,096 numbers of a call may be added twice, so one call takes four times as many.
+                fastest_on(&exact_sums(is_here), 1, |add_exactly, xs| {
                     let mut sum = Exact::new();
                     add_exactly(&mut sum, xs);
                     sum
                 })
             }),
-            distances: AtFirstUse::new(|| fastest_on(&all_distances(is_here), |distances, xs| distances(xs, 0.5))),
+            distances: AtFirstUse::new(|| fastest_on(&all_distances(is_here), 4, |distances, xs| distances(xs, 0.5))),
         }
     }
 }
@@ -188,6 +189,9 @@ macro_rules! candidates {
             found.push(|a, b| unsafe { arch::neon$(::$by_eight)?::$function(a, b) });
         }
         if found.is_empty() {
+            #[cfg(target_arch = "x86_64")]
+            found.push(arch::sse2$(::$by_eight)?::$function);
+            #[cfg(not(target_arch = "x86_64"))]
             found.push(arch::scalar$(::$by_eight)?::$function);
         }
         found

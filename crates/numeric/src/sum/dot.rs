@@ -1,7 +1,7 @@
 //! Dot products of two slices of floats.
 
 use super::accumulate::Accumulator;
-use super::arch::{self, AVX2, AVX512, NEON, SCALAR};
+use super::arch::{self, AVX2, AVX512, NEON, SCALAR, SSE2};
 use super::element::Element;
 use super::exact::Exact;
 #[cfg(target_arch = "x86_64")]
@@ -302,13 +302,16 @@ pub(super) const fn variants<T: Element>() -> &'static [DotVariant<T>] {
     const {
         &[
             new("dot", SCALAR, kernel!(NaiveDot, scalar, 4), "multiply and add"),
+            new("dot-sse2", SSE2, on!("x86_64", kernel!(NaiveDot, sse2, 4), None), "multiply and add, 2 lanes"),
             new("dot-avx2", AVX2, on!("x86_64", kernel!(NaiveDot, avx2, 4), None), "multiply and add, 4 lanes"),
             new("dot-avx512", AVX512, on!("x86_64", kernel!(NaiveDot, avx512, 4), None), "multiply and add, 8 lanes"),
             new("dot-neon", NEON, on!("aarch64", kernel!(NaiveDot, neon, 4), None), "multiply and add, 2 lanes"),
             new("dot2", SCALAR, kernel!(Dot2, scalar::by_eight, 2), "twice the working precision"),
+            new("dot2-sse2", SSE2, on!("x86_64", kernel!(Dot2, sse2::by_eight, 2), None), "twice the working precision, 2 lanes"),
             new("dot2-avx2", AVX2, on!("x86_64", kernel!(Dot2, avx2::by_eight, 2), None), "twice the working precision, 4 lanes"),
             new("dot2-avx512", AVX512, on!("x86_64", kernel!(Dot2, avx512, 2), None), "twice the working precision, 8 lanes"),
             new("dot2-neon", NEON, on!("aarch64", kernel!(Dot2, neon::by_eight, 2), None), "twice the working precision, 2 lanes"),
+            DotVariant { is_product: false, ..new("limit-dot2-avx2", AVX2, on!("x86_64", kernel!(LimitOfDot2, avx2, 4), None), "not a dot product: loads the registers and does the ten operations of dot2 with them, without dependencies (speed limit)") },
             DotVariant { is_product: false, ..new("limit-dot2-avx512", AVX512, on!("x86_64", kernel!(LimitOfDot2, avx512, 2), None), "not a dot product: loads the registers and does the ten operations of dot2 with them, without dependencies (speed limit)") },
         ]
     }

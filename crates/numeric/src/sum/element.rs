@@ -87,8 +87,8 @@ terms!(f32, f64);
 /// The items of [`Element`] that are hidden from users. This trait also prevents other crates from implementing
 /// `Element`.
 pub trait Load: Copy + 'static {
-    /// The number 1.
-    const ONE: Self;
+    /// Two numbers whose exponents differ as much as those in many data do. The time of an exact sum depends on this.
+    const VARIED: [Self; 2];
 
     /// Number of registers that are added without compensation before their rounding error is computed. It is a power
     /// of two. For `f64` it is 1: every addition may round, so every rounding error is computed.
@@ -140,7 +140,7 @@ pub trait Load: Copy + 'static {
 /// Implements the items that `f32` and `f64` share, each with the loads of its type.
 macro_rules! alike {
     ($number:ty as $signed:ty, $unsigned:ty: $exponents:ident, $load:ident, $load_partial:ident) => {
-        const ONE: $number = 1.0;
+        const VARIED: [$number; 2] = [1.0, 16_777_216.0];
         const SIGNIFICAND_BITS: i32 = <$number>::MANTISSA_DIGITS as i32;
 
         #[inline(always)]

@@ -11,7 +11,7 @@ mod first {
 
     /// Returns the first candidate, which has the widest registers. Without the standard library there is no clock to
     /// time the candidates.
-    pub(crate) fn fastest_on<C: Copy, T: Element, R>(candidates: &[C], _: impl Fn(C, &[T]) -> R) -> C {
+    pub(crate) fn fastest_on<C: Copy, T: Element, R>(candidates: &[C], _: usize, _: impl Fn(C, &[T]) -> R) -> C {
         candidates[0]
     }
 }
@@ -26,23 +26,25 @@ mod timed {
     /// Size in bytes of the data that is used for timing: half of the smallest L1 cache among CPUs with SIMD
     /// instructions.
     const TIMED_BYTES: usize = 16 << 10;
-    /// Number of calls between two readings of the clock, which may have a resolution of 10 ns or more.
-    const TIMED_CALLS: u32 = 4;
+    /// Number of times that the data is read between two readings of the clock, which may have a resolution of 10 ns or
+    /// more.
+    const TIMED_READS: usize = 4;
 
-    /// Returns the candidate with the shortest time. `work` calls a candidate with the given numbers.
-    pub(crate) fn fastest_on<C: Copy, T: Element, R>(candidates: &[C], work: impl Fn(C, &[T]) -> R) -> C {
+    /// Returns the candidate with the shortest time. `work` calls a candidate with the given numbers. Between two readings
+    /// of the clock it is called `calls` times, 1 to 4: fewer calls have more numbers each.
+    pub(crate) fn fastest_on<C: Copy, T: Element, R>(candidates: &[C], calls: usize, work: impl Fn(C, &[T]) -> R) -> C {
         if let [only] = candidates {
             return *only;
         }
-        let count = TIMED_BYTES / size_of::<T>();
-        let numbers = vec![T::ONE; count + 32];
+        let count = TIMED_BYTES * TIMED_READS / calls / size_of::<T>();
+        let numbers: Vec<T> = (0..count + 32).map(|i| T::VARIED[i % 2]).collect();
         // The timed numbers start a quarter of a cache line after the beginning of a line, because memory allocators
         // place large arrays in this way.
         let first = numbers.as_ptr().align_offset(64) % 16 + 16 / size_of::<T>();
         let numbers = &numbers[first..][..count];
         fastest(candidates, |candidate| {
             let start = Instant::now();
-            for _ in 0..TIMED_CALLS {
+            for _ in 0..calls {
                 black_box(work(candidate, black_box(numbers)));
             }
             start.elapsed().as_nanos() as u64

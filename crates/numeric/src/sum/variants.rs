@@ -1,7 +1,7 @@
 //! All variants by name. A variant is a method with an instruction set. To add one, add a line to [`variants`] and a
 //! method to `method`.
 
-use super::arch::{self, AVX2, AVX512, NEON, SCALAR};
+use super::arch::{self, AVX2, AVX512, NEON, SCALAR, SSE2};
 use super::element::Element;
 use super::method::*;
 use crate::features::{first_missing, on};
@@ -77,6 +77,24 @@ macro_rules! x86 {
     ($($each:tt)*) => { on!("x86_64", each!($($each)*), &[]) };
 }
 
+/// The numbers of accumulators of the variants with SSE2.
+const FEW_ACCUMULATORS: &[u32] = &[1, 4, 8];
+
+/// Expands to the functions of a method with SSE2, one for each entry of [`FEW_ACCUMULATORS`].
+macro_rules! sse2 {
+    ($method:ty, $($arch:ident)::+) => {
+        on!(
+            "x86_64",
+            &[
+                arch::$($arch)::+::sum::<$method, T, 1>,
+                arch::$($arch)::+::sum::<$method, T, 4>,
+                arch::$($arch)::+::sum::<$method, T, 8>,
+            ],
+            &[]
+        )
+    };
+}
+
 /// Expands to the functions of [`each`] on AArch64, and to none on other architectures.
 macro_rules! arm {
     ($($each:tt)*) => { on!("aarch64", each!($($each)*), &[]) };
@@ -87,6 +105,7 @@ pub(super) const fn variants<T: Element>() -> &'static [Variant<T>] {
     const {
         &[
             new("naive", SCALAR, each!(Naive, scalar), "one addition after the other"),
+            with_sse2("naive-sse2", sse2!(Naive, sse2), "plain addition, 2 lanes"),
             new("naive-avx2", AVX2, x86!(Naive, avx2), "plain addition, 4 lanes"),
             new("naive-avx512", AVX512, x86!(Naive, avx512), "plain addition, 8 lanes"),
             new("naive-neon", NEON, arm!(Naive, neon), "plain addition, 2 lanes"),
@@ -106,10 +125,12 @@ pub(super) const fn variants<T: Element>() -> &'static [Variant<T>] {
             new("neumaier-neon", NEON, arm!(Neumaier, neon), "Neumaier, 2 lanes"),
             new("babuska", SCALAR, each!(Babuska, scalar), "the rounding errors (exact unless a term is larger than the sum so far) are summed separately and added at the end"),
             new("babuska-avx2", AVX2, x86!(Babuska, avx2), "Babuška, 4 lanes"),
+            new("babuska-avx2-fma", AVX2, x86!(BabuskaFma, avx2), "Babuška, 4 lanes, half of the additions by FMA instructions"),
             new("babuska-avx512", AVX512, x86!(Babuska, avx512), "Babuška, 8 lanes"),
             new("babuska-avx512-fma", AVX512, x86!(BabuskaFma, avx512), "Babuška, 8 lanes, half of the additions by FMA instructions"),
             new("babuska-neon", NEON, arm!(Babuska, neon), "Babuška, 2 lanes"),
             new("block-twosum", SCALAR, each!(BlockTwoSum, scalar::by_eight), "error-free additions of blocks (f32) or numbers (f64)"),
+            with_sse2("block-twosum-sse2", sse2!(BlockTwoSum, sse2::by_eight), "error-free additions of blocks, 2 lanes"),
             new("block-twosum-avx2", AVX2, x86!(BlockTwoSum, avx2::by_eight), "error-free additions of blocks, 4 lanes"),
             new("block-twosum-avx2-fma", AVX2, x86!(BlockTwoSumFma, avx2::by_eight), "error-free additions of blocks, 4 lanes, half of the additions by FMA instructions"),
             new("block-twosum-avx512", AVX512, x86!(BlockTwoSum, avx512), "error-free additions of blocks, 8 lanes"),
@@ -122,6 +143,8 @@ pub(super) const fn variants<T: Element>() -> &'static [Variant<T>] {
             new("exact-neon", NEON, arm!(ExactSum, neon), "exact, 2 lanes"),
             Variant { is_sum: false, ..new("load-avx2", AVX2, x86!(LoadOnly, avx2), "not a sum: only loads the values, 32 bytes at a time (speed limit)") },
             Variant { is_sum: false, ..new("load-avx512", AVX512, x86!(LoadOnly, avx512), "not a sum: only loads the values, 64 bytes at a time (speed limit)") },
+            Variant { is_sum: false, ..with_sse2("limit-7-sse2", sse2!(LimitOfAdders<7>, sse2), "not a sum: loads each register and makes 7 additions with it, of which only the last waits for another register (speed limit)") },
+            Variant { is_sum: false, ..new("limit-7-neon", NEON, arm!(LimitOfAdders<7>, neon), "not a sum: loads each register and makes 7 additions with it, of which only the last waits for another register (speed limit)") },
             Variant { is_sum: false, ..new("limit-4-avx2", AVX2, x86!(Limit<4>, avx2), "not a sum: loads each register and does 4 operations with it, of which only the last waits for another register (speed limit)") },
             Variant { is_sum: false, ..new("limit-5-avx2", AVX2, x86!(Limit<5>, avx2), "not a sum: loads each register and does 5 operations with it, of which only the last waits for another register (speed limit)") },
             Variant { is_sum: false, ..new("limit-7-avx2", AVX2, x86!(Limit<7>, avx2), "not a sum: loads each register and does 7 operations with it, of which only the last waits for another register (speed limit)") },
@@ -139,6 +162,10 @@ const fn new<T>(
     about: &'static str,
 ) -> Variant<T> {
     Variant { name, about, requires, accumulators: ACCUMULATORS, is_sum: true, kernels }
+}
+
+const fn with_sse2<T>(name: &'static str, kernels: &'static [Kernel<T>], about: &'static str) -> Variant<T> {
+    Variant { accumulators: FEW_ACCUMULATORS, ..new(name, SSE2, kernels, about) }
 }
 
 #[cfg(test)]

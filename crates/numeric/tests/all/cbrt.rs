@@ -81,7 +81,7 @@ fn numbers() -> Vec<u64> {
 #[test]
 fn every_method_is_as_near_as_it_says() {
     let numbers = numbers();
-    for variant in VARIANTS {
+    for variant in VARIANTS.iter().filter(|variant| variant.is_root) {
         let mut roots = vec![0; numbers.len()];
         variant.each(&numbers, &mut roots);
         let mut error_sum = 0.0;
@@ -115,7 +115,7 @@ fn a_chain_takes_the_same_roots() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_code_of_every_method_has_a_size() {
-    for variant in VARIANTS.iter().filter(|variant| variant.name != "exact-each") {
+    for variant in VARIANTS.iter().filter(|variant| !["exact-each", "exact-avx2"].contains(&variant.name)) {
         let bytes = variant.code_bytes().unwrap();
         assert!((8..20_000).contains(&bytes), "{}: {bytes}", variant.name);
     }

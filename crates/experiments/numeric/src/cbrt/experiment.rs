@@ -7,11 +7,12 @@ use std::sync::LazyLock;
 use ascertain_engine::batch::{self, Timed};
 use ascertain_engine::black_box;
 use ascertain_engine::experiment::{
-    Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial,
+    Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial, Unavailable,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_numeric::cbrt::{VARIANTS, Variant};
 use ascertain_sys::clock;
+use ascertain_sys::machine::Machine;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -60,6 +61,11 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
 impl Experiment for Cbrt {
     fn spec(&self) -> &Spec {
         &SPEC
+    }
+
+    fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        let variant = VARIANTS.iter().find(|variant| variant.name == arm.variant).ok_or(Unavailable::Variant)?;
+        variant.is_available().map_err(Unavailable::feature)
     }
 
     /// Draws the random numbers of each arm, and determines how many times a batch computes the roots of all of them.
@@ -151,6 +157,9 @@ impl Session for CubeRootSession {
     /// cube of the next integer must be at least an eighth of the number.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         let CubeRootCall { variant, numbers, .. } = &self.calls[arm];
+        if !variant.is_root {
+            return Ok(());
+        }
         let mut roots = vec![0; numbers.len()];
         variant.each(numbers, &mut roots);
         for (&number, &root) in numbers.iter().zip(&roots) {
@@ -177,8 +186,10 @@ impl Session for CubeRootSession {
         let (max_ns, std_ns) = spread_ns(call.variant, &call.numbers);
         out.push(MAX, max_ns);
         out.push(STD, std_ns);
-        out.push(ERROR_PERCENT, call.error_percent);
-        out.push(WORST, call.worst);
+        if call.variant.is_root {
+            out.push(ERROR_PERCENT, call.error_percent);
+            out.push(WORST, call.worst);
+        }
         if let Some(bytes) = call.variant.code_bytes() {
             out.push(SIZE, bytes as f64);
         }

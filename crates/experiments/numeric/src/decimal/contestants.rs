@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use ascertain_engine::black_box;
 use ascertain_engine::experiment::Unavailable;
-use ascertain_numeric::decimal::{VARIANTS, append_column, historical, write};
+use ascertain_numeric::decimal::{VARIANTS, append_column, chosen, historical, write};
 
 use super::compiled;
 
@@ -19,9 +19,15 @@ pub type Each = Box<dyn FnMut(&[u64]) -> usize>;
 pub type Lines = Box<dyn FnMut(&[u64], &mut Vec<u8>)>;
 
 /// The variants that are not part of `numeric::decimal`, each with its name and description.
-pub const OTHERS: [(&str, &str); 17] = [
+pub const OTHERS: [(&str, &str); 20] = [
     ("plain", "numeric::decimal's default: a table for numbers below 1,000, otherwise the CPU's best method"),
+    (
+        "called",
+        "speed limit of `plain` from 1,000 on: the CPU's best method without the table, called through a pointer",
+    ),
+    ("called-pairs", "like `pairs`, called through a pointer"),
     ("column", "numeric::decimal, a column with delimiters"),
+    ("column-avx2", "numeric::decimal, a column with delimiters, by AVX2"),
     ("column-itoa", "the itoa crate; its text and a delimiter are appended to the column"),
     ("itoa", "the itoa crate"),
     ("lexical", "the lexical-core crate"),
@@ -63,7 +69,19 @@ pub fn contestant(variant: &str) -> Result<Contestant, Unavailable> {
         return Ok(Contestant { code_bytes: ours.code_bytes(), ..to_the_front(each) });
     }
     let contestant = match variant {
+        "called" | "called-pairs" => {
+            let pairs = VARIANTS.iter().find(|ours| variant == format!("called-{}", ours.name));
+            let ours = pairs.unwrap_or_else(|| chosen());
+            to_the_front(move |values, buffer: &mut [u8; 20]| ours.each_called(values, buffer).unwrap_or(0))
+        }
         "column" => column(|values, text| append_column(values, b'\n', text)),
+        "column-avx2" => {
+            let ours = VARIANTS.iter().find(|ours| ours.name == "avx2").ok_or(Unavailable::Variant)?;
+            ours.is_available().map_err(Unavailable::feature)?;
+            column(|values, text| {
+                ours.append_column(values, b'\n', text);
+            })
+        }
         "column-itoa" => column(|values, text| {
             let mut buffer = itoa::Buffer::new();
             for &value in values {

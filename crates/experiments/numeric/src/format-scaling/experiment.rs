@@ -24,13 +24,14 @@ const PER_THREAD: usize = 1;
 const CPU_TIME: usize = 2;
 
 /// The variants, under the names that they have in the experiment `decimal`.
-const VARIANTS: [(&str, &str); 8] = [
+const VARIANTS: [(&str, &str); 9] = [
     ("libc", "snprintf of the C library"),
     ("stringstream", "std::ostringstream of C++, a new one for each number"),
     ("fmt", "{fmt}"),
     ("to-chars", "std::to_chars of C++"),
     ("std", "write! of Rust's standard library"),
     ("itoa", "the itoa crate"),
+    ("plain", "numeric::decimal's default"),
     ("portable", "numeric::decimal, portable"),
     ("avx512", "numeric::decimal with AVX-512"),
 ];

@@ -26,7 +26,7 @@ fn plain<T: Element>() -> NamedSum<T> {
 
 /// Returns the name of a variant without its instruction set.
 fn method(name: &str) -> &str {
-    let end = ["-avx2", "-avx512", "-neon"].iter().find_map(|set| name.find(set));
+    let end = ["-sse2", "-avx2", "-avx512", "-neon"].iter().find_map(|set| name.find(set));
     &name[..end.unwrap_or(name.len())]
 }
 
