@@ -21,6 +21,9 @@ pub(super) struct LineParser {
 const MOST_SPELLING: usize = 16;
 
 impl LineParser {
+    /// Size of the memory of a parser, in bytes.
+    pub const BYTES: u64 = MOST_SPELLING as u64;
+
     pub fn new(metric: &LineMetric) -> LineParser {
         LineParser {
             unit: metric.unit,

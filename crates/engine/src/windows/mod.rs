@@ -24,6 +24,8 @@ mod feed;
 mod histogram;
 mod judge;
 #[cfg(feature = "commands")]
+mod line_feed;
+#[cfg(feature = "commands")]
 mod lines;
 #[cfg(feature = "commands")]
 mod meter;
@@ -33,8 +35,14 @@ mod record;
 mod report;
 #[cfg(feature = "commands")]
 mod run;
+#[cfg(feature = "commands")]
+mod state;
 #[cfg(feature = "recorded")]
 mod stored;
+#[cfg(feature = "commands")]
+mod totals;
+#[cfg(any(feature = "commands", feature = "recorded", test))]
+mod values;
 
 pub use drift::{Drift, Trend};
 pub use error::WindowError;
@@ -43,11 +51,17 @@ pub use histogram::{HISTOGRAMS, WindowLine};
 pub use meter::Meter;
 pub use plan::{Around, MOST_WINDOWS, WindowPlan, default_window};
 pub use report::{
-    Ended, MemoryPart, MemoryReport, RecordedReport, SeriesReport, SeriesWindow, WindowReport, WindowSummary,
+    Ended, MemoryPart, MemoryReport, Range, Ranges, RecordedReport, SeriesReport, SeriesWindow, WindowReport,
+    WindowSummary,
 };
+#[cfg(feature = "commands")]
+#[doc(hidden)]
+pub use run::allocated;
 #[cfg(feature = "commands")]
 pub(crate) use run::run;
 #[cfg(feature = "recorded")]
 pub(crate) use stored::complete;
 #[cfg(feature = "recorded")]
 pub use stored::recorded_every;
+#[cfg(feature = "commands")]
+pub use values::WindowValues;
