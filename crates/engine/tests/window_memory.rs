@@ -1,5 +1,5 @@
-//! Compares the memory that long measurements announce with the memory that they allocate. This is a program of its own,
-//! because the allocator counts the allocations of all threads.
+//! Compares the memory that long measurements announce with the memory that they allocate. This is a program of its
+//! own, because the allocator counts the allocations of all threads.
 #![allow(missing_docs)]
 
 use std::time::Duration;

@@ -101,16 +101,16 @@ impl Piped {
         }
     }
 
-    /// Ends the command and its process group: first with SIGTERM, and after two seconds with SIGKILL. Returns the status
-    /// of a command that had already ended by itself, otherwise `None`.
+    /// Ends the command and its process group: first with SIGTERM, and after two seconds with SIGKILL. Returns the
+    /// status of a command that had already ended by itself, otherwise `None`.
     pub fn end(mut self) -> Option<ExitStatus> {
         let had_ended = self.has_ended();
         self.end_group();
         self.reap().filter(|_| had_ended)
     }
 
-    /// Waits for a command that has closed its output, ends the rest of its process group, and returns the status of the
-    /// command. If the command still runs after two seconds, ends it and returns `None`.
+    /// Waits for a command that has closed its output, ends the rest of its process group, and returns the status of
+    /// the command. If the command still runs after two seconds, ends it and returns `None`.
     pub fn wait(self) -> Option<ExitStatus> {
         let until_ns = grace_ends_ns();
         while !self.has_ended() && clock::now_ns() < until_ns {
@@ -168,8 +168,8 @@ fn grace_ends_ns() -> u64 {
     clock::now_ns().saturating_add(GRACE.as_nanos() as u64)
 }
 
-/// Returns whether a process group has running processes in addition to its leader. A leader that has ended still belongs
-/// to its group, so a signal to the group does not show this.
+/// Returns whether a process group has running processes in addition to its leader. A leader that has ended still
+/// belongs to its group, so a signal to the group does not show this.
 #[cfg(target_os = "linux")]
 fn has_others(leader: Pid) -> bool {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -184,8 +184,8 @@ fn has_others(leader: Pid) -> bool {
     })
 }
 
-/// Returns whether a process group has running processes in addition to its leader. Processes that have ended do not count
-/// for a signal to the group.
+/// Returns whether a process group has running processes in addition to its leader. Processes that have ended do not
+/// count for a signal to the group.
 #[cfg(not(target_os = "linux"))]
 fn has_others(leader: Pid) -> bool {
     rustix::process::test_kill_process_group(leader).is_ok()

@@ -127,8 +127,9 @@ fn read_once(folder: &Path) -> Result<RecordedRun, Error> {
     Ok(RecordedRun { folder, state, outcome, observations, series, paths, rows, header, faults, has_lost_rows })
 }
 
-/// Judges the trials again as the run did, but only those whose number is a multiple of `every`. Returns the outcome, the path of each claim, and all values. If the run has
-/// written an outcome, `written`, each claim ends after as many trials as in that outcome.
+/// Judges the trials again as the run did, but only those whose number is a multiple of `every`. Returns the outcome,
+/// the path of each claim, and all values. If the run has written an outcome, `written`, each claim ends after as many
+/// trials as in that outcome.
 fn judge_again(
     header: &Header,
     trials: &Trials,

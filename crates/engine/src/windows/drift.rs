@@ -183,7 +183,8 @@ mod tests {
         assert_eq!((equal.tau, equal.deviations, equal.is_notable), (0.0, 0.0, false));
     }
 
-    /// The usual correction of the variance for ties subtracts t (t − 1) (2t + 5) / 18 for each group of t equal values.
+    /// The usual correction of the variance for ties subtracts t (t − 1) (2t + 5) / 18 for each group of t equal
+    /// values.
     #[test]
     fn ties_lower_the_variance() {
         let values = [1.0, 1.0, 1.0, 2.0, 2.0, 3.0, 4.0, 5.0, 5.0, 6.0, 7.0, 8.0];

@@ -20,10 +20,10 @@ pub struct WindowLine {
     pub summary: WindowSummary,
     /// Every n-th observation was recorded at the end of the window. 0 if nothing is recorded.
     pub every: u64,
-    /// The histogram: pairs of a value and the number of observations near it, in ascending order. The relative distance
-    /// of an observation from the value is at most [`ascertain_streams::RELATIVE_ERROR`]. Values below 2^−16 count as 0. A
-    /// `null` stands for observations of 2^48 or more, and for those that were cut off. The least finite number stands for
-    /// observations of −2^48 or less.
+    /// The histogram: pairs of a value and the number of observations near it, in ascending order. The relative
+    /// distance of an observation from the value is at most [`ascertain_streams::RELATIVE_ERROR`]. Values below 2^−16
+    /// count as 0. A `null` stands for observations of 2^48 or more, and for those that were cut off. The least finite
+    /// number stands for observations of −2^48 or less.
     pub histogram: Vec<(Option<f64>, u64)>,
     /// The histogram with the lower bounds of observations that were cut off; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -20,7 +20,8 @@ pub(super) fn judge_of(plan: &Plan, windows: &WindowPlan, spec: &Spec) -> Result
     Ok(judge)
 }
 
-/// Returns the index of the metric whose quantiles are reported: the one in the condition of a success, or else the first.
+/// Returns the index of the metric whose quantiles are reported: the one in the condition of a success, or else the
+/// first.
 pub(super) fn primary_metric(success: &Test, spec: &Spec) -> usize {
     let Test::Predicate { conditions, .. } = success else { return 0 };
     let compared = conditions.iter().map(|condition| &condition.measure.metric).filter(|metric| *metric != "exit");

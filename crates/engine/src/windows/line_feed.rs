@@ -50,11 +50,12 @@ impl LineBuffers {
 }
 
 impl Feeder<'_, '_> {
-    /// Runs the command once and takes an observation from each line of its output. An observation belongs to the window
-    /// in which it arrives.
+    /// Runs the command once and takes an observation from each line of its output. An observation belongs to the
+    /// window in which it arrives.
     ///
     /// # Errors
-    /// If the command cannot be started, prints nothing or a line that is not an observation, or if a series cannot go on.
+    /// If the command cannot be started, prints nothing or a line that is not an observation, or if a series cannot go
+    /// on.
     pub fn lines(&mut self, set: &CommandSet, metric: &LineMetric) -> Result<Ended, WindowError> {
         let target = |error: String| WindowError::Target(error);
         let command = piped_command(set).map_err(|error| target(error.to_string()))?;
@@ -96,7 +97,8 @@ impl Feeder<'_, '_> {
         Err(WindowError::NoLines { command, end })
     }
 
-    /// Takes the last line if the command ended as it should. A command that failed may have been cut off within a line.
+    /// Takes the last line if the command ended as it should. A command that failed may have been cut off within a
+    /// line.
     fn command_ended(&mut self, status: Option<ExitStatus>, buffers: &mut LineBuffers) -> Result<Ended, WindowError> {
         let has_failed = status.is_some_and(|status| !status.success());
         let mut how = status.map_or_else(|| "closed its output".into(), how_ended);

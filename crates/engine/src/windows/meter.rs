@@ -101,8 +101,8 @@ impl Part {
 }
 
 impl Meter {
-    /// Allocates the memory that [`announce`](Meter::announce) reports. `is_signed` is `true` if values can be negative, and
-    /// `has_ranges` if they can be cut off.
+    /// Allocates the memory that [`announce`](Meter::announce) reports. `is_signed` is `true` if values can be
+    /// negative, and `has_ranges` if they can be cut off.
     ///
     /// # Errors
     /// If there is not enough memory.

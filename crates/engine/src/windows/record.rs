@@ -168,7 +168,7 @@ impl Recorder {
             Err(error) => (None, Some(error)),
         };
         let mut samples = Samples::default();
-        samples.0.reserve_exact(metrics);
+        samples.0.reserve_exact(if files.is_some() { metrics } else { 0 });
         let around = if files.is_some() { plan.around } else { Around { observations: 0, most: 0 } };
         let recorder = Recorder {
             files,
@@ -220,8 +220,8 @@ impl Recorder {
         }
     }
 
-    /// Records values of the only metric. They have consecutive indices from `first` on. A value that was not observed is
-    /// NaN. `is_failure` returns whether a value is a failure.
+    /// Records values of the only metric. They have consecutive indices from `first` on. A value that was not observed
+    /// is NaN. `is_failure` returns whether a value is a failure.
     pub fn observe_values(
         &mut self,
         first: u64,
@@ -294,8 +294,8 @@ impl Recorder {
         self.report.around_observations += u64::from(self.files.is_some());
     }
 
-    /// Writes the histogram of a window that has ended. `broken` has the number of observations so far that did not meet
-    /// each condition.
+    /// Writes the histogram of a window that has ended. `broken` has the number of observations so far that did not
+    /// meet each condition.
     pub fn end_window(&mut self, summary: &WindowSummary, values: &WindowValues, broken: &[u64]) {
         let every = self.stride.every;
         self.attempt(|files| {

@@ -125,8 +125,8 @@ pub struct WindowSummary {
     pub p999: Option<f64>,
     /// The greatest value.
     pub most: Option<f64>,
-    /// The ranges of all figures, if any of them is known only as a range. The reason is that values were cut off, or that
-    /// they are below 2^−16 or above 2^48.
+    /// The ranges of all figures, if any of them is known only as a range. The reason is that values were cut off, or
+    /// that they are below 2^−16 or above 2^48.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranges: Option<Ranges>,
 }
@@ -197,8 +197,8 @@ impl WindowSummary {
         self.observations - self.successes - self.unknown
     }
 
-    /// Returns the ranges of the least value, of the median, of the 90th, 99th and 99.9th percentile, and of the greatest
-    /// value. Without values, they are [`Bounds::NONE`].
+    /// Returns the ranges of the least value, of the median, of the 90th, 99th and 99.9th percentile, and of the
+    /// greatest value. Without values, they are [`Bounds::NONE`].
     #[must_use]
     pub fn figures(&self) -> [Bounds; 6] {
         if let Some(Ranges { least, median, p90, p99, p999, most }) = self.ranges {

@@ -30,8 +30,8 @@ use crate::time::Clock;
 /// Measures the plan's command until the planned time is up, the command ends, or `stop` is requested.
 ///
 /// # Errors
-/// If the plan cannot be carried out, or if a line of the command is not an observation. The evidence then has everything
-/// that was observed before.
+/// If the plan cannot be carried out, or if a line of the command is not an observation. The evidence then has
+/// everything that was observed before.
 pub(crate) fn run(
     plan: &Plan,
     recording: Recording,
@@ -141,8 +141,8 @@ pub(crate) fn run(
     }
 }
 
-/// Returns the announced memory of a plan, and the bytes that its parts allocate, as `count` counts them. For tests of the
-/// announcement.
+/// Returns the announced memory of a plan, and the bytes that its parts allocate, as `count` counts them. For tests of
+/// the announcement.
 ///
 /// # Errors
 /// As for a run.

@@ -18,9 +18,9 @@ use crate::values::Bounds;
 /// Largest number of groups of windows.
 const MOST_GROUPS: u64 = 20;
 
-/// Adds the windows that have ended to the outcome of a run that has not written one. The claim is judged by the counts of
-/// these windows, because only a part of the observations is recorded as rows. `every` is the distance between the rows
-/// that are at equal distances. Does nothing for any other run.
+/// Adds the windows that have ended to the outcome of a run that has not written one. The claim is judged by the counts
+/// of these windows, because only a part of the observations is recorded as rows. `every` is the distance between the
+/// rows that are at equal distances. Does nothing for any other run.
 pub(crate) fn complete(folder: &Path, header: &Header, every: u64, outcome: &mut Outcome) -> Result<(), Error> {
     let (Some(plan), [spec]) = (&header.plan.windows, header.experiments.as_slice()) else { return Ok(()) };
     if outcome.windows.is_some() {
@@ -83,8 +83,8 @@ pub fn recorded_every(folder: &Path, header: &Header) -> u64 {
     plan.record_every.or(written).unwrap_or_else(|| greatest_distance(folder)).max(1)
 }
 
-/// Returns the greatest distance between neighbouring rows. The run was killed, and has not recorded its last n. Each n is
-/// a multiple of the one before it, so all rows after the first one at this distance have it too.
+/// Returns the greatest distance between neighbouring rows. The run was killed, and has not recorded its last n. Each n
+/// is a multiple of the one before it, so all rows after the first one at this distance have it too.
 fn greatest_distance(folder: &Path) -> u64 {
     let Ok(mut rows) = RowCursor::open(folder) else { return 1 };
     let (mut last, mut greatest) = (0, 1);

@@ -129,3 +129,26 @@ impl<'m> MetricTotal<'m> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Better, Point};
+
+    #[test]
+    fn a_value_that_was_cut_off_at_an_unknown_number_bounds_nothing() {
+        let rate = Metric::new("throughput", "", Unit::BytePerSecond, Better::Higher);
+        let mut total = MetricTotal::new(&rate, false).unwrap();
+        (1..=95).for_each(|value| total.add(Bounds::exact(f64::from(value)), false));
+        (0..5).for_each(|_| total.add(Bounds::CUT_OFF, false));
+        // The end of the run says nothing about the command.
+        total.add(Bounds::CUT_OFF, true);
+        let spec = Spec { id: "rates".into(), metrics: vec![rate.clone()], ..Spec::default() };
+        let arm = Arm { variant: "a".into(), point: Point::default() };
+        let point = total.summary(&spec, &arm);
+        assert_eq!((point.n, point.censored, point.limit, point.seen), (100, 5, None, Some(95.0)));
+        // The median lies between 45.5 and 50.5, and the 99th percentile may be anything from 94.01 on.
+        assert!((point.median.unwrap() / 48.0 - 1.0).abs() < 1e-3, "{point:?}");
+        assert_eq!((point.p99, point.mean, point.max), (None, None, None));
+    }
+}

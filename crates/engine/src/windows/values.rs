@@ -133,8 +133,8 @@ impl WindowValues {
         self.has_near_zero
     }
 
-    /// Returns the range of a quantile; `None` without values. A quantile that is known up to the error of the table has
-    /// equal bounds.
+    /// Returns the range of a quantile; `None` without values. A quantile that is known up to the error of the table
+    /// has equal bounds.
     pub fn quantile(&mut self, level: f64) -> Option<Bounds> {
         let high = self.highs.quantile(level)?;
         let low = match &mut self.lows {

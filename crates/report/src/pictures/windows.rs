@@ -25,8 +25,8 @@ pub(crate) fn windows(outcome: &Outcome) -> Vec<Picture> {
     by_window.into_iter().chain(series).collect()
 }
 
-/// Draws the median and the 99th percentile by window. A window is drawn at its middle. A figure that is known only as a
-/// range is a band, or a hollow dot at its lower bound. `None` if fewer than two windows have values.
+/// Draws the median and the 99th percentile by window. A window is drawn at its middle. A figure that is known only as
+/// a range is a band, or a hollow dot at its lower bound. `None` if fewer than two windows have values.
 pub(crate) fn percentiles(windows: &[WindowSummary], unit: Unit, metric: &str) -> Option<Plot> {
     type Figure = fn(&WindowSummary) -> Bounds;
     const FIGURES: [(usize, Figure); 2] = [(1, WindowSummary::median_range), (0, WindowSummary::p99_range)];
@@ -123,4 +123,48 @@ fn derived(series: &SeriesReport, report: &WindowReport, index: usize) -> Option
         table.rows.push(counts.into_iter().chain(figures).collect());
     }
     Some(Picture { kind: PictureKind::Curve, plot, table })
+}
+
+#[cfg(test)]
+mod tests {
+    use ascertain_engine::windows::{Range as Known, Ranges};
+
+    use super::*;
+
+    fn window(index: u64, p99: Known) -> WindowSummary {
+        let median = Known::exact(5e6);
+        let ranges = Some(Ranges { median, p99, ..Ranges::default() });
+        WindowSummary { start_ns: index, end_ns: index + 1, observations: 9, ranges, ..WindowSummary::default() }
+    }
+
+    #[test]
+    fn windows_whose_p99_is_only_bounded_are_drawn() {
+        let above = Known { low: Some(2e8), high: None };
+        let between = Known { low: Some(6e6), high: Some(8e6) };
+        let windows = [window(0, Known::exact(7e6)), window(1, above), window(2, between), window(3, Known::default())];
+        let plot = percentiles(&windows, Unit::Nanosecond, "wall").unwrap();
+        assert_eq!(plot.title, "wall: p99 and median by window (only lower bounds in 2 of 4 windows)");
+        let of_p99 = |layer: &&Layer| match layer {
+            Layer::Line { series, .. } | Layer::Band { series, .. } | Layer::Dots { series, .. } => *series == Some(0),
+            _ => false,
+        };
+        let layers: Vec<&Layer> = plot.layers.iter().filter(of_p99).collect();
+        let [Layer::Band { ranges, .. }, Layer::Line { points, .. }, Layer::Dots { points: dots, hollow: true, .. }] =
+            layers.as_slice()
+        else {
+            panic!("{layers:?}")
+        };
+        assert_eq!(ranges.as_slice(), [Range { x: 2.5, low: 6e6, high: 8e6 }]);
+        assert_eq!(points[..3], [[0.5, 7e6], [1.5, 2e8], [2.5, 7e6]]);
+        assert!(points[3][1].is_nan(), "of an unknown value, there is no point");
+        assert_eq!(dots.as_slice(), [[1.5, 2e8]]);
+    }
+
+    #[test]
+    fn a_run_whose_medians_are_all_above_the_limit_has_a_picture() {
+        let above = Known { low: Some(2e8), high: None };
+        let ranges = Some(Ranges { median: above, p99: above, ..Ranges::default() });
+        let windows = [0, 1].map(|index| WindowSummary { ranges, ..window(index, above) });
+        assert!(percentiles(&windows, Unit::Nanosecond, "wall").is_some());
+    }
 }

@@ -196,3 +196,70 @@ pub(crate) fn csv(report: &WindowReport) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use ascertain_engine::unit::Unit;
+
+    use super::*;
+
+    fn report() -> WindowReport {
+        let json = serde_json::json!({
+            "metric": "wall", "unit": "ns", "condition": "wall <= 20 ms", "duration_ns": 60_000_000_000_u64,
+            "window_ns": 1_000_000_000, "elapsed_ns": 60_000_000_000_u64, "ended": "time", "relative_error": 3.67e-4,
+            "limit": 2e8, "total": WindowSummary::default(), "groups": [], "windows": [], "drift": null,
+            "recorded": RecordedReport::default(), "memory": { "parts": [] },
+        });
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_median_above_the_limit_is_part_of_the_drift() {
+        let above = Range { low: Some(2e8), high: None };
+        let drift = Drift {
+            windows: 15,
+            median_first: Range::exact(5e6),
+            median_last: above,
+            p99_first: Range::exact(8e6),
+            p99_last: above,
+            trend: None,
+        };
+        assert_eq!(
+            drift_sentence(&drift, &report()),
+            "From the first 15 windows to the last 15, the median went from 5.000 ms to > 200 ms, and p99 from 8.000 ms to \
+             > 200 ms. There are too few windows for a trend."
+        );
+        let alike = Drift { median_last: Range::exact(6e6), p99_last: Range::exact(8e6), ..drift };
+        let sentence = drift_sentence(&alike, &report());
+        assert!(sentence.contains("to 6.000 ms (+20 %), and p99 from 8.000 ms to 8.000 ms (unchanged)."), "{sentence}");
+    }
+
+    #[test]
+    fn results_without_bounds_are_counted_in_a_sentence() {
+        let window = SeriesWindow { results: 50, unbounded: 2, ..SeriesWindow::default() };
+        let series = |windows| SeriesReport { expression: "ewma(wall, .01)".into(), unit: Unit::Nanosecond, windows };
+        let sentence = unbounded(&series(vec![window, SeriesWindow::default(), window])).unwrap();
+        assert!(sentence.contains("4 of 100 results have an infinite bound"), "{sentence}");
+        assert_eq!(unbounded(&series(vec![SeriesWindow { unbounded: 0, ..window }])), None);
+    }
+
+    #[test]
+    fn a_recording_that_ended_early_is_not_called_empty() {
+        let ended_ns = Some(3_000_000_000);
+        let recorded_part = RecordedReport { every: 4, is_growing: true, ended_ns, ..RecordedReport::default() };
+        let sentence = recorded(&WindowReport { recorded: recorded_part, ..report() });
+        assert!(sentence.contains("one in 4 at the end"), "{sentence}");
+        assert!(
+            sentence.ends_with("An error ended the recording after 3 s; the rows before it are readable."),
+            "{sentence}"
+        );
+        assert_eq!(recorded(&report()), "Nothing was recorded.");
+    }
+
+    #[test]
+    fn cut_off_observations_are_named_beside_the_error() {
+        let total = WindowSummary { stopped: 3, ..WindowSummary::default() };
+        let sentence = error_sentence(&WindowReport { total, ..report() });
+        assert!(sentence.contains("3 observations were cut off, so some figures are ranges."), "{sentence}");
+    }
+}

@@ -98,7 +98,8 @@ fn write_windows(folder: &Path, windows: &[Vec<Bounds>]) -> Meter {
     meter
 }
 
-/// In the early windows, no value is above 10 ms. In the late ones, some are up to 80 ms and one reaches the time limit.
+/// In the early windows, no value is above 10 ms. In the late ones, some are up to 80 ms and one reaches the time
+/// limit.
 #[test]
 fn the_figures_of_a_killed_run_are_those_that_the_run_had() {
     let runs = tempfile::tempdir().unwrap();
