@@ -74,7 +74,7 @@ fn option(error: &anyhow::Error) -> Option<String> {
             WindowError::WindowTooLong { .. } | WindowError::TooManyWindows { .. } => " (--window)",
             WindowError::Memory { .. } => " (--memory)",
             WindowError::TooManyAround { .. } => " (--around)",
-            WindowError::Line { .. } => " (--count-bad-lines)",
+            WindowError::Line { .. } | WindowError::LongLine { .. } => " (--count-bad-lines)",
             _ => return None,
         },
         Some(NoMachineType { run }) => return Some(format!(" (--type {run}=TYPE)")),

@@ -117,7 +117,7 @@ pub fn run_by_clock(
     let former = recorded.as_ref().and_then(|recorded| recorded.header.outcome.clone());
     #[cfg(feature = "recorded")]
     if let Some(RunEvidence { header, trials, .. }) = recorded {
-        recorded::replay(&mut judge, &header, &trials)?;
+        recorded::replay(&mut judge, &header, &trials, 1)?;
     }
     let recorded_values = judge.observations.count();
     let start_ns = clock.now_ns();

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use ascertain_stats::{QuantileRanks, quantile_sorted};
 
 use crate::claim::Bound;
+use crate::unit::Unit;
 
 /// The range of a number, which lies between `low` and `high`. If both are equal, the number is known exactly.
 ///
@@ -35,6 +36,18 @@ impl Bounds {
     /// Returns the range of a number above `low`.
     pub fn above(low: f64) -> Bounds {
         Bounds { low, high: f64::INFINITY }
+    }
+
+    /// Returns the range with the bounds that numbers of the unit have. If the observation was cut off at an unknown
+    /// value, only the unit bounds the number: only numbers without a unit can be negative.
+    pub(crate) fn in_unit(self, unit: Unit) -> Bounds {
+        match self {
+            Bounds { low, high } if low == Bounds::CUT_OFF.low && high == f64::INFINITY => match unit {
+                Unit::One => Bounds::UNKNOWN,
+                _ => Bounds { low: 0.0, high },
+            },
+            known => known,
+        }
     }
 
     /// Returns the number, if it is known exactly.

@@ -5,6 +5,7 @@ mod result;
 
 use ascertain_engine::plan::Plan;
 use ascertain_engine::unit::Unit;
+use ascertain_engine::values::Bounds;
 use ascertain_engine::windows::{MemoryReport, WindowPlan, WindowSummary};
 
 use crate::figure::percent;
@@ -12,6 +13,9 @@ use crate::outlook::span;
 use crate::text::{counted, escape_controls, grouped, quoted};
 #[cfg(feature = "html")]
 pub(crate) use result::{csv, grid, sentences};
+
+/// Largest relative distance of a lower bound from the time limit that it stands for: the error of the quantile tables.
+const RELATIVE_ERROR: f64 = 4e-4;
 
 /// Returns sentences about a long measurement before it starts: its windows, its memory, and its recorded observations.
 /// Names are marked as in `crate::text::quoted`.
@@ -58,8 +62,9 @@ fn recorded_beforehand(windows: &WindowPlan) -> String {
 /// Returns a line about a window that has ended, for a log.
 pub(crate) fn window_line(window: &WindowSummary, unit: Unit, limit: Option<f64>) -> String {
     let number = window.window + 1;
-    let figures = [("median", window.median), ("p99", window.p99), ("max", window.most)];
-    let figures = figures.map(|(name, value)| format!("{name} {}", shown(value, window, unit, limit)));
+    let [_, median, _, p99, _, most] = window.figures();
+    let figures = [("median", median), ("p99", p99), ("max", most)];
+    let figures = figures.map(|(name, value)| format!("{name} {}", shown(value, unit, limit)));
     let share = window.share().map_or_else(String::new, |share| format!(", {} succeeded", percent(share)));
     let observations =
         format!("{} observation{}", grouped(window.observations), if window.observations == 1 { "" } else { "s" });
@@ -75,20 +80,42 @@ fn times(window: &WindowSummary) -> String {
     format!("{} to {}", at(window.start_ns), at(window.end_ns))
 }
 
-/// Writes a figure of a window. A figure that is unknown because observations were stopped is above their limit.
-fn shown(value: Option<f64>, window: &WindowSummary, unit: Unit, limit: Option<f64>) -> String {
-    match value {
+/// Writes a figure of a window, which may be known only as a range. `limit` is the time limit of observations.
+fn shown(range: Bounds, unit: Unit, limit: Option<f64>) -> String {
+    let Bounds { low, high } = range;
+    // Only numbers without a unit can be negative, so a lower bound of zero says nothing about the others.
+    let has_low = low.is_finite() && (low != 0.0 || unit == Unit::One);
+    match range.value() {
         Some(value) => unit.human(value),
-        None if window.stopped > 0 => {
-            limit.map_or_else(|| "> limit".into(), |limit| format!("> {}", unit.exact(limit)))
-        }
-        None => "–".into(),
+        None if range.is_none() => "–".into(),
+        None if has_low && high.is_finite() => format!("{} to {}", unit.human(low), unit.human(high)),
+        None if high.is_finite() => format!("< {}", unit.human(high)),
+        None if has_low => match limit.filter(|limit| (low / limit - 1.0).abs() <= RELATIVE_ERROR) {
+            Some(limit) => format!("> {}", unit.exact(limit)),
+            None => format!("> {}", unit.human(low)),
+        },
+        None => "unknown".into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ascertain_engine::windows::{Range, Ranges};
+
     use super::*;
+
+    #[test]
+    fn figures_may_be_ranges() {
+        let text = |low, high| shown(Bounds { low, high }, Unit::Nanosecond, Some(2e8));
+        let infinity = f64::INFINITY;
+        assert_eq!(text(1e6, 1e6), "1.000 ms");
+        assert_eq!(text(199.95e6, infinity), "> 200 ms", "within the error of the table");
+        assert_eq!(text(150e6, infinity), "> 150.0 ms", "between a known value and the limit");
+        assert_eq!(text(1e6, 2e6), "1.000 ms to 2.000 ms");
+        assert_eq!(text(0.0, 2e6), "< 2.000 ms");
+        assert_eq!(text(0.0, infinity), "unknown");
+        assert_eq!(text(f64::NAN, f64::NAN), "–");
+    }
 
     #[test]
     fn windows_are_lines() {
@@ -102,6 +129,12 @@ mod tests {
             median: Some(1.25e6),
             p99: Some(3e6),
             stopped: 1,
+            ranges: Some(Ranges {
+                median: Range::exact(1.25e6),
+                p99: Range::exact(3e6),
+                most: Range { low: Some(2e8), high: None },
+                ..Ranges::default()
+            }),
             ..WindowSummary::default()
         };
         assert_eq!(

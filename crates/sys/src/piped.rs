@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::command::{Command, Input};
 use crate::interrupt::Stop;
@@ -40,6 +40,8 @@ const LOOK: Duration = Duration::from_millis(5);
 pub struct Piped {
     child: Child,
     pipe: ChildStdout,
+    /// `true` if the command has been waited for. Its process ID may then belong to another process.
+    is_reaped: bool,
 }
 
 /// The result of reading from a pipe.
@@ -73,7 +75,7 @@ impl Piped {
         crate::tether::tether(&mut started);
         let mut child = started.spawn().map_err(failed)?;
         let pipe = child.stdout.take().ok_or_else(|| failed(io::ErrorKind::BrokenPipe.into()))?;
-        Ok(Piped { child, pipe })
+        Ok(Piped { child, pipe, is_reaped: false })
     }
 
     /// Reads some bytes. Waits at most `timeout` for them.
@@ -99,34 +101,51 @@ impl Piped {
         }
     }
 
-    /// Ends the command and its process group: first with SIGTERM, and after two seconds with SIGKILL. Returns the status
-    /// of a command that had already ended by itself, otherwise `None`.
+    /// Ends the command and its process group: first with SIGTERM, and after two seconds with SIGKILL. Returns the
+    /// status of a command that had already ended by itself, otherwise `None`.
     pub fn end(mut self) -> Option<ExitStatus> {
-        if let Ok(Some(status)) = self.child.try_wait() {
-            return Some(status);
-        }
-        self.signal(Signal::TERM);
-        let until_ns = clock::now_ns().saturating_add(GRACE.as_nanos() as u64);
-        while clock::now_ns() < until_ns {
-            if let Ok(Some(_)) = self.child.try_wait() {
-                return None;
-            }
-            thread::sleep(LOOK);
-        }
-        None
+        let had_ended = self.has_ended();
+        self.end_group();
+        self.reap().filter(|_| had_ended)
     }
 
-    /// Waits for a command that has closed its output, and returns its status. If the command still runs after two
-    /// seconds, ends it and returns `None`.
-    pub fn wait(mut self) -> Option<ExitStatus> {
-        let until_ns = clock::now_ns().saturating_add(GRACE.as_nanos() as u64);
-        while clock::now_ns() < until_ns {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Some(status);
-            }
+    /// Waits for a command that has closed its output, ends the rest of its process group, and returns the status of
+    /// the command. If the command still runs after two seconds, ends it and returns `None`.
+    pub fn wait(self) -> Option<ExitStatus> {
+        let until_ns = grace_ends_ns();
+        while !self.has_ended() && clock::now_ns() < until_ns {
             thread::sleep(LOOK);
         }
         self.end()
+    }
+
+    /// Returns whether the command has ended. The command is not waited for, so its process ID stays reserved.
+    fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        !matches!(waitid(WaitId::Pid(Pid::from_child(&self.child)), options), Ok(None))
+    }
+
+    /// Ends all processes of the group. The leader has not been waited for, so no other group has its process ID.
+    fn end_group(&self) {
+        let leader = Pid::from_child(&self.child);
+        let is_running = || !self.has_ended() || has_others(leader);
+        if !is_running() {
+            return;
+        }
+        self.signal(Signal::TERM);
+        let until_ns = grace_ends_ns();
+        while is_running() {
+            if clock::now_ns() >= until_ns {
+                self.signal(Signal::KILL);
+                return;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn reap(&mut self) -> Option<ExitStatus> {
+        self.is_reaped = true;
+        self.child.wait().ok()
     }
 
     fn signal(&self, signal: Signal) {
@@ -137,11 +156,39 @@ impl Piped {
 impl Drop for Piped {
     fn drop(&mut self) {
         // A child that has been waited for may share its process ID with another process.
-        if let Ok(None) = self.child.try_wait() {
+        if !self.is_reaped {
             self.signal(Signal::KILL);
-            let _ = self.child.wait();
+            self.reap();
         }
     }
+}
+
+/// Returns the time at which processes that were sent SIGTERM are killed.
+fn grace_ends_ns() -> u64 {
+    clock::now_ns().saturating_add(GRACE.as_nanos() as u64)
+}
+
+/// Returns whether a process group has running processes in addition to its leader. A leader that has ended still
+/// belongs to its group, so a signal to the group does not show this.
+#[cfg(target_os = "linux")]
+fn has_others(leader: Pid) -> bool {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.filter_map(|process| process.file_name().to_str()?.parse().ok()).any(|pid: i32| {
+        pid != leader.as_raw_pid() && {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            // The name of the program, which may contain spaces, ends with the last parenthesis.
+            let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+            let (state, group) = (fields.next(), fields.nth(1));
+            !matches!(state, Some("Z" | "X")) && group.and_then(|group| group.parse().ok()) == Some(leader.as_raw_pid())
+        }
+    })
+}
+
+/// Returns whether a process group has running processes in addition to its leader. Processes that have ended do not
+/// count for a signal to the group.
+#[cfg(not(target_os = "linux"))]
+fn has_others(leader: Pid) -> bool {
+    rustix::process::test_kill_process_group(leader).is_ok()
 }
 
 #[cfg(test)]
@@ -168,11 +215,9 @@ mod tests {
         assert_eq!(piped.wait().unwrap().code(), Some(3));
     }
 
-    #[test]
-    fn a_command_that_goes_on_is_ended_with_its_group() {
-        let mut piped = Piped::start(&shell("sleep 1000 & echo $!; wait")).unwrap();
-        let mut buffer = [0; 32];
-        let stop = Stop::new().unwrap();
+    /// Reads the process ID that the command prints.
+    fn read_pid(piped: &mut Piped) -> Pid {
+        let (mut buffer, stop) = ([0; 32], Stop::new().unwrap());
         let bytes = loop {
             match piped.read(&mut buffer, Duration::from_secs(60), &stop).unwrap() {
                 Piece::Bytes(bytes) => break bytes,
@@ -180,12 +225,54 @@ mod tests {
                 Piece::End => panic!("the command goes on"),
             }
         };
-        let grandchild: i32 = std::str::from_utf8(&buffer[..bytes]).unwrap().trim().parse().unwrap();
-        assert_eq!(piped.end(), None);
-        let pid = Pid::from_raw(grandchild).unwrap();
-        while rustix::process::test_kill_process(pid).is_ok() && !is_zombie(grandchild) {
+        Pid::from_raw(std::str::from_utf8(&buffer[..bytes]).unwrap().trim().parse().unwrap()).unwrap()
+    }
+
+    /// Waits until a process has ended. A process that was killed may need a moment for this.
+    fn wait_for_end(pid: Pid) {
+        while rustix::process::test_kill_process(pid).is_ok() && !is_zombie(pid.as_raw_pid()) {
             thread::sleep(LOOK);
         }
+    }
+
+    #[test]
+    fn a_command_that_goes_on_is_ended_with_its_group() {
+        let mut piped = Piped::start(&shell("sleep 1000 & echo $!; wait")).unwrap();
+        let grandchild = read_pid(&mut piped);
+        assert_eq!(piped.end(), None);
+        wait_for_end(grandchild);
+    }
+
+    #[test]
+    fn a_grandchild_that_ignores_sigterm_is_killed() {
+        let mut piped = Piped::start(&shell("sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' & wait")).unwrap();
+        let grandchild = read_pid(&mut piped);
+        assert_eq!(piped.end(), None);
+        wait_for_end(grandchild);
+    }
+
+    #[test]
+    fn a_grandchild_of_a_command_that_has_ended_is_ended() {
+        for ends in [Piped::end, Piped::wait] {
+            let mut piped = Piped::start(&shell("sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' &")).unwrap();
+            let grandchild = read_pid(&mut piped);
+            while !piped.has_ended() {
+                thread::sleep(LOOK);
+            }
+            assert_eq!(ends(piped).unwrap().code(), Some(0));
+            wait_for_end(grandchild);
+        }
+    }
+
+    #[test]
+    fn a_command_that_is_dropped_is_killed_with_its_group() {
+        let mut piped = Piped::start(&shell("sleep 1000 & echo $!")).unwrap();
+        let grandchild = read_pid(&mut piped);
+        while !piped.has_ended() {
+            thread::sleep(LOOK);
+        }
+        drop(piped);
+        wait_for_end(grandchild);
     }
 
     fn is_zombie(pid: i32) -> bool {

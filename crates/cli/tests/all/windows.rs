@@ -255,6 +255,128 @@ fn bad_lines_are_named_or_counted() {
     assert_eq!([4.0, 3.0, 1.0], ["observations", "successes", "without_value"].map(|key| number(total, key)));
 }
 
+/// The distance between recorded rows doubles within a window, so the last window that has ended does not show it.
+#[test]
+fn a_run_that_is_killed_in_its_first_window_has_a_series_at_equal_distances() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let script = "seq 0 199999; exec sleep 1000";
+    let arguments = ["slo", "--for", "1h", "--window", "30min", "--lines", "--unit", "ms", "--shell", "--", script];
+    let mut command = command(state, &arguments);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let has_all_rows = |run: &PathBuf| {
+        let text = fs::read(run.join("trials.jsonl")).unwrap_or_default();
+        String::from_utf8_lossy(&text[text.len().saturating_sub(1000)..]).contains("\"trial\":199996,")
+    };
+    while runs(state).pop().filter(has_all_rows).is_none() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    kill(child);
+    let series = ascertain(state, &["series", "latest", "value", "--format", "csv"]);
+    assert_eq!(series.code, Some(0), "{}", series.stderr);
+    assert!(series.stderr.contains("one observation in 4"), "{}", series.stderr);
+    assert_eq!(series.stdout.lines().count(), 50_001);
+    let last = series.stdout.lines().last().unwrap();
+    assert!(last.contains("199996000000"), "{last}");
+}
+
+#[test]
+fn a_generator_that_fails_makes_the_run_fail() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let arguments = ["--for", "1h", "--lines", "--at-least", "50%", "--within", "5ms", "--shell", "--"];
+    let ran = slo(state, &[&arguments[..], &["yes 1 ms | head -n 1000; exit 3"]].concat());
+    assert_eq!(ran.code, Some(5), "{}{}", ran.stdout, ran.stderr);
+    let printed = ran.stdout.replace('\n', " ");
+    assert!(printed.contains("Holds:") && printed.contains("The command ended with exit code 3 after"), "{printed}");
+    let json = ascertain(state, &["report", "latest", "--format", "json"]).json();
+    assert_eq!(json["left_out"][0]["absence"], "failed");
+    assert_eq!(number(&json["windows"]["total"], "observations"), 1000.0);
+    // A command that ends early, but as it should, gives a verdict on the observations so far.
+    let ran = slo(state, &[&arguments[..], &["yes 1 ms | head -n 1000"]].concat());
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn the_last_line_of_a_generator_that_failed_is_left_out() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let observed = |script: &str| {
+        let arguments = ["--for", "1min", "--lines", "--format", "json", "--shell", "--", script];
+        let json = slo(state, &arguments).json();
+        let windows = &json["windows"];
+        (number(&windows["total"], "observations"), windows["ended"]["command"].as_str().unwrap().to_string())
+    };
+    let killed = observed("printf '1 ms\\n12'; kill -9 $$");
+    assert_eq!(killed, (1.0, "was ended by signal 9 within a line, which is left out,".into()));
+    assert_eq!(observed("printf '1 ms\\n12 ms'"), (2.0, "ended with exit code 0".into()));
+}
+
+#[test]
+fn a_long_line_counts_as_one_bad_line() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let script = "echo 1 ms; head -c 600000 /dev/zero | tr '\\0' x; echo; echo 2 ms; head -c 300000 /dev/zero";
+    let arguments = ["--for", "1min", "--lines", "--count-bad-lines", "--format", "json", "--shell", "--", script];
+    let total = &slo(state, &arguments).json()["windows"]["total"];
+    assert_eq!([4.0, 2.0, 2.0], ["observations", "successes", "without_value"].map(|key| number(total, key)));
+}
+
+#[test]
+fn a_hook_that_fails_is_the_end_of_the_run() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let ran = slo(state, &["--for", "1min", "--prepare", "mkdir made", "--format", "json", "--", "true"]);
+    assert_eq!(ran.code, Some(5), "{}", ran.stderr);
+    let ended = ran.json()["windows"]["ended"]["error"].as_str().unwrap_or_default().to_string();
+    assert!(ended.contains("mkdir made"), "{ended}");
+}
+
+#[test]
+fn figures_with_time_outs_are_ranges() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let arguments = ["--for", "1s", "--window", "500ms", "--time-limit", "20ms", "--series", "ewma(wall, .5)"];
+    let ran = slo(state, &[&arguments[..], &["--format", "json", "--", "sleep 1000"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let windows = &ran.json()["windows"];
+    assert_eq!(windows["total"]["ranges"]["p99"], serde_json::json!({ "low": 2e7, "high": null }));
+    assert_eq!(windows["total"]["median"], Value::Null);
+    let results = &windows["series"][0]["windows"][0];
+    assert_eq!((number(results, "mean"), &results["most"]), (2e7, &Value::Null));
+    assert_eq!(results["unbounded"], results["results"]);
+    let report = ascertain(state, &["report", "latest", "--format", "markdown"]).stdout;
+    assert!(report.contains("> 20 ms") && report.contains("have an infinite bound"), "{report}");
+    let csv = ascertain(state, &["report", "latest", "--format", "csv"]).stdout;
+    assert!(
+        csv.lines().next().unwrap().ends_with(
+            "most,least_low,least_high,median_low,median_high,p90_low,p90_high,\
+        p99_low,p99_high,p999_low,p999_high,most_low,most_high"
+        ),
+        "{csv}"
+    );
+}
+
+/// Nothing is known of a figure that a stopped command did not print, so it moves no quantile in one direction only.
+#[test]
+fn a_printed_figure_of_a_stopped_command_is_unknown() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let script = "if mkdir made 2>/dev/null; then echo 'x=100 MB/s'; else rmdir made; exec sleep 1000; fi";
+    let arguments =
+        ["--for", "3s", "--time-limit", "500ms", "--metric", "x=([0-9.]+) MB/s", "--require", "x >= 1 MB/s"];
+    let series = ["--series", "min(window(x, 2))", "--series", "x", "--format", "json", "--shell", "--", script];
+    let json = slo(state, &[&arguments[..], &series].concat()).json();
+    let windows = &json["windows"];
+    let ranges = &windows["total"]["ranges"];
+    assert_eq!((number(&ranges["least"], "low"), &ranges["most"]["high"]), (0.0, &Value::Null));
+    for series in windows["series"].as_array().unwrap() {
+        for least in series["windows"].as_array().unwrap().iter().filter_map(|window| window["least"].as_f64()) {
+            assert!(least >= 0.0, "{series}");
+        }
+    }
+}
+
 #[test]
 fn impossible_runs_are_refused_with_a_way_out() {
     let state = tempfile::tempdir().unwrap();
@@ -299,11 +421,15 @@ fn a_full_disk_ends_the_recording_and_not_the_run() {
     let ran = ran(shell.output().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.contains("The run continues without evidence"), "{}", ran.stderr);
-    assert_eq!(number(&ran.json()["windows"]["total"], "observations"), 50_000.0);
+    let windows = &ran.json()["windows"];
+    assert_eq!(number(&windows["total"], "observations"), 50_000.0);
+    // A part was recorded, and the report tells when the recording ended.
+    let recorded = &windows["recorded"];
+    assert!(number(recorded, "every") >= 1.0 && recorded["ended_ns"].is_u64(), "{recorded}");
 }
 
-/// Ten times as many observations must not need more memory. The limit allows for the memory of the allocator and of the
-/// Parquet writer, whose rows become ten times as sparse.
+/// Ten times as many observations must not need more memory. The limit allows for the memory of the allocator and of
+/// the Parquet writer, whose rows become ten times as sparse.
 #[test]
 fn the_memory_does_not_grow_with_the_observations() {
     let state = tempfile::tempdir().unwrap();

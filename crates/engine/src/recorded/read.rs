@@ -109,17 +109,17 @@ fn read_once(folder: &Path) -> Result<RecordedRun, Error> {
     let state = State::new(folder, is_going_on, interrupted, header.lines_bytes, header.lines_checksum.as_deref());
     // A continued run still has its former outcome until it ends again, even if it is killed before that.
     let written = header.outcome.as_ref().filter(|_| matches!(state, State::Finished | State::Interrupted));
-    let (outcome, mut paths, observations) = judge_again(&header, &trials, written)?;
+    // A long measurement records more of its first observations. Only those at equal distances are summarised.
+    let every = windows::recorded_every(folder, &header);
+    let (outcome, mut paths, observations) = judge_again(&header, &trials, written, every)?;
     let mut outcome = written.cloned().unwrap_or(outcome);
     if header.plan.windows.is_some() {
-        windows::complete(folder, &header, &mut outcome)?;
+        windows::complete(folder, &header, every, &mut outcome)?;
         // A long measurement records only a part of its observations, so its rows do not show the path to the verdict.
         paths.iter_mut().for_each(|path| *path = ClaimPath::default());
     }
     let (folder, rows) = (folder.to_path_buf(), trials.rows());
     let mut series = in_order(trials.into_series(), &header, observations.arms());
-    // A long measurement records more of its first observations. The series have those that are at equal distances.
-    let every = windows::recorded_every(&folder, &header);
     if every > 1 {
         series.iter_mut().for_each(|series| series.keep_every(every));
     }
@@ -127,12 +127,14 @@ fn read_once(folder: &Path) -> Result<RecordedRun, Error> {
     Ok(RecordedRun { folder, state, outcome, observations, series, paths, rows, header, faults, has_lost_rows })
 }
 
-/// Judges the trials again as the run did. Returns the outcome, the path of each claim, and all values. If the run has
-/// written an outcome, `written`, each claim ends after as many trials as in that outcome.
+/// Judges the trials again as the run did, but only those whose number is a multiple of `every`. Returns the outcome,
+/// the path of each claim, and all values. If the run has written an outcome, `written`, each claim ends after as many
+/// trials as in that outcome.
 fn judge_again(
     header: &Header,
     trials: &Trials,
     written: Option<&Outcome>,
+    every: u64,
 ) -> Result<(Outcome, Vec<ClaimPath>, Observations), Error> {
     let specs = header.experiments.iter();
     let experiments: Vec<_> = specs.map(RecordedExperiment).collect();
@@ -150,7 +152,7 @@ fn judge_again(
             judge.close(ClosedReason::NotJudged(reason));
         }
     }
-    replay::replay(&mut run, header, trials)?;
+    replay::replay(&mut run, header, trials, every)?;
     let claims = run.results();
     let facts = RunFacts { registry: &registry, machine, cpu_times: None, plan, run_id: &header.run_id };
     let outcome = summary::summarise(&facts, &run.observations, claims, false);

@@ -39,12 +39,15 @@ pub(crate) fn check(header: &Header, registry: &Registry) -> Result<(), Error> {
 }
 
 /// Passes each recorded trial to the lane (group of arms) in which it was measured, so that the lane's claims are
-/// judged.
-pub(crate) fn replay(judge: &mut RunJudge, header: &Header, trials: &Trials) -> Result<(), Error> {
+/// judged. Leaves out the trials whose number is not a multiple of `every`.
+pub(crate) fn replay(judge: &mut RunJudge, header: &Header, trials: &Trials, every: u64) -> Result<(), Error> {
     let slots: Vec<Vec<Option<usize>>> = judge.lanes.iter().map(|lane| slots_of(lane, trials)).collect();
     let metrics = metrics_of(&judge.lanes, trials);
     let mut record = TrialRecord::default();
     trials.for_each(|trial| {
+        if !trial.number.is_multiple_of(every) {
+            return Ok(());
+        }
         judge.observations.skip_to(trial.experiment, trial.number);
         let fits = |lane: &usize| trial.observations.iter().all(|observed| slots[*lane][observed.arm].is_some());
         let lane = Some(trial.lane).filter(|lane| *lane < slots.len() && fits(lane)).ok_or_else(|| {

@@ -34,16 +34,11 @@ struct Reader {
 /// Returns the range in which the value of a row lies. A value that was not observed is NaN.
 #[inline]
 pub(super) fn range_of(value: f64, status: Status, unit: Unit) -> [f64; 2] {
-    let Bounds { low, high } = status.bounds(value);
-    match status {
-        Status::Lost => [f64::NAN; 2],
-        // It is unknown how far the observation had come. Only numbers without a unit can be negative.
-        _ if low == Bounds::CUT_OFF.low && high == f64::INFINITY => match unit {
-            Unit::One => [f64::NEG_INFINITY, f64::INFINITY],
-            _ => [0.0, f64::INFINITY],
-        },
-        _ => [low, high],
+    if status == Status::Lost {
+        return [f64::NAN; 2];
     }
+    let Bounds { low, high } = status.bounds(value).in_unit(unit);
+    [low, high]
 }
 
 impl<'a> RunRows<'a> {

@@ -50,35 +50,49 @@ pub(super) struct LiveSeries<'p> {
 struct Results {
     results: u64,
     nulls: u64,
-    finite: u64,
-    sum: f64,
+    unbounded: u64,
+    /// Number of results with a finite lower bound.
+    bounded_below: u64,
+    /// Sum of the middles of the results with two finite bounds.
+    middles: f64,
+    /// Sum of the finite lower bounds.
+    lows: f64,
     least: f64,
     most: f64,
 }
 
 impl Results {
     fn add(&mut self, low: f64, high: f64) {
+        if self.results == self.nulls {
+            (self.least, self.most) = (f64::INFINITY, f64::NEG_INFINITY);
+        }
         self.results += 1;
         if low.is_nan() || high.is_nan() {
             self.nulls += 1;
-        } else if low.is_finite() && high.is_finite() {
-            if self.finite == 0 {
-                (self.least, self.most) = (f64::INFINITY, f64::NEG_INFINITY);
-            }
-            self.finite += 1;
-            self.sum += f64::midpoint(low, high);
-            (self.least, self.most) = (self.least.min(low), self.most.max(high));
+            return;
         }
+        if low.is_finite() {
+            self.bounded_below += 1;
+            self.lows += low;
+        }
+        match low.is_finite() && high.is_finite() {
+            true => self.middles += f64::midpoint(low, high),
+            false => self.unbounded += 1,
+        }
+        (self.least, self.most) = (self.least.min(low), self.most.max(high));
     }
 
     fn summary(self) -> SeriesWindow {
-        let some = |value: f64| (self.finite > 0).then_some(value);
+        let finite = |value: f64| (self.results > self.nulls && value.is_finite()).then_some(value);
+        let sum = if self.unbounded > 0 { self.lows } else { self.middles };
         SeriesWindow {
             results: self.results,
             nulls: self.nulls,
-            least: some(self.least),
-            mean: some(self.sum / self.finite as f64),
-            most: some(self.most),
+            unbounded: self.unbounded,
+            least: finite(self.least),
+            // Without a lower bound of each result, there is none of their mean.
+            mean: finite(sum / self.bounded_below as f64).filter(|_| self.least > f64::NEG_INFINITY),
+            most: finite(self.most),
         }
     }
 }
@@ -86,7 +100,8 @@ impl Results {
 impl<'p> LiveSeries<'p> {
     /// Adds the memory of a series to a report.
     pub fn announce(plan: &Plan, windows: u64, report: &mut MemoryReport) {
-        report.add(format!("series {}", plan.text()), plan.memory().total());
+        let state = size_of::<LiveSeries>() as u64;
+        report.add(format!("series {}", plan.text()), plan.memory().total() + state);
         report.add(format!("figures of {}", plan.text()), windows * size_of::<SeriesWindow>() as u64);
     }
 
@@ -161,5 +176,32 @@ impl Evidence for Feed<'_> {
 
     fn fill_times(&self, _: usize, times: &mut [f64]) {
         times.copy_from_slice(&self.times[self.start..self.end]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(results: &[[f64; 2]]) -> SeriesWindow {
+        let mut window = Results::default();
+        results.iter().for_each(|[low, high]| window.add(*low, *high));
+        window.summary()
+    }
+
+    #[test]
+    fn results_without_an_upper_bound_count_with_their_lower_bound() {
+        let null = [f64::NAN; 2];
+        let window = summary(&[null, [1.0, 3.0], [200.0, f64::INFINITY], null, [6.0, 6.0]]);
+        let expected =
+            SeriesWindow { results: 5, nulls: 2, unbounded: 1, least: Some(1.0), mean: Some(69.0), most: None };
+        assert_eq!(window, expected);
+        let known = summary(&[null, [1.0, 3.0], [6.0, 6.0]]);
+        assert_eq!((known.unbounded, known.least, known.mean, known.most), (0, Some(1.0), Some(4.0), Some(6.0)));
+        let open = summary(&[[f64::NEG_INFINITY, 3.0], [6.0, 6.0]]);
+        assert_eq!((open.unbounded, open.least, open.mean, open.most), (1, None, None, Some(6.0)));
+        let infinite = summary(&[[f64::INFINITY; 2]]);
+        assert_eq!((infinite.unbounded, infinite.least, infinite.mean, infinite.most), (1, None, None, None));
+        assert_eq!(summary(&[null]), SeriesWindow { results: 1, nulls: 1, ..SeriesWindow::default() });
     }
 }

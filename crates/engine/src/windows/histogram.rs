@@ -3,11 +3,11 @@
 #[cfg(any(feature = "commands", test))]
 use std::io::{self, Write};
 
-#[cfg(any(feature = "commands", test))]
-use ascertain_streams::FlatTable;
 use serde::{Deserialize, Serialize};
 
 use super::WindowSummary;
+#[cfg(any(feature = "commands", test))]
+use super::values::WindowValues;
 
 /// Name of the file with the histograms, in the folder of a run.
 pub const HISTOGRAMS: &str = "windows.jsonl";
@@ -20,10 +20,20 @@ pub struct WindowLine {
     pub summary: WindowSummary,
     /// Every n-th observation was recorded at the end of the window. 0 if nothing is recorded.
     pub every: u64,
-    /// The histogram: pairs of a value and the number of observations near it, in ascending order. The relative distance
-    /// of an observation from the value is at most [`ascertain_streams::RELATIVE_ERROR`]. Values below 2^−16 count as 0. A
-    /// `null` stands for observations of 2^48 or more, and for those that reached the time limit.
+    /// The histogram: pairs of a value and the number of observations near it, in ascending order. The relative
+    /// distance of an observation from the value is at most [`ascertain_streams::RELATIVE_ERROR`]. Values below 2^−16
+    /// count as 0. A `null` stands for observations of 2^48 or more, and for those that were cut off. The least finite
+    /// number stands for observations of −2^48 or less.
     pub histogram: Vec<(Option<f64>, u64)>,
+    /// The histogram with the lower bounds of observations that were cut off; `None` if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower_bounds: Option<Vec<(Option<f64>, u64)>>,
+    /// `true` if values below 2^−16 are not zero.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_near_zero: bool,
+    /// For each condition of a success, the number of observations since the start of the run that did not meet it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<u64>,
 }
 
 /// Writes the line of a window. Allocates nothing that depends on the window.
@@ -32,7 +42,8 @@ pub(super) fn write_line(
     sink: &mut impl Write,
     summary: &WindowSummary,
     every: u64,
-    table: &FlatTable,
+    values: &WindowValues,
+    broken: &[u64],
 ) -> io::Result<()> {
     let WindowSummary {
         window,
@@ -62,37 +73,81 @@ pub(super) fn write_line(
         number(sink, figure.unwrap_or(f64::INFINITY))?;
         sink.write_all(b",")?;
     }
-    write!(sink, "\"every\":{every},\"histogram\":[")?;
-    for (index, (value, count)) in table.histogram().enumerate() {
-        sink.write_all(if index == 0 { b"[" } else { b",[" })?;
-        number(sink, value)?;
-        write!(sink, ",{count}]")?;
+    if let Some(ranges) = &summary.ranges {
+        sink.write_all(b"\"ranges\":")?;
+        serde_json::to_writer(&mut *sink, ranges)?;
+        sink.write_all(b",")?;
     }
-    sink.write_all(b"]}\n")
+    write!(sink, "\"every\":{every}")?;
+    for (name, table) in ["histogram", "lower_bounds"].into_iter().zip(values.tables()) {
+        let Some(table) = table else { continue };
+        write!(sink, ",\"{name}\":")?;
+        list(sink, b"[", table.histogram(), |sink, (value, count)| {
+            number(sink, value)?;
+            write!(sink, ",{count}]")
+        })?;
+    }
+    if values.has_near_zero() {
+        sink.write_all(b",\"has_near_zero\":true")?;
+    }
+    if !broken.is_empty() {
+        sink.write_all(b",\"broken\":")?;
+        list(sink, b"", broken.iter(), |sink, count| write!(sink, "{count}"))?;
+    }
+    sink.write_all(b"}\n")
+}
+
+/// Writes a list. Each element begins with `start`.
+#[cfg(any(feature = "commands", test))]
+fn list<S: Write, T>(
+    sink: &mut S,
+    start: &[u8],
+    elements: impl Iterator<Item = T>,
+    write: impl Fn(&mut S, T) -> io::Result<()>,
+) -> io::Result<()> {
+    sink.write_all(b"[")?;
+    for (index, element) in elements.enumerate() {
+        sink.write_all(if index == 0 { b"" } else { b"," })?;
+        sink.write_all(start)?;
+        write(sink, element)?;
+    }
+    sink.write_all(b"]")
 }
 
 #[cfg(any(feature = "commands", test))]
 fn number(sink: &mut impl Write, value: f64) -> io::Result<()> {
-    if value.is_finite() { write!(sink, "{value}") } else { sink.write_all(b"null") }
+    match value {
+        value if value.is_finite() => write!(sink, "{value}"),
+        f64::NEG_INFINITY => write!(sink, "{:e}", f64::MIN),
+        _ => sink.write_all(b"null"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::values::Bounds;
 
     #[test]
-    fn lines_read_back_as_the_same_table() {
-        let mut table = FlatTable::new(true, 4).unwrap();
-        [-3.0, 0.0, 1e-9, 5.5, 5.5, 1e300].into_iter().for_each(|value| table.insert(value).unwrap());
-        let summary = WindowSummary { window: 3, observations: 6, median: Some(5.5), ..WindowSummary::default() };
+    fn lines_read_back_as_the_same_values() {
+        let mut values = WindowValues::new(true, true, 4).unwrap();
+        let exact = [-1e300, -3.0, 0.0, 1e-9, 5.5, 5.5, 1e300].map(Bounds::exact);
+        exact.into_iter().chain([Bounds::above(7.0), Bounds::UNKNOWN]).for_each(|value| values.insert(value));
+        let counts = WindowSummary { window: 3, observations: 9, stopped: 2, ..WindowSummary::default() };
+        let summary = values.summary(counts);
+        assert!(summary.median.is_none() && summary.ranges.is_some());
         let mut text = Vec::new();
-        write_line(&mut text, &summary, 8, &table).unwrap();
+        write_line(&mut text, &summary, 8, &values, &[2, 0]).unwrap();
         let line: WindowLine = serde_json::from_slice(&text).unwrap();
-        assert_eq!((line.summary, line.every), (summary, 8));
-        let mut again = FlatTable::new(true, 4).unwrap();
-        for (value, count) in line.histogram {
-            again.insert_times(value.unwrap_or(f64::INFINITY), count).unwrap();
+        assert_eq!((line.summary, line.every, &line.broken), (summary, 8, &vec![2, 0]));
+        #[cfg(feature = "recorded")]
+        {
+            let mut again = WindowValues::new(true, true, 4).unwrap();
+            again.insert_recorded(&line);
+            for (again, table) in again.tables().into_iter().zip(values.tables()) {
+                assert!(again.unwrap().histogram().eq(table.unwrap().histogram()));
+            }
+            assert_eq!(again.summary(counts), summary);
         }
-        assert!(again.histogram().eq(table.histogram()));
     }
 }

@@ -2,8 +2,9 @@
 
 use super::WindowPlan;
 use crate::claim::{Claim, Test};
+use crate::command::CommandSet;
 use crate::error::Error;
-use crate::experiment::Spec;
+use crate::experiment::{Metric, Spec};
 use crate::judging::ClaimJudge;
 use crate::plan::{Config, Plan, share_error};
 
@@ -19,9 +20,16 @@ pub(super) fn judge_of(plan: &Plan, windows: &WindowPlan, spec: &Spec) -> Result
     Ok(judge)
 }
 
-/// Returns the index of the metric whose quantiles are reported: the one in the condition of a success, or else the first.
+/// Returns the index of the metric whose quantiles are reported: the one in the condition of a success, or else the
+/// first.
 pub(super) fn primary_metric(success: &Test, spec: &Spec) -> usize {
     let Test::Predicate { conditions, .. } = success else { return 0 };
     let compared = conditions.iter().map(|condition| &condition.measure.metric).filter(|metric| *metric != "exit");
     compared.filter_map(|metric| spec.metric(metric)).next().unwrap_or(0)
+}
+
+/// Returns the time limit of an execution as a value of the metric; `None` if the metric is not the duration.
+pub(super) fn limit_of(set: &CommandSet, metric: &Metric) -> Option<f64> {
+    let limit = set.time_limit.filter(|_| set.lines.is_none() && metric.name == "wall");
+    limit.map(|limit| limit.as_nanos() as f64)
 }

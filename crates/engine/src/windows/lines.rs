@@ -21,6 +21,9 @@ pub(super) struct LineParser {
 const MOST_SPELLING: usize = 16;
 
 impl LineParser {
+    /// Size of the memory of a parser, in bytes.
+    pub const BYTES: u64 = MOST_SPELLING as u64;
+
     pub fn new(metric: &LineMetric) -> LineParser {
         LineParser {
             unit: metric.unit,
@@ -30,8 +33,8 @@ impl LineParser {
         }
     }
 
-    /// Returns the value of the line at the start of a text, and the length of the line with its newline. Returns `None` if
-    /// the line is anything but a plain number, or incomplete.
+    /// Returns the value of the line at the start of a text, and the length of the line with its newline. Returns
+    /// `None` if the line is anything but a plain number, or incomplete.
     #[inline]
     pub fn plain(&self, text: &[u8]) -> Option<(f64, usize)> {
         let (number, length) = number(text)?;

@@ -3,7 +3,9 @@
 use ascertain_stats::Moments;
 use ascertain_streams::{FlatTable, RunError};
 
+use super::values::WindowValues;
 use super::{MemoryReport, WindowPlan, WindowSummary};
+use crate::values::Bounds;
 
 /// Largest number of groups of windows, for a table that fits on a screen.
 const MOST_GROUPS: u64 = 20;
@@ -11,14 +13,14 @@ const MOST_GROUPS: u64 = 20;
 /// Number of carries of a table with one side: one for each bucket. No counter is then ever full.
 const CARRIES: usize = 1 << 16;
 
-/// Makes a table that is never full.
-pub(super) fn table(is_signed: bool) -> Result<FlatTable, RunError> {
-    FlatTable::new(is_signed, carries(is_signed))
+/// Allocates tables that are never full. `has_ranges` is `true` if values can be cut off.
+pub(super) fn values(is_signed: bool, has_ranges: bool) -> Result<WindowValues, RunError> {
+    WindowValues::new(is_signed, has_ranges, carries(is_signed))
 }
 
-/// Returns the size in bytes of the memory of a table that is never full.
-pub(super) fn table_bytes(is_signed: bool) -> u64 {
-    FlatTable::bytes(is_signed, carries(is_signed) as u64)
+/// Returns the size in bytes of tables that are never full.
+pub(super) fn values_bytes(is_signed: bool, has_ranges: bool) -> u64 {
+    FlatTable::bytes(is_signed, carries(is_signed) as u64) * if has_ranges { 2 } else { 1 }
 }
 
 fn carries(is_signed: bool) -> usize {
@@ -40,7 +42,7 @@ fn carries(is_signed: bool) -> usize {
 /// let (around, series) = (Around::default(), Vec::new());
 /// let plan =
 ///     WindowPlan { duration, window, success, record_every: None, around, series, memory_limit_bytes: None };
-/// let mut meter = Meter::new(&plan, false)?;
+/// let mut meter = Meter::new(&plan, false, false)?;
 /// meter.add_all(&[2e6, 3e6, 7e6], 3);
 /// meter.finish(500_000_000, |_, _| {});
 /// assert_eq!((meter.total().observations, meter.total().most), (3, Some(7e6)));
@@ -63,17 +65,15 @@ pub struct Meter {
 /// The observations of some windows.
 #[derive(Debug)]
 struct Part {
-    table: FlatTable,
-    /// The counts. The quantiles are computed when the part ends.
+    values: WindowValues,
+    /// The counts. The figures are computed when the part ends.
     counts: WindowSummary,
-    least: f64,
-    most: f64,
 }
 
 impl Part {
-    fn new(is_signed: bool) -> Result<Part, RunError> {
+    fn new(is_signed: bool, has_ranges: bool) -> Result<Part, RunError> {
         let counts = WindowSummary { windows: 1, ..WindowSummary::default() };
-        Ok(Part { table: table(is_signed)?, counts, least: f64::INFINITY, most: f64::NEG_INFINITY })
+        Ok(Part { values: values(is_signed, has_ranges)?, counts })
     }
 
     /// Adds the observations of another part, which follows this one.
@@ -86,46 +86,35 @@ impl Part {
         counts.stopped += more.stopped;
         counts.end_ns = more.end_ns;
         counts.windows = more.window + more.windows - counts.window;
-        self.least = self.least.min(other.least);
-        self.most = self.most.max(other.most);
-        // With a carry for each bucket, the table is full only after 2^48 values.
-        let _ = self.table.merge(&other.table);
+        self.values.merge(&other.values);
     }
 
     fn summary(&mut self) -> WindowSummary {
-        let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
-        // A quantile of the table may be slightly outside of the exact extremes.
-        let (least, most) = (self.least, self.most);
-        let mut quantile = |level| {
-            finite(self.table.quantile(level)).map(|value| if least <= most { value.clamp(least, most) } else { value })
-        };
-        let [median, p90, p99, p999] = [0.5, 0.9, 0.99, 0.999].map(&mut quantile);
-        let most = if self.counts.stopped > 0 { None } else { finite(Some(self.most)) };
-        WindowSummary { least: finite(Some(self.least)), median, p90, p99, p999, most, ..self.counts }
+        self.values.summary(self.counts)
     }
 
     /// Removes all observations. The part then begins with this window.
     fn clear(&mut self, window: u64, start_ns: u64) {
-        self.table.clear();
+        self.values.clear();
         self.counts = WindowSummary { window, windows: 1, start_ns, end_ns: start_ns, ..WindowSummary::default() };
-        (self.least, self.most) = (f64::INFINITY, f64::NEG_INFINITY);
     }
 }
 
 impl Meter {
-    /// Allocates the memory that [`announce`](Meter::announce) reports. `is_signed` is `true` if values can be negative.
+    /// Allocates the memory that [`announce`](Meter::announce) reports. `is_signed` is `true` if values can be
+    /// negative, and `has_ranges` if they can be cut off.
     ///
     /// # Errors
     /// If there is not enough memory.
-    pub fn new(plan: &WindowPlan, is_signed: bool) -> Result<Meter, RunError> {
+    pub fn new(plan: &WindowPlan, is_signed: bool, has_ranges: bool) -> Result<Meter, RunError> {
         let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Ok(Meter {
             window_ns: nanoseconds(plan.window).max(1),
             duration_ns: nanoseconds(plan.duration),
             per_group: plan.windows().div_ceil(MOST_GROUPS).max(1),
-            open: Part::new(is_signed)?,
-            group: Part::new(is_signed)?,
-            total: Part::new(is_signed)?,
+            open: Part::new(is_signed, has_ranges)?,
+            group: Part::new(is_signed, has_ranges)?,
+            total: Part::new(is_signed, has_ranges)?,
             moments: Moments::new(),
             windows: Vec::with_capacity(plan.windows() as usize),
             groups: Vec::with_capacity(MOST_GROUPS as usize),
@@ -133,48 +122,36 @@ impl Meter {
     }
 
     /// Adds the memory of a meter to a report.
-    pub fn announce(plan: &WindowPlan, is_signed: bool, report: &mut MemoryReport) {
-        report.add("3 quantile tables", 3 * table_bytes(is_signed));
+    pub fn announce(plan: &WindowPlan, is_signed: bool, has_ranges: bool, report: &mut MemoryReport) {
+        let name = if has_ranges { "6 quantile tables" } else { "3 quantile tables" };
+        report.add(name, 3 * values_bytes(is_signed, has_ranges));
         let row = size_of::<WindowSummary>() as u64;
         let windows = plan.windows();
         report.add(format!("figures of {windows} windows and 20 groups"), (windows + MOST_GROUPS) * row);
     }
 
-    /// Counts an observation. A value that was not observed is NaN, and one that reached its time limit is infinite.
+    /// Counts an observation. A value that was not observed is [`Bounds::NONE`], and one that was cut off is a range.
     /// `success` is `None` if it is unknown whether the observation was a success.
-    pub fn add(&mut self, value: f64, success: Option<bool>) {
+    pub fn add(&mut self, value: Bounds, success: Option<bool>) {
         let counts = &mut self.open.counts;
         counts.observations += 1;
         counts.successes += u64::from(success == Some(true));
         counts.unknown += u64::from(success.is_none());
-        if value.is_nan() {
+        if value.is_none() {
             counts.without_value += 1;
             return;
         }
-        let _ = self.open.table.insert(value);
-        self.open.least = self.open.least.min(value);
-        if value == f64::INFINITY {
-            counts.stopped += 1;
-        } else {
-            self.open.most = self.open.most.max(value);
-            self.moments.push(value);
+        self.open.values.insert(value);
+        match value.value() {
+            Some(value) => self.moments.push(value),
+            None => counts.stopped += 1,
         }
     }
 
     /// Counts observations of the open window. A value that was not observed is NaN; all other values are finite.
     pub fn add_all(&mut self, values: &[f64], successes: u64) {
-        let open = &mut self.open;
-        let mut nulls = 0;
-        for value in values {
-            if value.is_nan() {
-                nulls += 1;
-                continue;
-            }
-            let _ = open.table.insert(*value);
-            open.least = open.least.min(*value);
-            open.most = open.most.max(*value);
-            self.moments.push(*value);
-        }
+        let (open, moments) = (&mut self.open, &mut self.moments);
+        let nulls = open.values.insert_all(values, |value| moments.push(value));
         open.counts.observations += values.len() as u64;
         open.counts.successes += successes;
         open.counts.without_value += nulls;
@@ -187,7 +164,7 @@ impl Meter {
     }
 
     /// Ends every window that is over at this time since the start of the run. Calls `ended` with each of them.
-    pub fn advance(&mut self, now_ns: u64, mut ended: impl FnMut(&WindowSummary, &FlatTable)) {
+    pub fn advance(&mut self, now_ns: u64, mut ended: impl FnMut(&WindowSummary, &WindowValues)) {
         while now_ns >= self.window_ends_ns() && self.has_open() {
             let end_ns = self.window_ends_ns();
             self.end_window(end_ns, &mut ended);
@@ -195,7 +172,7 @@ impl Meter {
     }
 
     /// Ends the run at this time. The open window is then shorter than the others.
-    pub fn finish(&mut self, now_ns: u64, mut ended: impl FnMut(&WindowSummary, &FlatTable)) {
+    pub fn finish(&mut self, now_ns: u64, mut ended: impl FnMut(&WindowSummary, &WindowValues)) {
         self.advance(now_ns, &mut ended);
         if self.has_open() && (now_ns > self.open.counts.start_ns || self.open.counts.observations > 0) {
             self.end_window(now_ns.max(self.open.counts.start_ns), &mut ended);
@@ -210,12 +187,12 @@ impl Meter {
         self.windows.len() < self.windows.capacity() && self.open.counts.start_ns < self.duration_ns
     }
 
-    fn end_window(&mut self, end_ns: u64, ended: &mut impl FnMut(&WindowSummary, &FlatTable)) {
+    fn end_window(&mut self, end_ns: u64, ended: &mut impl FnMut(&WindowSummary, &WindowValues)) {
         self.open.counts.end_ns = end_ns;
         let summary = self.open.summary();
         self.windows.push(summary);
         self.group.merge(&self.open);
-        ended(&summary, &self.open.table);
+        ended(&summary, &self.open.values);
         let next = self.open.counts.window + 1;
         self.open.clear(next, end_ns);
         if next.is_multiple_of(self.per_group) {
@@ -247,9 +224,9 @@ impl Meter {
         self.total.summary()
     }
 
-    /// Returns the table of all observations in groups that have ended, and their moments.
-    pub(super) fn all(&mut self) -> (&mut FlatTable, &Moments) {
-        (&mut self.total.table, &self.moments)
+    /// Returns the values of all observations in groups that have ended, and the moments of those that are known.
+    pub(super) fn all(&mut self) -> (&mut WindowValues, &Moments) {
+        (&mut self.total.values, &self.moments)
     }
 
     /// Returns the number of observations so far.

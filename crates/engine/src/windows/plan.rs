@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::WindowError;
 use crate::claim::Test;
 
-/// Largest number of windows. A window needs about 200 bytes of memory, and up to some 100 kB in `windows.jsonl`.
+/// Largest number of windows. A window needs about 400 bytes of memory, and up to some 100 kB in `windows.jsonl`.
 pub const MOST_WINDOWS: u64 = 10_000;
 /// Number of windows of a run for which no length is given, before the length is rounded.
 const USUAL_WINDOWS: u32 = 60;

@@ -5,9 +5,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use ascertain_streams::FlatTable;
-
 use super::histogram::write_line;
+use super::values::WindowValues;
 use super::{Around, HISTOGRAMS, MemoryReport, RecordedReport, WindowPlan, WindowSummary};
 use crate::evidence::{Error, RowsFile, Writer};
 use crate::experiment::{Arm, Sample, Samples, Spec, Status};
@@ -140,6 +139,8 @@ pub(super) struct Recorder {
     files: Option<Files>,
     /// The error that ended the recording.
     pub unkept: Option<Error>,
+    /// The present time, in nanoseconds since the start of the run.
+    pub now_ns: u64,
     stride: Stride,
     around: Around,
     ring: Ring,
@@ -167,11 +168,12 @@ impl Recorder {
             Err(error) => (None, Some(error)),
         };
         let mut samples = Samples::default();
-        samples.0.reserve_exact(metrics);
+        samples.0.reserve_exact(if files.is_some() { metrics } else { 0 });
         let around = if files.is_some() { plan.around } else { Around { observations: 0, most: 0 } };
         let recorder = Recorder {
             files,
             unkept: None,
+            now_ns: 0,
             stride: Stride::new(plan.record_every, metrics as u64),
             ring: Ring::new(around.observations, metrics),
             around,
@@ -212,15 +214,14 @@ impl Recorder {
         }
         if self.after > 0 {
             self.after -= 1;
-            self.report.around_observations += 1;
-            self.attempt(|files| files.around.record(index, start_ns, samples));
+            self.record_around(index, start_ns, samples);
         } else {
             self.ring.push(index, start_ns, samples);
         }
     }
 
-    /// Records values of the only metric. They have consecutive indices from `first` on. A value that was not observed is
-    /// NaN. `is_failure` returns whether a value is a failure.
+    /// Records values of the only metric. They have consecutive indices from `first` on. A value that was not observed
+    /// is NaN. `is_failure` returns whether a value is a failure.
     pub fn observe_values(
         &mut self,
         first: u64,
@@ -278,8 +279,7 @@ impl Recorder {
         let kept = if self.after > 0 { 0 } else { self.ring.kept().min(left - 1) };
         for earlier in (1..=kept).rev() {
             let (index, start_ns) = self.ring.pop(&mut samples, earlier);
-            self.report.around_observations += 1;
-            self.attempt(|files| files.around.record(index, start_ns, &samples.0));
+            self.record_around(index, start_ns, &samples.0);
         }
         self.samples = samples;
         self.ring.clear();
@@ -288,11 +288,18 @@ impl Recorder {
         self.after = (self.around.observations + 1).min(left);
     }
 
-    /// Writes the histogram of a window that has ended.
-    pub fn end_window(&mut self, summary: &WindowSummary, table: &FlatTable) {
-        let every = if self.files.is_some() { self.stride.every } else { 0 };
+    /// Records an observation around a failure. After an error, it is neither recorded nor counted.
+    fn record_around(&mut self, index: u64, start_ns: u64, samples: &[Sample]) {
+        self.attempt(|files| files.around.record(index, start_ns, samples));
+        self.report.around_observations += u64::from(self.files.is_some());
+    }
+
+    /// Writes the histogram of a window that has ended. `broken` has the number of observations so far that did not
+    /// meet each condition.
+    pub fn end_window(&mut self, summary: &WindowSummary, values: &WindowValues, broken: &[u64]) {
+        let every = self.stride.every;
         self.attempt(|files| {
-            let written = write_line(&mut files.histograms, summary, every, table);
+            let written = write_line(&mut files.histograms, summary, every, values, broken);
             written.and_then(|()| files.histograms.flush()).map_err(Error::write(&files.histograms_path))
         });
     }
@@ -307,13 +314,19 @@ impl Recorder {
             // The rows so far stay readable.
             self.files = None;
             self.unkept = Some(error);
+            self.report.every = self.stride.every;
+            self.report.ended_ns = Some(self.now_ns);
+            // Rows that were still in a buffer are lost, so it is not known how many there are.
+            self.report.around_observations = 0;
         }
     }
 
     /// Returns the observations that were recorded.
     pub fn report(&self) -> RecordedReport {
-        let every = if self.files.is_some() { self.stride.every } else { 0 };
-        RecordedReport { every, observations: self.stride.recorded, ..self.report }
+        match &self.files {
+            Some(_) => RecordedReport { every: self.stride.every, observations: self.stride.recorded, ..self.report },
+            None => self.report,
+        }
     }
 
     /// Ends the recording, and returns the writer of the run.

@@ -7,6 +7,7 @@ use super::{Drift, WindowPlan};
 use crate::claim::Test;
 use crate::experiment::Metric;
 use crate::unit::Unit;
+use crate::values::Bounds;
 
 /// The result of a long measurement: figures of each window, of groups of windows, and of all observations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,11 +110,12 @@ pub struct WindowSummary {
     pub unknown: u64,
     /// Number of observations without a value of the metric. They are not part of the quantiles.
     pub without_value: u64,
-    /// Number of observations that reached the time limit. In the quantiles they are above all other values.
+    /// Number of observations that were cut off, for example at the time limit. Of their values only a range is known.
     pub stopped: u64,
-    /// The least value.
+    /// The least value; `None` if there are no values, or if it is known only as a range. The same is true of all other
+    /// figures.
     pub least: Option<f64>,
-    /// The median; `None` if there are no values, or if it is above the time limit. The same is true of the percentiles.
+    /// The median.
     pub median: Option<f64>,
     /// The 90th percentile.
     pub p90: Option<f64>,
@@ -121,8 +123,65 @@ pub struct WindowSummary {
     pub p99: Option<f64>,
     /// The 99.9th percentile.
     pub p999: Option<f64>,
-    /// The greatest value; `None` if there are no values, or if a value reached the time limit.
+    /// The greatest value.
     pub most: Option<f64>,
+    /// The ranges of all figures, if any of them is known only as a range. The reason is that values were cut off, or
+    /// that they are below 2^−16 or above 2^48.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranges: Option<Ranges>,
+}
+
+/// The ranges of the figures of a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ranges {
+    /// The range of the least value.
+    pub least: Range,
+    /// The range of the median.
+    pub median: Range,
+    /// The range of the 90th percentile.
+    pub p90: Range,
+    /// The range of the 99th percentile.
+    pub p99: Range,
+    /// The range of the 99.9th percentile.
+    pub p999: Range,
+    /// The range of the greatest value.
+    pub most: Range,
+}
+
+/// The range in which a figure lies. If both bounds are equal, the figure is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Range {
+    /// The lower bound; `None` if there is none.
+    pub low: Option<f64>,
+    /// The upper bound; `None` if there is none.
+    pub high: Option<f64>,
+}
+
+impl Range {
+    /// Returns the range of a figure that is known.
+    #[must_use]
+    pub fn exact(value: f64) -> Range {
+        Range::of(Bounds::exact(value))
+    }
+
+    /// Returns a range with these bounds. An infinite bound becomes `None`.
+    #[must_use]
+    pub fn of(bounds: Bounds) -> Range {
+        let finite = |bound: f64| bound.is_finite().then_some(bound);
+        Range { low: finite(bounds.low), high: finite(bounds.high) }
+    }
+
+    /// Returns the bounds as numbers.
+    #[must_use]
+    pub fn bounds(self) -> Bounds {
+        Bounds { low: self.low.unwrap_or(f64::NEG_INFINITY), high: self.high.unwrap_or(f64::INFINITY) }
+    }
+
+    /// Returns the figure if it is known.
+    #[must_use]
+    pub fn value(self) -> Option<f64> {
+        self.bounds().value()
+    }
 }
 
 impl WindowSummary {
@@ -136,6 +195,29 @@ impl WindowSummary {
     #[must_use]
     pub fn failures(&self) -> u64 {
         self.observations - self.successes - self.unknown
+    }
+
+    /// Returns the ranges of the least value, of the median, of the 90th, 99th and 99.9th percentile, and of the
+    /// greatest value. Without values, they are [`Bounds::NONE`].
+    #[must_use]
+    pub fn figures(&self) -> [Bounds; 6] {
+        if let Some(Ranges { least, median, p90, p99, p999, most }) = self.ranges {
+            return [least, median, p90, p99, p999, most].map(Range::bounds);
+        }
+        let figures = [self.least, self.median, self.p90, self.p99, self.p999, self.most];
+        figures.map(|figure| figure.map_or(Bounds::NONE, Bounds::exact))
+    }
+
+    /// Returns the range of the median.
+    #[must_use]
+    pub fn median_range(&self) -> Bounds {
+        self.figures()[1]
+    }
+
+    /// Returns the range of the 99th percentile.
+    #[must_use]
+    pub fn p99_range(&self) -> Bounds {
+        self.figures()[3]
     }
 
     /// Returns the number of values in the quantiles.
@@ -163,26 +245,38 @@ pub struct SeriesWindow {
     pub results: u64,
     /// Number of results that are null.
     pub nulls: u64,
-    /// The least finite result.
+    /// Number of results with an infinite bound, for example because an observation was cut off.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unbounded: u64,
+    /// The least result; `None` if there is none, or if a result has no lower bound.
     pub least: Option<f64>,
-    /// Mean of the finite results.
+    /// Mean of the results. If `unbounded` is above 0, it is the mean of the finite lower bounds, and therefore a lower
+    /// bound. `None` as for `least`.
     pub mean: Option<f64>,
-    /// The greatest finite result.
+    /// The greatest result; `None` if there is none, or if a result has no upper bound.
     pub most: Option<f64>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The observations that a long measurement recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedReport {
-    /// Every n-th observation is recorded: the n at the end of the run. 0 if nothing is recorded.
+    /// Every n-th observation is recorded: the n at the end of the recording. 0 if nothing is recorded.
     pub every: u64,
+    /// Time at which an error ended the recording, in nanoseconds since the start of the run; `None` if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ns: Option<u64>,
     /// `true` if n was 1 at first and doubled during the run.
     pub is_growing: bool,
-    /// Number of observations in `trials.parquet` or `trials.jsonl`.
+    /// Number of observations in `trials.parquet` or `trials.jsonl`; 0 if it is not known, because an error ended the
+    /// recording or the run was killed.
     pub observations: u64,
     /// Number of observations before and after each failure that are recorded.
     pub around: u64,
-    /// Number of observations in `around.jsonl`.
+    /// Number of observations in `around.jsonl`; 0 if it is not known.
     pub around_observations: u64,
     /// Number of failures. A failure is an observation that was not a success.
     pub failures: u64,

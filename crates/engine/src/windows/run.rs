@@ -5,16 +5,18 @@ use std::time::Duration;
 use ascertain_sys::{interrupt, machine};
 
 use super::derived::{self, LiveSeries};
-use super::feed::{Feeder, MetricTotal};
-use super::judge::{judge_of, primary_metric};
+use super::feed::Feeder;
+use super::judge::{judge_of, limit_of, primary_metric};
 use super::meter::Meter;
 use super::record::Recorder;
+use super::state::{Measured, State};
+use super::totals::MetricTotal;
 use super::{Drift, Ended, MemoryReport, WindowError, WindowPlan, WindowReport};
 use crate::command::{CommandExperiment, CommandSet};
 use crate::error::Error;
 use crate::experiment::{Arm, Experiment, Spec};
 use crate::finding::Threat;
-use crate::judging::{ClaimJudge, ClosedReason};
+use crate::judging::ClosedReason;
 use crate::now::Now;
 use crate::observations::Observations;
 use crate::observer::Observer;
@@ -24,13 +26,12 @@ use crate::recording::{EvidenceStart, Recording, open_evidence};
 use crate::result::RunResult;
 use crate::summary::{self, RunFacts};
 use crate::time::Clock;
-use crate::unit::Unit;
 
 /// Measures the plan's command until the planned time is up, the command ends, or `stop` is requested.
 ///
 /// # Errors
-/// If the plan cannot be carried out, or if a line of the command is not an observation. The evidence then has everything
-/// that was observed before.
+/// If the plan cannot be carried out, or if a line of the command is not an observation. The evidence then has
+/// everything that was observed before.
 pub(crate) fn run(
     plan: &Plan,
     recording: Recording,
@@ -48,12 +49,14 @@ pub(crate) fn run(
     let (spec, arm) = (experiment.spec(), arm_of(windows)?);
     observer.started(plan);
     let machine = machine::describe();
-    let mut judge = judge_of(plan, windows, spec)?;
-    judge.reserve();
+    let judge = judge_of(plan, windows, spec)?;
     let plans = derived::plans(&windows.series, spec, set.lines.is_none())?;
-    let memory = memory(windows, set, spec, &plans);
+    let primary = primary_metric(&windows.success, spec);
+    let measured = Measured { windows, set, spec, primary, plans: &plans };
+    let is_recorded = !matches!(recording, Recording::None);
+    let memory = measured.announce(is_recorded);
     check_memory(&memory, windows)?;
-    observer.announced(plan, windows, &memory, !matches!(recording, Recording::None));
+    observer.announced(plan, windows, &memory, is_recorded);
     let EvidenceStart { writer, run_id, mut unkept, .. } =
         open_evidence(plan, registry, recording, &machine, Vec::new());
     let (recorder, failed) = Recorder::new(windows, spec, &arm, writer);
@@ -61,22 +64,15 @@ pub(crate) fn run(
     if let Some(error) = &unkept {
         observer.unkept(error);
     }
-    let primary = primary_metric(&windows.success, spec);
     let facts = RunFacts { registry, machine: &machine, cpu_times: machine::cpu_times(), plan, run_id: &run_id };
     let now = Now::new(vec![vec![arm.to_string()]]);
-    let state = |error: ascertain_streams::RunError| WindowError::State(error.to_string());
-    let series = plans.iter().map(|plan| LiveSeries::new(plan, windows.windows())).collect::<Result<Vec<_>, _>>()?;
-    let others = (0..spec.metrics.len()).map(|metric| MetricTotal::new(&spec.metrics[metric], metric == primary));
     let mut feeder = Feeder {
         plan,
         windows,
         spec,
         primary,
-        meter: Meter::new(windows, is_signed(spec, primary)).map_err(state)?,
-        series,
-        others: others.collect::<Result<_, _>>().map_err(state)?,
+        state: State::new(measured, judge)?,
         recorder,
-        judge,
         is_judged: !plan.claims.is_empty(),
         observer,
         stop,
@@ -88,6 +84,7 @@ pub(crate) fn run(
         index: 0,
         is_unkept_reported: false,
         failure: None,
+        crash: None,
     };
     let ended = match &set.lines {
         Some(lines) => feeder.lines(set, lines),
@@ -100,23 +97,25 @@ pub(crate) fn run(
     let interrupted = ended == Ended::Interrupted || stop.is_requested();
     feeder.finish();
     let report = report(&mut feeder, &ended, set, memory);
-    let Feeder { mut judge, mut meter, others, recorder, series, failure, is_judged, observer, .. } = feeder;
+    let Feeder { state, recorder, failure, crash, is_judged, observer, .. } = feeder;
+    let State { mut judge, mut meter, others, series, .. } = state;
     let report = WindowReport { series: series.into_iter().map(LiveSeries::report).collect(), ..report };
     let (writer, failed) = recorder.finish();
     unkept = unkept.or(failed);
-    let mut left_out = Vec::new();
-    if let Some(failure) = failure {
+    if let Some(failure) = &failure {
         judge.close(ClosedReason::NotJudged(failure.reason(Some(&arm))));
-        let (experiment, reason) = (spec.id.clone(), failure.reason(None));
-        left_out.push(LeftOut { experiment, arm: arm.clone(), absence: Absence::Failed, reason });
     }
+    let left_out = failure.or(crash).map(|failure| {
+        let (experiment, reason) = (spec.id.clone(), failure.reason(None));
+        LeftOut { experiment, arm: arm.clone(), absence: Absence::Failed, reason }
+    });
     let claims = if is_judged { vec![judge.result()] } else { Vec::new() };
     let mut outcome = summary::summarise(&facts, &Observations::default(), claims, interrupted);
     outcome.points = points(spec, &arm, primary, &mut meter, others);
     outcome.claims.iter_mut().for_each(|claim| claim.median = outcome.points[primary].median);
     outcome.threats.extend(stopped(&outcome.points[primary], set, &arm));
     outcome.remarks = remarks(&now, &spec.id, &arm);
-    outcome.left_out = left_out;
+    outcome.left_out = left_out.into_iter().collect();
     outcome.windows = Some(report);
     let target_failed = !outcome.left_out.is_empty();
     let finished = writer.map(|writer| writer.finish(outcome.clone())).transpose();
@@ -142,29 +141,43 @@ pub(crate) fn run(
     }
 }
 
+/// Returns the announced memory of a plan, and the bytes that its parts allocate, as `count` counts them. For tests of
+/// the announcement.
+///
+/// # Errors
+/// As for a run.
+#[doc(hidden)]
+pub fn allocated(
+    plan: &Plan,
+    recording: Recording,
+    count: impl FnOnce(&mut dyn FnMut()) -> u64,
+) -> Result<(MemoryReport, u64), Error> {
+    let (Some(windows), [set]) = (&plan.windows, plan.commands.as_slice()) else {
+        return Err(WindowError::Target("a long measurement has exactly one command".into()).into());
+    };
+    let experiment = CommandExperiment::new(set.clone())?;
+    let (spec, arm) = (experiment.spec(), arm_of(windows)?);
+    let plans = derived::plans(&windows.series, spec, set.lines.is_none())?;
+    let primary = primary_metric(&windows.success, spec);
+    let measured = Measured { windows, set, spec, primary, plans: &plans };
+    let memory = measured.announce(!matches!(recording, Recording::None));
+    let machine = machine::describe();
+    let writer = open_evidence(plan, &[&experiment], recording, &machine, Vec::new()).writer;
+    let (mut inputs, mut parts) = (Some((judge_of(plan, windows, spec)?, writer)), None);
+    let bytes = count(&mut || {
+        let taken = inputs.take();
+        parts = taken.map(|(judge, writer)| (State::new(measured, judge), Recorder::new(windows, spec, &arm, writer)));
+    });
+    match parts {
+        Some((Err(error), _)) => Err(error.into()),
+        _ => Ok((memory, bytes)),
+    }
+}
+
 /// Returns the arm of the only command.
 fn arm_of(windows: &WindowPlan) -> Result<Arm, WindowError> {
     let arm = windows.success.arms().first().map(|arm| (*arm).clone());
     arm.ok_or_else(|| WindowError::Target("the condition of a success names no command".into()))
-}
-
-fn is_signed(spec: &Spec, metric: usize) -> bool {
-    spec.metrics[metric].unit == Unit::One
-}
-
-/// Returns the memory of a long measurement.
-fn memory(windows: &WindowPlan, set: &CommandSet, spec: &Spec, plans: &[ascertain_streams::Plan]) -> MemoryReport {
-    let mut memory = MemoryReport::default();
-    let primary = primary_metric(&windows.success, spec);
-    Meter::announce(windows, is_signed(spec, primary), &mut memory);
-    MetricTotal::announce(spec, primary, &mut memory);
-    plans.iter().for_each(|plan| LiveSeries::announce(plan, windows.windows(), &mut memory));
-    if set.lines.is_some() {
-        Feeder::announce_lines(&mut memory);
-    }
-    Recorder::announce(windows, spec.metrics.len(), &mut memory);
-    memory.add("checks whether observations are alike", ClaimJudge::reserved_bytes());
-    memory
 }
 
 fn check_memory(memory: &MemoryReport, windows: &WindowPlan) -> Result<(), WindowError> {
@@ -175,16 +188,16 @@ fn check_memory(memory: &MemoryReport, windows: &WindowPlan) -> Result<(), Windo
 
 fn report(feeder: &mut Feeder, ended: &Ended, set: &CommandSet, memory: MemoryReport) -> WindowReport {
     let Feeder { windows, spec, primary, .. } = *feeder;
-    let (metric, total) = (&spec.metrics[primary], feeder.meter.total());
-    let limit = set.time_limit.filter(|_| set.lines.is_none() && metric.name == "wall");
+    let meter = &mut feeder.state.meter;
+    let (metric, total) = (&spec.metrics[primary], meter.total());
     WindowReport {
         ended: ended.clone(),
-        limit: limit.map(|limit| limit.as_nanos() as f64),
+        limit: limit_of(set, metric),
         elapsed_ns: total.end_ns,
         total,
-        groups: feeder.meter.groups().to_vec(),
-        windows: feeder.meter.windows().to_vec(),
-        drift: Drift::of(feeder.meter.windows(), windows.window.as_nanos() as u64),
+        groups: meter.groups().to_vec(),
+        windows: meter.windows().to_vec(),
+        drift: Drift::of(meter.windows(), windows.window.as_nanos() as u64),
         recorded: feeder.recorder.report(),
         memory,
         ..WindowReport::empty(windows, metric)
@@ -194,9 +207,9 @@ fn report(feeder: &mut Feeder, ended: &Ended, set: &CommandSet, memory: MemoryRe
 /// Returns the summary of each metric over all observations.
 fn points(spec: &Spec, arm: &Arm, primary: usize, meter: &mut Meter, others: Vec<MetricTotal>) -> Vec<PointSummary> {
     let stopped = meter.total().stopped;
-    let (table, moments) = meter.all();
+    let (values, moments) = meter.all();
     let of_metric = |(index, mut other): (usize, MetricTotal)| match index == primary {
-        true => other.summary_of(spec, arm, table, moments, stopped),
+        true => other.summary_of(spec, arm, values, moments, stopped),
         false => other.summary(spec, arm),
     };
     others.into_iter().enumerate().map(of_metric).collect()

@@ -5,21 +5,23 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use ascertain_stats::Tally;
-use ascertain_streams::FlatTable;
 
-use super::judge::{judge_of, primary_metric};
+use super::judge::{judge_of, limit_of, primary_metric};
+use super::values::WindowValues;
 use super::{Drift, HISTOGRAMS, RecordedReport, WindowLine, WindowReport, WindowSummary};
 use crate::error::Error;
-use crate::evidence::Header;
+use crate::evidence::{Header, RowCursor};
 use crate::outcome::Outcome;
 use crate::unit::Unit;
+use crate::values::Bounds;
 
 /// Largest number of groups of windows.
 const MOST_GROUPS: u64 = 20;
 
-/// Adds the windows that have ended to the outcome of a run that has not written one. The claim is judged by the counts of
-/// these windows, because only a part of the observations is recorded as rows. Does nothing for any other run.
-pub(crate) fn complete(folder: &Path, header: &Header, outcome: &mut Outcome) -> Result<(), Error> {
+/// Adds the windows that have ended to the outcome of a run that has not written one. The claim is judged by the counts
+/// of these windows, because only a part of the observations is recorded as rows. `every` is the distance between the
+/// rows that are at equal distances. Does nothing for any other run.
+pub(crate) fn complete(folder: &Path, header: &Header, every: u64, outcome: &mut Outcome) -> Result<(), Error> {
     let (Some(plan), [spec]) = (&header.plan.windows, header.experiments.as_slice()) else { return Ok(()) };
     if outcome.windows.is_some() {
         return Ok(());
@@ -28,7 +30,7 @@ pub(crate) fn complete(folder: &Path, header: &Header, outcome: &mut Outcome) ->
     let metric = &spec.metrics[primary_metric(&plan.success, spec)];
     let per_group = plan.windows().div_ceil(MOST_GROUPS).max(1);
     let is_signed = metric.unit == Unit::One;
-    let (mut windows, mut groups, mut every) = (Vec::new(), Vec::new(), 0);
+    let (mut windows, mut groups, mut broken) = (Vec::new(), Vec::new(), Vec::new());
     let (mut group, mut total) = (Merged::new(is_signed), Merged::new(is_signed));
     for line in lines(folder) {
         let summary = line.summary;
@@ -39,17 +41,19 @@ pub(crate) fn complete(folder: &Path, header: &Header, outcome: &mut Outcome) ->
         }
         let known = Tally { trials: summary.observations - summary.unknown, successes: summary.successes };
         judge.count_batch(known, summary.unknown);
-        every = line.every;
+        broken = line.broken;
         windows.push(summary);
     }
+    judge.add_broken(&broken);
     groups.extend(group.take());
     let total = total.take().unwrap_or_default();
+    let [_, median, p90, p99, ..] = total.figures().map(Bounds::estimate);
     if !header.plan.claims.is_empty() {
         outcome.claims = vec![judge.result()];
-        outcome.claims.iter_mut().for_each(|claim| claim.median = total.median);
+        outcome.claims.iter_mut().for_each(|claim| claim.median = median);
     }
     if let Some(point) = outcome.points.iter_mut().find(|point| point.metric == metric.name) {
-        (point.n, point.median, point.p90, point.p99) = (total.values(), total.median, total.p90, total.p99);
+        (point.n, point.median, point.p90, point.p99) = (total.values(), median, p90, p99);
         (point.min, point.max, point.censored) = (total.least, total.most, total.stopped);
         (point.mean, point.std, point.median_low, point.median_high) = (None, None, None, None);
     }
@@ -58,6 +62,7 @@ pub(crate) fn complete(folder: &Path, header: &Header, outcome: &mut Outcome) ->
     let is_growing = plan.record_every.is_none();
     let window_ns = plan.window.as_nanos() as u64;
     outcome.windows = Some(WindowReport {
+        limit: header.plan.commands.first().and_then(|set| limit_of(set, metric)),
         elapsed_ns: total.end_ns,
         drift: Drift::of(&windows, window_ns),
         total,
@@ -75,8 +80,20 @@ pub fn recorded_every(folder: &Path, header: &Header) -> u64 {
     let Some(plan) = &header.plan.windows else { return 1 };
     let written = header.outcome.as_ref().and_then(|outcome| outcome.windows.as_ref());
     let written = written.map(|windows| windows.recorded.every);
-    let last = || lines(folder).map(|line| line.every).last();
-    plan.record_every.or(written).or_else(last).unwrap_or(1).max(1)
+    plan.record_every.or(written).unwrap_or_else(|| greatest_distance(folder)).max(1)
+}
+
+/// Returns the greatest distance between neighbouring rows. The run was killed, and has not recorded its last n. Each n
+/// is a multiple of the one before it, so all rows after the first one at this distance have it too.
+fn greatest_distance(folder: &Path) -> u64 {
+    let Ok(mut rows) = RowCursor::open(folder) else { return 1 };
+    let (mut last, mut greatest) = (0, 1);
+    // A damaged row is an error for the reader of the rows.
+    while let Ok(Some(row)) = rows.next_number() {
+        greatest = greatest.max(row.trial.saturating_sub(last));
+        last = row.trial;
+    }
+    greatest
 }
 
 /// Returns the complete lines of the file, up to the first that is damaged. There are none if the file is missing.
@@ -88,30 +105,24 @@ fn lines(folder: &Path) -> impl Iterator<Item = WindowLine> {
 
 /// The observations of neighbouring windows.
 struct Merged {
-    table: Option<FlatTable>,
+    /// The values; `None` if there is no memory for them.
+    values: Option<WindowValues>,
     counts: Option<WindowSummary>,
-    is_signed: bool,
 }
 
 impl Merged {
     fn new(is_signed: bool) -> Merged {
-        Merged { table: None, counts: None, is_signed }
+        // Without memory for the values, the figures stay unknown.
+        Merged { values: WindowValues::new(is_signed, true, 1 << 17).ok(), counts: None }
     }
 
     fn add(&mut self, line: &WindowLine) {
-        if self.table.is_none() {
-            // Without memory for a table, the figures stay unknown.
-            self.table = FlatTable::new(self.is_signed, 1 << 17).ok();
-        }
-        for (value, count) in &line.histogram {
-            let _ = self.table.as_mut().map(|table| table.insert_times(value.unwrap_or(f64::INFINITY), *count));
-        }
-        let more = &line.summary;
+        self.values.iter_mut().for_each(|values| values.insert_recorded(line));
+        let more = WindowSummary { ranges: None, ..line.summary };
         let Some(counts) = &mut self.counts else {
-            self.counts = Some(*more);
+            self.counts = Some(more);
             return;
         };
-        let least = |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::min);
         *counts = WindowSummary {
             windows: counts.windows + more.windows,
             end_ns: more.end_ns,
@@ -120,8 +131,6 @@ impl Merged {
             unknown: counts.unknown + more.unknown,
             without_value: counts.without_value + more.without_value,
             stopped: counts.stopped + more.stopped,
-            least: least(counts.least, more.least),
-            most: counts.most.into_iter().chain(more.most).reduce(f64::max),
             ..*counts
         };
     }
@@ -129,16 +138,15 @@ impl Merged {
     /// Returns the figures, if any window was added, and removes all observations.
     fn take(&mut self) -> Option<WindowSummary> {
         let counts = self.counts.take()?;
-        let mut table = self.table.take();
-        let mut quantile = |level: f64| {
-            let value = table.as_mut()?.quantile(level).filter(|value| value.is_finite())?;
-            // Observations that reached their time limit are larger than the greatest observed value.
-            let most = counts.most.filter(|_| counts.stopped == 0).unwrap_or(value);
-            let least = counts.least.unwrap_or(value);
-            Some(value.max(least).min(most))
-        };
-        let [median, p90, p99, p999] = [0.5, 0.9, 0.99, 0.999].map(&mut quantile);
-        let most = counts.most.filter(|_| counts.stopped == 0);
-        Some(WindowSummary { median, p90, p99, p999, most, ..counts })
+        let unknown =
+            WindowSummary { least: None, median: None, p90: None, p99: None, p999: None, most: None, ..counts };
+        Some(self.values.as_mut().map_or(unknown, |values| {
+            let summary = values.summary(counts);
+            values.clear();
+            summary
+        }))
     }
 }
+
+#[cfg(all(test, feature = "commands"))]
+mod tests;

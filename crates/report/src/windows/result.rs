@@ -1,7 +1,9 @@
 //! The result of a long measurement: its table, and sentences about drift and the recorded observations.
 
 use ascertain_engine::outcome::Outcome;
-use ascertain_engine::windows::{Drift, Ended, RecordedReport, WindowReport, WindowSummary};
+use ascertain_engine::windows::{
+    Drift, Ended, Range, RecordedReport, SeriesReport, SeriesWindow, WindowReport, WindowSummary,
+};
 
 use super::{shown, times};
 use crate::csv::{Field, record};
@@ -16,8 +18,7 @@ pub(crate) fn grid(report: &WindowReport) -> Grid {
     let kind = |heading| (heading, if heading == "Time" { ColumnKind::Prose } else { ColumnKind::Number });
     let mut grid = Grid::with_kinds(headings.map(kind));
     for group in &report.groups {
-        let figures = [group.median, group.p90, group.p99, group.p999, group.most];
-        let figures = figures.map(|value| shown(value, group, report.unit, report.limit));
+        let [_, figures @ ..] = group.figures().map(|figure| shown(figure, report.unit, report.limit));
         let counts = [times(group), grouped(group.observations), group.share().map_or_else(|| "–".into(), percent)];
         grid.rows.push(counts.into_iter().chain(figures).map(Into::into).collect());
     }
@@ -31,7 +32,8 @@ pub(crate) fn sentences(outcome: &Outcome) -> Vec<String> {
     let without_verdict = if outcome.claims.is_empty() { Some(description(report)) } else { None };
     let drift = report.drift.as_ref().map(|drift| drift_sentence(drift, report));
     let ended = ending(report);
-    without_verdict.into_iter().chain(drift).chain(ended).chain([error_sentence(report), recorded(report)]).collect()
+    let sentences = without_verdict.into_iter().chain(drift).chain(ended).chain([error_sentence(report)]);
+    sentences.chain(report.series.iter().filter_map(unbounded)).chain([recorded(report)]).collect()
 }
 
 /// Returns a sentence about the observations of a run without a verdict.
@@ -44,8 +46,9 @@ fn description(report: &WindowReport) -> String {
             format!("; {} was true of {} ({})", quoted(condition), grouped(total.successes), percent(share))
         }
     };
-    let figures = [("median", total.median), ("p99", total.p99), ("p99.9", total.p999), ("maximum", total.most)];
-    let figures = figures.map(|(name, value)| format!("{name} {}", shown(value, total, report.unit, report.limit)));
+    let [_, median, _, p99, p999, most] = total.figures();
+    let figures = [("median", median), ("p99", p99), ("p99.9", p999), ("maximum", most)];
+    let figures = figures.map(|(name, value)| format!("{name} {}", shown(value, report.unit, report.limit)));
     format!(
         "{observations} observations in {}{share}. {}: {}.",
         span(report.elapsed_ns as f64 / 1e9),
@@ -56,25 +59,23 @@ fn description(report: &WindowReport) -> String {
 
 /// Returns a sentence about the change of the figures in the course of the run.
 fn drift_sentence(drift: &Drift, report: &WindowReport) -> String {
-    let unit = report.unit;
-    let change = |first: f64, last: f64| match first > 0.0 {
-        _ if first == last => " (unchanged)".to_string(),
-        true => format!(" ({}{})", if last >= first { "+" } else { "−" }, percent((last / first - 1.0).abs())),
-        false => String::new(),
+    let change = |first: Range, last: Range| match first.value().zip(last.value()) {
+        Some((first, last)) if first == last => " (unchanged)".to_string(),
+        Some((first, last)) if first > 0.0 => {
+            format!(" ({}{})", if last >= first { "+" } else { "−" }, percent((last / first - 1.0).abs()))
+        }
+        _ => String::new(),
+    };
+    let course = |first: Range, last: Range| {
+        let [from, to] = [first, last].map(|range| shown(range.bounds(), report.unit, report.limit));
+        format!("from {from} to {to}{}", change(first, last))
     };
     let part = match drift.windows {
         1 => "From the first window to the last".to_string(),
         windows => format!("From the first {windows} windows to the last {windows}"),
     };
-    let median = format!(
-        "the median went from {} to {}{}",
-        unit.human(drift.median_first),
-        unit.human(drift.median_last),
-        change(drift.median_first, drift.median_last)
-    );
-    let p99 = drift.p99_first.zip(drift.p99_last).map_or_else(String::new, |(first, last)| {
-        format!(", and p99 from {} to {}{}", unit.human(first), unit.human(last), change(first, last))
-    });
+    let median = course(drift.median_first, drift.median_last);
+    let p99 = course(drift.p99_first, drift.p99_last);
     let trend = match drift.trend {
         None => " There are too few windows for a trend.".to_string(),
         Some(trend) if trend.is_notable => {
@@ -88,7 +89,7 @@ fn drift_sentence(drift: &Drift, report: &WindowReport) -> String {
         }
         Some(trend) => format!(" The medians of the windows show no notable trend (Kendall's tau {:.2}).", trend.tau),
     };
-    format!("{part}, {median}{p99}.{trend}")
+    format!("{part}, the median went {median}, and p99 {p99}.{trend}")
 }
 
 /// Returns a sentence about a run that ended before its time was up.
@@ -113,13 +114,36 @@ fn error_sentence(report: &WindowReport) -> String {
         0 => String::new(),
         without => format!(" {} without a value are not part of them.", counted(without, "observation")),
     };
-    format!("Percentiles are within {error} of the value with that rank; the maximum is exact.{without}")
+    let ranges = match (report.total.stopped, report.total.ranges) {
+        (0, None) => String::new(),
+        (0, Some(_)) => " Percentiles below 2⁻¹⁶ or above 2⁴⁸ are ranges.".to_string(),
+        (stopped, _) => {
+            let were = if stopped == 1 { "was" } else { "were" };
+            format!(" {} {were} cut off, so some figures are ranges.", counted(stopped, "observation"))
+        }
+    };
+    format!("Percentiles are within {error} of the value with that rank; the maximum is exact.{ranges}{without}")
+}
+
+/// Returns a sentence about a derived series with results that have no bound.
+fn unbounded(series: &SeriesReport) -> Option<String> {
+    let sum = |of: fn(&SeriesWindow) -> u64| series.windows.iter().map(of).sum::<u64>();
+    let (results, unbounded) = (sum(|window| window.results), sum(|window| window.unbounded));
+    (unbounded > 0).then(|| {
+        format!(
+            "{}: {} of {} have an infinite bound, for example because an observation was cut off. They count with their \
+             lower bounds, so the means of their windows are lower bounds.",
+            quoted(&series.expression),
+            grouped(unbounded),
+            counted(results, "result")
+        )
+    })
 }
 
 /// Returns a sentence about the recorded observations.
 fn recorded(report: &WindowReport) -> String {
-    let RecordedReport { every, is_growing, observations, around, around_observations, failures, failures_left_out } =
-        report.recorded;
+    let RecordedReport { every, is_growing, observations, around, around_observations, failures, .. } = report.recorded;
+    let RecordedReport { ended_ns, failures_left_out, .. } = report.recorded;
     if every == 0 {
         return "Nothing was recorded.".to_string();
     }
@@ -146,21 +170,96 @@ fn recorded(report: &WindowReport) -> String {
             format!("{} before and after {which}{all}{left_out}", counted(around, "observation"))
         }
     };
-    format!("Recorded: {rows}; a histogram for each window; {failed}.")
+    let ended = ended_ns.map_or_else(String::new, |ended_ns| {
+        format!(" An error ended the recording after {}; the rows before it are readable.", span(ended_ns as f64 / 1e9))
+    });
+    format!("Recorded: {rows}; a histogram for each window; {failed}.{ended}")
 }
 
 /// Returns the windows as CSV, with a line for each window.
 pub(crate) fn csv(report: &WindowReport) -> String {
-    let mut text = String::from(
-        "window,start_ns,end_ns,metric,unit,observations,successes,unknown,without_value,stopped,least,median,p90,p99,p999,\
-         most\n",
-    );
+    const FIGURES: [&str; 6] = ["least", "median", "p90", "p99", "p999", "most"];
+    let mut text =
+        String::from("window,start_ns,end_ns,metric,unit,observations,successes,unknown,without_value,stopped");
+    FIGURES.iter().for_each(|figure| text += &format!(",{figure}"));
+    FIGURES.iter().for_each(|figure| text += &format!(",{figure}_low,{figure}_high"));
+    text.push('\n');
     for window in &report.windows {
         let WindowSummary { window: index, start_ns, end_ns, observations, successes, unknown, .. } = window;
         let WindowSummary { without_value, stopped, least, median, p90, p99, p999, most, .. } = window;
         let place: [&dyn Field; 5] = [index, start_ns, end_ns, &report.metric, &report.unit.symbol()];
         let counts: [&dyn Field; 5] = [observations, successes, unknown, without_value, stopped];
-        text += &record(&[&place[..], &counts, &[least, median, p90, p99, p999, most]].concat());
+        let ranges = window.figures().map(Range::of);
+        let bounds: Vec<&dyn Field> = ranges.iter().flat_map(|Range { low, high }| [low as &dyn Field, high]).collect();
+        let values: [&dyn Field; 6] = [least, median, p90, p99, p999, most];
+        text += &record(&[&place[..], &counts, &values, &bounds].concat());
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use ascertain_engine::unit::Unit;
+
+    use super::*;
+
+    fn report() -> WindowReport {
+        let json = serde_json::json!({
+            "metric": "wall", "unit": "ns", "condition": "wall <= 20 ms", "duration_ns": 60_000_000_000_u64,
+            "window_ns": 1_000_000_000, "elapsed_ns": 60_000_000_000_u64, "ended": "time", "relative_error": 3.67e-4,
+            "limit": 2e8, "total": WindowSummary::default(), "groups": [], "windows": [], "drift": null,
+            "recorded": RecordedReport::default(), "memory": { "parts": [] },
+        });
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_median_above_the_limit_is_part_of_the_drift() {
+        let above = Range { low: Some(2e8), high: None };
+        let drift = Drift {
+            windows: 15,
+            median_first: Range::exact(5e6),
+            median_last: above,
+            p99_first: Range::exact(8e6),
+            p99_last: above,
+            trend: None,
+        };
+        assert_eq!(
+            drift_sentence(&drift, &report()),
+            "From the first 15 windows to the last 15, the median went from 5.000 ms to > 200 ms, and p99 from 8.000 ms to \
+             > 200 ms. There are too few windows for a trend."
+        );
+        let alike = Drift { median_last: Range::exact(6e6), p99_last: Range::exact(8e6), ..drift };
+        let sentence = drift_sentence(&alike, &report());
+        assert!(sentence.contains("to 6.000 ms (+20 %), and p99 from 8.000 ms to 8.000 ms (unchanged)."), "{sentence}");
+    }
+
+    #[test]
+    fn results_without_bounds_are_counted_in_a_sentence() {
+        let window = SeriesWindow { results: 50, unbounded: 2, ..SeriesWindow::default() };
+        let series = |windows| SeriesReport { expression: "ewma(wall, .01)".into(), unit: Unit::Nanosecond, windows };
+        let sentence = unbounded(&series(vec![window, SeriesWindow::default(), window])).unwrap();
+        assert!(sentence.contains("4 of 100 results have an infinite bound"), "{sentence}");
+        assert_eq!(unbounded(&series(vec![SeriesWindow { unbounded: 0, ..window }])), None);
+    }
+
+    #[test]
+    fn a_recording_that_ended_early_is_not_called_empty() {
+        let ended_ns = Some(3_000_000_000);
+        let recorded_part = RecordedReport { every: 4, is_growing: true, ended_ns, ..RecordedReport::default() };
+        let sentence = recorded(&WindowReport { recorded: recorded_part, ..report() });
+        assert!(sentence.contains("one in 4 at the end"), "{sentence}");
+        assert!(
+            sentence.ends_with("An error ended the recording after 3 s; the rows before it are readable."),
+            "{sentence}"
+        );
+        assert_eq!(recorded(&report()), "Nothing was recorded.");
+    }
+
+    #[test]
+    fn cut_off_observations_are_named_beside_the_error() {
+        let total = WindowSummary { stopped: 3, ..WindowSummary::default() };
+        let sentence = error_sentence(&WindowReport { total, ..report() });
+        assert!(sentence.contains("3 observations were cut off, so some figures are ranges."), "{sentence}");
+    }
 }

@@ -26,6 +26,18 @@ impl ClaimJudge {
         Diagnostics::reserved_bytes()
     }
 
+    /// For each condition, the number of trials in which it was false.
+    #[cfg(feature = "commands")]
+    pub fn broken_counts(&self) -> &[u64] {
+        &self.broken
+    }
+
+    /// Adds counts of the trials in which each condition was false.
+    #[cfg(feature = "recorded")]
+    pub fn add_broken(&mut self, counts: &[u64]) {
+        self.broken.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
+    }
+
     /// Applies the tests to the values of a trial of a single arm. Returns whether the trial was a success, and the
     /// conditions that were false, as bits.
     #[cfg(feature = "commands")]
