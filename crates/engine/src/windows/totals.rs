@@ -104,7 +104,7 @@ impl<'m> MetricTotal<'m> {
         moments: &Moments,
         stopped: u64,
     ) -> PointSummary {
-        let n = values.len();
+        let n = values.count();
         let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
         let ranks = quantile_ranks(n, 0.5, ERROR / 2.0, ERROR / 2.0).ok();
         let mut at_rank = |rank: Option<u64>| values.quantile(rank? as f64 / (n - 1).max(1) as f64);

@@ -117,7 +117,7 @@ impl WindowValues {
     }
 
     /// Returns the number of values.
-    pub fn len(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.highs.values()
     }
 
@@ -154,7 +154,7 @@ impl WindowValues {
             return if self.has_near_zero && low.abs() < NEAREST { -NEAREST } else { low };
         }
         // The estimate may lie between a value of the table and one above it. The former is then a lower bound.
-        let last = self.len().saturating_sub(1).max(1) as f64;
+        let last = self.count().saturating_sub(1).max(1) as f64;
         let before = (((level * last).floor() - 0.5) / last).max(0.0);
         let lows = self.lows.as_mut().filter(|_| self.cut_off > 0).unwrap_or(&mut self.highs);
         lows.quantile(before).filter(|before| *before < f64::INFINITY).unwrap_or(FARTHEST)
@@ -165,7 +165,7 @@ impl WindowValues {
         if high > f64::NEG_INFINITY {
             return if self.has_near_zero && high.abs() < NEAREST { NEAREST } else { high };
         }
-        let last = self.len().saturating_sub(1).max(1) as f64;
+        let last = self.count().saturating_sub(1).max(1) as f64;
         let after = (((level * last).ceil() + 0.5) / last).min(1.0);
         self.highs.quantile(after).filter(|after| *after > f64::NEG_INFINITY).unwrap_or(-FARTHEST)
     }
@@ -173,7 +173,7 @@ impl WindowValues {
     /// Adds the figures of the values to the counts of their windows.
     pub fn summary(&mut self, counts: WindowSummary) -> WindowSummary {
         let mut figures = [Bounds::NONE; 6];
-        if self.len() > 0 {
+        if self.count() > 0 {
             let quantiles = [0.5, 0.9, 0.99, 0.999].map(|level| self.quantile(level).unwrap_or(Bounds::NONE));
             figures[0] = self.least;
             figures[1..5].copy_from_slice(&quantiles);
