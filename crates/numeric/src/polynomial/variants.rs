@@ -56,6 +56,7 @@ impl Variant {
 
 const PLAIN: &[&str] = &[];
 const SSE2: &[&str] = on!("x86_64", &[], &["sse2"]);
+const NEON: &[&str] = on!("aarch64", &[], &["neon"]);
 const AVX2: &[&str] = &["avx2", "fma"];
 const AVX512: &[&str] = &["avx512f"];
 
@@ -143,6 +144,13 @@ macro_rules! x86 {
     };
 }
 
+/// Expands to the kernel on aarch64, and to `None` on other architectures.
+macro_rules! arm {
+    ($kernel:path) => {
+        on!("aarch64", Some($kernel as Kernel), None)
+    };
+}
+
 const fn new(
     name: &'static str,
     requires: &'static [&'static str],
@@ -160,20 +168,17 @@ pub const VARIANTS: &[Variant] = &[
     new("direct-sse2",          SSE2,   x86!(sse2::direct),         "Horner's rule, 2 at a time"),
     new("direct-avx2",          AVX2,   x86!(avx2::direct),         "Horner's rule, 4 at a time, fused"),
     new("direct-avx512",        AVX512, x86!(avx512::direct),       "Horner's rule, 8 at a time, fused"),
-    #[cfg(target_arch = "aarch64")]
-    new("direct-neon",          PLAIN,  Some(neon::direct),         "Horner's rule, 2 at a time, fused"),
+    new("direct-neon",          NEON,   arm!(neon::direct),         "Horner's rule, 2 at a time, fused"),
     new("recurrences",          PLAIN,  Some(scalar::recurrences),  "4 recurrences side by side; from degree 5 on, the same as `direct`"),
     new("recurrences-sse2",     SSE2,   x86!(sse2::recurrences),    "8 recurrences side by side; from degree 5 on, the same as `direct-sse2`"),
     new("recurrences-avx2",     AVX2,   x86!(avx2::recurrences),    "16 recurrences side by side; from degree 5 on, the same as `direct-avx2`"),
     new("recurrences-avx512",   AVX512, x86!(avx512::recurrences),  "40 recurrences side by side; from degree 5 on, the same as `direct-avx512`"),
-    #[cfg(target_arch = "aarch64")]
-    new("recurrences-neon",     PLAIN,  Some(neon::recurrences),    "8 recurrences side by side; from degree 5 on, the same as `direct-neon`"),
+    new("recurrences-neon",     NEON,   arm!(neon::recurrences),    "8 recurrences side by side; from degree 5 on, the same as `direct-neon`"),
     Variant { is_polynomial: false, ..new("store",                PLAIN,  Some(scalar::store),        "speed limit: stores alone, one number at a time") },
     Variant { is_polynomial: false, ..new("store-sse2",           SSE2,   x86!(sse2::store),          "speed limit: stores alone, 2 numbers at a time") },
     Variant { is_polynomial: false, ..new("store-avx2",           AVX2,   x86!(avx2::store),          "speed limit: stores alone") },
     Variant { is_polynomial: false, ..new("store-avx512",         AVX512, x86!(avx512::store),        "speed limit: stores alone") },
-    #[cfg(target_arch = "aarch64")]
-    Variant { is_polynomial: false, ..new("store-neon",           PLAIN,  Some(neon::store),          "speed limit: stores alone") },
+    Variant { is_polynomial: false, ..new("store-neon",           NEON,   arm!(neon::store),          "speed limit: stores alone") },
 ];
 
 /// The variants that [`fill`] may use. It uses the first one that the machine can run.
@@ -197,8 +202,8 @@ fn first_that_runs(runs: impl Fn(&Variant) -> bool) -> &'static Variant {
 ///
 /// With n + 1 coefficients the error is at most 2n·u·Σ |cₖ|·iᵏ, where u = 2⁻⁵³. This leaves out terms of order n²·u²
 /// and assumes that nothing underflows. The bound is half as large if the variant that is used multiplies and adds in
-/// one step. All variants that this function may use do so, except `direct-sse2` and `direct`, and return the same bits as
-/// [`f64::mul_add`]. [`VARIANTS`] lists each variant by name.
+/// one step. All variants that this function may use do so, except `direct-sse2` and `direct`, and return the same bits
+/// as [`f64::mul_add`]. [`VARIANTS`] lists each variant by name.
 ///
 /// Without coefficients the polynomial is zero. Infinities, NaN and overflow propagate as in Horner's rule.
 ///
