@@ -207,10 +207,10 @@ pub enum Unavailable {
 }
 
 impl Unavailable {
-    /// Returns the reason for a CPU without the instruction set `feature`, or for one whose instruction set is hidden.
+    /// Returns the reason for a CPU without the instruction set `feature`. If the CPU has it, `ASCERTAIN_CPU` hides it.
     pub fn feature(feature: impl ToString) -> Unavailable {
         let feature = feature.to_string();
-        match cpu_level::forced().ok().flatten().filter(|level| !level.contains(&feature)) {
+        match cpu_level::hiding(&feature) {
             Some(level) => Unavailable::Hidden { feature, level: level.name().into() },
             None => Unavailable::Feature { feature },
         }

@@ -5,14 +5,18 @@
 ///
 /// The section's name is `$family` and `$variant`, joined by an underscore. The whole name must be an identifier. The
 /// section's length is the function's share of the instruction cache; tables are not counted. `$size` needs the
-/// linker's symbols for sections (ELF), so it returns `None` unless the target is Linux.
+/// linker's symbols for sections (ELF), so it returns `None` unless the target is Linux. With `unsafe` before the
+/// arguments, `$name` is an unsafe function.
 macro_rules! sized {
-    ($family:literal $variant:literal, $name:ident, $size:ident, ($($arg:ident: $type:ty),*) -> $result:ty, $body:expr $(, $feature:literal)?) => {
+    (
+        $family:literal $variant:literal, $name:ident, $size:ident,
+        $($unsafe:ident)? ($($arg:ident: $type:ty),*) -> $result:ty, $body:expr $(, $feature:literal)?
+    ) => {
         #[inline(never)]
         $(#[target_feature(enable = $feature)])?
         // SAFETY: the section contains only this function.
         #[cfg_attr(target_os = "linux", unsafe(link_section = concat!($family, "_", $variant)))]
-        pub(super) fn $name($($arg: $type),*) -> $result {
+        pub(super) $($unsafe)? fn $name($($arg: $type),*) -> $result {
             $body($($arg),*)
         }
 

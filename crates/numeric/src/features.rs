@@ -80,6 +80,7 @@ pub(crate) const FEATURES: &[Feature] = &[
     ("avx512dq", || detected!("avx512dq")),
     ("avx512ifma", || detected!("avx512ifma")),
     ("avx512vbmi", || detected!("avx512vbmi")),
+    ("bmi2", || detected!("bmi2")),
     ("lzcnt", || detected!("lzcnt")),
 ];
 #[cfg(not(target_arch = "x86_64"))]

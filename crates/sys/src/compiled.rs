@@ -166,9 +166,10 @@ pub fn compile(source: &Source) -> Result<Library, Error> {
     }
 }
 
-/// Replaces the option that asks for all instruction sets of this machine, if a lower level is forced.
+/// Replaces the option that asks for all instruction sets of this machine, if the machine has more than the forced
+/// level. A machine below the level keeps the option, because it cannot run all instructions of the level.
 fn for_this_level(option: &str) -> String {
-    let forced = cpu_level::forced().ok().flatten().and_then(Level::march);
+    let forced = cpu_level::in_effect().and_then(Level::march);
     match (option, forced) {
         ("-march=native", Some(level)) => format!("-march={level}"),
         _ => option.to_owned(),

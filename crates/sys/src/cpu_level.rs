@@ -4,6 +4,9 @@
 
 use std::fmt;
 
+#[cfg(feature = "measuring")]
+use crate::machine::instruction_sets;
+
 /// The environment variable with the name of the highest level.
 pub const VARIABLE: &str = "ASCERTAIN_CPU";
 
@@ -88,6 +91,38 @@ pub fn forced() -> Result<Option<Level>, UnknownLevel> {
     named(&value.to_string_lossy())
 }
 
+/// Returns the level of the environment variable if it hides this instruction set, which the machine has. `None` if the
+/// machine lacks the instruction set, or the level contains it.
+///
+/// ```
+/// // No machine has it, so no level hides it.
+/// assert_eq!(ascertain_sys::cpu_level::hiding("avx1024"), None);
+/// ```
+#[cfg(feature = "measuring")]
+#[must_use]
+pub fn hiding(feature: &str) -> Option<Level> {
+    in_effect().filter(|level| hidden_by(*level, &instruction_sets()).any(|hidden| hidden == feature))
+}
+
+/// Returns the level of the environment variable if it hides any instruction set that this machine has. `None` if the
+/// machine has no instruction set above the level, so that the variable has no effect.
+///
+/// ```
+/// // Without the variable, no level is in effect.
+/// assert!(std::env::var_os("ASCERTAIN_CPU").is_some() || ascertain_sys::cpu_level::in_effect().is_none());
+/// ```
+#[cfg(feature = "measuring")]
+#[must_use]
+pub fn in_effect() -> Option<Level> {
+    forced().ok().flatten().filter(|level| hidden_by(*level, &instruction_sets()).next().is_some())
+}
+
+/// Returns the instruction sets that a level hides on a machine with these instruction sets.
+#[cfg(feature = "measuring")]
+fn hidden_by(level: Level, of_machine: &[String]) -> impl Iterator<Item = &str> {
+    of_machine.iter().map(String::as_str).filter(move |feature| !level.contains(feature))
+}
+
 fn named(name: &str) -> Result<Option<Level>, UnknownLevel> {
     match LEVELS.iter().find(|level| level.name() == name) {
         None if name.is_empty() => Ok(None),
@@ -117,5 +152,18 @@ mod tests {
             assert!(levels.is_sorted(), "{feature}");
         }
         assert!(!Level::Avx2.contains("avx512vbmi") && !Level::Sse2.contains("lzcnt"));
+    }
+
+    #[cfg(feature = "measuring")]
+    #[test]
+    fn a_level_hides_only_instruction_sets_that_the_machine_has() {
+        let hidden = |level, of_machine: &[&str]| {
+            let of_machine: Vec<String> = of_machine.iter().map(|feature| (*feature).to_owned()).collect();
+            hidden_by(level, &of_machine).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(hidden(Level::Avx2, &["sse2", "avx2", "fma"]), [""; 0]);
+        assert_eq!(hidden(Level::Avx2, &["sse2", "avx2", "avx512f"]), ["avx512f"]);
+        assert_eq!(hidden(Level::Sse2, &["sse2", "popcnt"]), ["popcnt"]);
+        assert_eq!(hidden(Level::Neon, &["neon", "sve"]), ["sve"]);
     }
 }

@@ -12,14 +12,14 @@ use crate::simd::to_doubles;
 /// 1. The number is divided by a power of eight, so that a number m from 1 to 8 is left. The root of the power of eight
 ///    is a power of two.
 /// 2. A parabola on each half of an octave gives m^(−1/3), off by less than 2^−11.
-/// 3. The square of this value, multiplied by m, approximates m^(1/3). One step of third order reduces the error to less
-///    than 2^−30.
+/// 3. The square of this value, multiplied by m, approximates m^(1/3). One step of third order reduces the error to
+///    less than 2^−30.
 ///
 /// `NUDGE` raises the estimate, so that it is never below the root and at most one above it. One comparison of the
 /// estimate's cube with the number then corrects it.
 ///
-/// Each step is done for 64 numbers before the next one. In a single loop its instructions would wait for those of the
-/// step before, and a CPU looks ahead too little to do the next numbers meanwhile.
+/// Each step is done for 64 numbers before the next one. In a single loop its instructions would wait for the results
+/// of the previous step, and a CPU looks ahead too little to do the next numbers meanwhile.
 #[target_feature(enable = "avx2,fma")]
 pub fn each(numbers: &[u64], roots: &mut [u32]) {
     let count = numbers.len().min(roots.len());
@@ -122,8 +122,8 @@ fn corrected(estimate: __m128i, x: __m256i) -> __m128i {
 const NUDGE: f64 = 1e-8;
 
 /// Constant, linear and quadratic coefficients of the parabolas for m^(−1/3). Each parabola passes through the function
-/// at the Chebyshev points of its interval. The intervals are those from 2, 3, 4 and 6, two that do not occur, and those
-/// from 1 and 1.5: in the order of the last two bits of the biased exponent and the first bit of the mantissa.
+/// at the Chebyshev points of its interval. The intervals are those from 2, 3, 4 and 6, two that do not occur, and
+/// those from 1 and 1.5: in the order of the last two bits of the biased exponent and the first bit of the mantissa.
 const INVERSE_ROOTS: [[f64; 8]; 3] = [
     [
         1.1533076263869846,

@@ -21,8 +21,22 @@ use crate::features::detected;
 /// ```
 #[inline]
 pub fn cbrt_u64(x: u64) -> u32 {
-    // Zero has no leading bit, so it is treated like the number 1. The comparison at the end then corrects the root.
-    let third = leading_zeros(x | 1) / 3;
+    root(x, leading_zeros(x | 1))
+}
+
+/// Returns the cube root as [`cbrt_u64`] does, by instructions that only newer CPUs have.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "lzcnt,bmi2")]
+pub fn cbrt_by_lzcnt(x: u64) -> u32 {
+    root(x, (x | 1).leading_zeros())
+}
+
+/// Returns the cube root of `x`. `zeros` is the number of zeros before the leading bit of `x | 1`: zero has no leading
+/// bit, so it is treated like the number 1. The comparison at the end then corrects the root.
+#[inline(always)]
+fn root(x: u64, zeros: u32) -> u32 {
+    let third = zeros / 3;
     let shifted = (x | 1) << (3 * third);
     let near = &PARABOLAS[(shifted >> 56) as usize];
     let fraction = shifted << 8;
@@ -82,16 +96,15 @@ pub fn cbrt_u32(x: u32) -> u32 {
     root - u32::from(over > 0)
 }
 
-/// Shifts and multiplies as [`cbrt_u64`] does, but no multiplication waits for another one. The result is not a root.
+/// Multiplies as often as [`cbrt_u64`] does, and does nothing else: two products of 128 bits, two of 64 bits, and one
+/// for the division by three. No multiplication waits for another one. The result is not a root.
 #[inline(always)]
 pub fn limit(x: u64) -> u32 {
-    let third = leading_zeros(x | 1) / 3;
-    let shifted = (x | 1) << (3 * third);
-    let near = &PARABOLAS[(shifted >> 56) as usize];
-    let fraction = shifted << 8;
-    let products = multiply_high(fraction, near.quadratic) ^ multiply_high(fraction, near.linear);
-    let powers = shifted.wrapping_mul(fraction) ^ shifted.wrapping_mul(near.constant);
-    ((products ^ powers) >> third) as u32
+    // Any odd numbers do, as long as the compiler cannot multiply by shifts and additions.
+    const FACTORS: [u64; 4] = [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb, 0xaaaa_aaab];
+    let products = multiply_high(x, FACTORS[0]) ^ multiply_high(x, FACTORS[1]);
+    let powers = x.wrapping_mul(x) ^ x.wrapping_mul(FACTORS[2]);
+    (products ^ powers) as u32 ^ (x as u32).wrapping_mul(FACTORS[3] as u32)
 }
 
 /// Returns the upper half of the product.

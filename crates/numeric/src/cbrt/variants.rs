@@ -2,6 +2,8 @@
 
 use core::hint::black_box;
 
+#[cfg(target_arch = "x86_64")]
+use super::exact::cbrt_by_lzcnt;
 use super::exact::{cbrt_each, cbrt_u64, limit};
 use super::method;
 use crate::code_size::sized;
@@ -78,7 +80,7 @@ pub(super) fn chain(root: impl Fn(u64) -> u32, numbers: &[u64]) -> u32 {
 
 macro_rules! variants {
     ($($function:path, $name:literal, $is_exact:literal, $about:literal;)*) => {
-        &[EACH, EACH_AVX2, $({
+        &[EACH, EACH_AVX2, BY_LZCNT, $({
             sized!("cbrt" $name, alone, code_bytes, (x: u64) -> u32, $function);
             Variant {
                 name: $name,
@@ -97,7 +99,7 @@ macro_rules! variants {
 /// The variant that calls [`cbrt_each`].
 const EACH: Variant = Variant {
     name: "exact-each",
-    about: "eight roots at a time with AVX-512 or four with AVX2 if the machine has it, otherwise like exact",
+    about: "eight roots at a time with AVX-512, four with AVX2, otherwise one at a time like exact",
     requires: &[],
     is_root: true,
     is_exact: true,
@@ -126,6 +128,51 @@ fn cbrt_each_avx2(numbers: &[u64], roots: &mut [u32]) {
     each(cbrt_u64, numbers, roots);
 }
 
+/// The variant that computes one root at a time, by instructions that only newer CPUs have.
+const BY_LZCNT: Variant = Variant {
+    name: "exact-lzcnt",
+    about: "exact, with LZCNT and BMI2, as in a program that is compiled for this CPU",
+    requires: LZCNT,
+    each: each_by_lzcnt,
+    chain: Some(chain_by_lzcnt),
+    ..EACH
+};
+
+const LZCNT: &[&str] = &["lzcnt", "bmi2"];
+
+fn each_by_lzcnt(numbers: &[u64], roots: &mut [u32]) {
+    #[cfg(target_arch = "x86_64")]
+    if first_missing(LZCNT).is_none() {
+        #[target_feature(enable = "lzcnt,bmi2")]
+        fn enabled(numbers: &[u64], roots: &mut [u32]) {
+            for (number, to) in numbers.iter().zip(roots) {
+                *to = cbrt_by_lzcnt(*number);
+            }
+        }
+        // SAFETY: the machine has the instructions.
+        return unsafe { enabled(numbers, roots) };
+    }
+    each(cbrt_u64, numbers, roots);
+}
+
+fn chain_by_lzcnt(numbers: &[u64]) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    if first_missing(LZCNT).is_none() {
+        #[target_feature(enable = "lzcnt,bmi2")]
+        fn enabled(numbers: &[u64]) -> u32 {
+            let nothing = black_box(0);
+            let mut last = 0;
+            for &number in numbers {
+                last = cbrt_by_lzcnt(number ^ u64::from(last & nothing));
+            }
+            last
+        }
+        // SAFETY: the machine has the instructions.
+        return unsafe { enabled(numbers) };
+    }
+    chain(cbrt_u64, numbers)
+}
+
 /// All methods of the integer cube root. They have the names that their publication gives them; `exact` is
 /// [`cbrt_u64`].
 #[rustfmt::skip] // Keeps each variant on one line.
@@ -145,6 +192,6 @@ pub const VARIANTS: &[Variant] = variants! {
     method::ocubic,     "ocubic",     false, "Newton's iteration until the root changes by at most one";
     method::bictcp,     "bictcp",     true,  "Newton's iteration with two divisions, until the root no longer decreases";
     method::acbrt,      "acbrt",      true,  "bit by bit, by multiplications";
-    limit,              "limit",      false, "not a root: the shifts and the multiplications of exact, none of which waits for another (speed limit)";
+    limit,              "limit",      false, "not a root: only the multiplications of exact, side by side (speed limit)";
     method::hcbrt,      "hcbrt",      false, "bit by bit in 32 bits, by shifts and additions";
 };

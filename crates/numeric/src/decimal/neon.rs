@@ -1,4 +1,4 @@
-//! Sixteen digits at once, without a branch, by NEON. The method is that of `avx2`.
+//! Sixteen digits at once, without a branch, by NEON. `avx2` uses the same method.
 
 use core::arch::aarch64::*;
 
@@ -34,6 +34,18 @@ pub unsafe fn digits<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
         }
         16 - zeros
     }
+}
+
+/// Multiplies and stores as [`digits`] does, but does not look for zeros. Returns 16. The result is not a text unless
+/// the number has sixteen digits.
+///
+/// # Safety
+/// Sixteen bytes must be writable at `to`.
+#[inline(always)]
+pub unsafe fn limit(magnitude: u64, to: *mut u8) -> usize {
+    // SAFETY: the caller guarantees sixteen bytes. Every 64-bit Arm processor has NEON.
+    unsafe { vst1q_u8(to, text(sixteen(magnitude))) };
+    16
 }
 
 /// Returns the digits of a number below 10¹⁶, one per byte, the first in the lowest byte.

@@ -40,6 +40,20 @@ pub unsafe fn digits(magnitude: u64, to: *mut u8) -> usize {
     }
 }
 
+/// Writes a number of ten digits.
+///
+/// # Safety
+/// The number must have ten digits, and ten bytes must be writable at `to`.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub unsafe fn ten(x: u64, to: *mut u8) {
+    // SAFETY: the first two digits are a number below 100, and the caller guarantees ten bytes.
+    unsafe {
+        pair(x / EIGHT, to);
+        eight(x % EIGHT, to.add(2));
+    }
+}
+
 /// Writes a number below 10⁸ without leading zeros, and returns its number of digits.
 ///
 /// # Safety

@@ -1,15 +1,19 @@
-//! Sixteen digits at once, without a branch, by SSE2, which every x86-64 CPU has.
+//! Sixteen digits at once, by SSE2, which every x86-64 CPU has.
 //!
 //! A number below 10¹⁶ is split by 10⁸ into the two halves of a register. Each half is split by 10⁴, 10² and 10, as in
 //! [`portable`](super::portable), but in both halves at once. The leading zeros are counted and shifted out. So numbers
-//! of one to sixteen digits take the same time. The idea is that of Wojciech Muła, "SSE: conversion integers to decimal
-//! representation" (2011).
+//! of one to sixteen digits take the same time. Ten digits, as Unix times have, take a branch of their own: `pairs` is
+//! faster for them, and few of the numbers of mixed lengths have ten digits. The idea is Wojciech Muła's, "SSE:
+//! conversion integers to decimal representation" (2011).
 
 use core::arch::x86_64::*;
 
 use super::SIXTEEN;
-use super::pairs::{EIGHT, leading};
+use super::pairs::{EIGHT, leading, ten};
 use super::portable::store;
+
+/// 10⁹, the smallest number with ten digits.
+const BILLION: u64 = 1_000_000_000;
 
 /// Writes a magnitude of at most `MOST` digits (10, 19 or 20) to `to`, and returns the number of written digits.
 ///
@@ -23,6 +27,10 @@ pub unsafe fn digits<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
             let length = leading(magnitude / SIXTEEN, to);
             _mm_storeu_si128(to.add(length).cast(), text(sixteen(magnitude % SIXTEEN)));
             return length + 16;
+        }
+        if magnitude.wrapping_sub(BILLION) < 9 * BILLION {
+            ten(magnitude, to);
+            return 10;
         }
         let digits = sixteen(magnitude);
         // The number zero keeps its last digit.
@@ -45,13 +53,29 @@ pub unsafe fn digits<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
     }
 }
 
+/// Multiplies, shifts and stores as [`digits`] does for a number of sixteen digits, but does not look for zeros.
+/// Returns 16. The result is not a text unless the number has sixteen digits.
+///
+/// # Safety
+/// Sixteen bytes must be writable at `to`.
+#[inline(always)]
+pub unsafe fn limit(magnitude: u64, to: *mut u8) -> usize {
+    // SAFETY: the caller guarantees sixteen bytes. Every x86-64 CPU has SSE2.
+    unsafe {
+        let text = text(sixteen(magnitude));
+        store(_mm_cvtsi128_si64(text) as u64, to);
+        store(_mm_cvtsi128_si64(_mm_unpackhi_epi64(text, text)) as u64, to.add(8));
+    }
+    16
+}
+
 /// Returns the digits of a number below 10¹⁶, one per byte, the first in the lowest byte.
 #[inline]
 #[target_feature(enable = "sse2")]
 pub fn sixteen(x: u64) -> __m128i {
     let (upper, low) = (x / EIGHT, x % EIGHT);
-    // Both halves are below 2³². If they came from 64-bit registers, the compiler would not know this, and would
-    // multiply in three steps.
+    // Both halves are below 2³². The compiler does not know this of 64-bit registers, and would multiply in three
+    // steps.
     let halves = _mm_unpacklo_epi64(_mm_cvtsi32_si128(upper as i32), _mm_cvtsi32_si128(low as i32));
     // floor(x / 10,000) for x below 10⁸, in each 64 bits.
     let quotient = _mm_srli_epi64::<45>(_mm_mul_epu32(halves, _mm_set1_epi64x(3_518_437_209)));

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 use core::hint::black_box;
+#[cfg(not(target_arch = "aarch64"))]
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::write::{Column, Integer, append_by};
@@ -27,6 +28,9 @@ pub struct Variant {
     pub about: &'static str,
     /// CPU features that the variant needs, named as in `is_x86_feature_detected!`.
     pub requires: &'static [&'static str],
+    /// `true` if the variant writes the digits. It is `false` for variants that show a speed limit: they write other
+    /// bytes.
+    pub is_text: bool,
     /// Function of the variant, or `None` if the target architecture cannot have the variant.
     each: Option<Each>,
     /// Function of the variant for one number, or `None` if the target architecture cannot have the variant.
@@ -57,13 +61,17 @@ impl Variant {
     pub fn each_called(&self, values: &[u64], buffer: &mut [u8; 20]) -> Option<usize> {
         self.is_available().ok()?;
         let one = black_box(self.one?);
-        let mut bytes = 0;
-        for &value in values {
-            // SAFETY: the CPU has the features, and the buffer has 20 bytes.
-            bytes += unsafe { one(value, buffer.as_mut_ptr()) };
-            black_box(&mut *buffer);
-        }
-        Some(bytes)
+        // SAFETY: the CPU has the features, and the buffer has 20 bytes.
+        Some(over(values, buffer, |value, to| unsafe { one(value, to) }))
+    }
+
+    /// Writes each number as [`write`](super::write()) does if it chooses this variant: numbers below 1,000 from a
+    /// table, and larger numbers as [`Variant::each_called`] does.
+    pub fn each_plain(&self, values: &[u64], buffer: &mut [u8; 20]) -> Option<usize> {
+        self.is_available().ok()?;
+        let one = black_box(self.one?);
+        // SAFETY: as above.
+        Some(over(values, buffer, |value, to| unsafe { digits(value, to, one) }))
     }
 
     /// Appends a column as [`append_column`](super::append_column) does, with the instructions of this variant. If the
@@ -86,6 +94,17 @@ impl Variant {
     pub fn code_bytes(&self) -> Option<usize> {
         (self.code_bytes)()
     }
+}
+
+/// Writes each number to the front of the buffer by `write`, and returns the total number of bytes.
+#[inline(always)]
+fn over(values: &[u64], buffer: &mut [u8; 20], write: impl Fn(u64, *mut u8) -> usize) -> usize {
+    let mut bytes = 0;
+    for &value in values {
+        bytes += write(value, buffer.as_mut_ptr());
+        black_box(&mut *buffer);
+    }
+    bytes
 }
 
 /// All methods, including those that this machine [cannot run](Variant::is_available).
@@ -114,6 +133,7 @@ pub const VARIANTS: &[Variant] = &[
         one: on!("x86_64", Some(x86::avx2_alone), None),
         column: on!("x86_64", Column::Avx2, Column::Pairs),
         code_bytes: on!("x86_64", x86::code_bytes_of_avx2, || None),
+        ..PAIRS
     },
     Variant {
         name: "table-avx2",
@@ -123,24 +143,39 @@ pub const VARIANTS: &[Variant] = &[
         one: on!("x86_64", Some(x86::table_and_avx2), None),
         column: on!("x86_64", Column::Avx2, Column::Pairs),
         code_bytes: on!("x86_64", x86::code_bytes_of_table_and_avx2, || None),
+        ..PAIRS
     },
     Variant {
         name: "sse2",
-        about: "up to sixteen digits at once, without a branch, by SSE2",
-        requires: on!("x86_64", &[], &["sse2"]),
+        about: "ten digits from a table of pairs, otherwise up to sixteen digits at once, by SSE2",
         each: on!("x86_64", Some(x86::each_by_sse2), None),
         one: on!("x86_64", Some(x86::sse2_alone), None),
-        column: on!("x86_64", Column::Sse2, Column::Pairs),
         code_bytes: on!("x86_64", x86::code_bytes_of_sse2, || None),
+        ..SSE2
+    },
+    Variant {
+        name: "table-sse2",
+        about: "a table for numbers below 1,000, otherwise sse2",
+        each: on!("x86_64", Some(x86::each_by_table_and_sse2), None),
+        one: on!("x86_64", Some(x86::table_and_sse2), None),
+        code_bytes: on!("x86_64", x86::code_bytes_of_table_and_sse2, || None),
+        ..SSE2
     },
     Variant {
         name: "neon",
         about: "up to sixteen digits at once, without a branch, by NEON",
-        requires: on!("aarch64", &[], &["neon"]),
-        each: on!("aarch64", Some(each_by_neon), None),
-        one: on!("aarch64", Some(neon_alone), None),
-        column: on!("aarch64", Column::Neon, Column::Pairs),
-        code_bytes: on!("aarch64", code_bytes_of_neon, || None),
+        each: on!("aarch64", Some(arm::each_by_neon), None),
+        one: on!("aarch64", Some(arm::neon_alone), None),
+        code_bytes: on!("aarch64", arm::code_bytes_of_neon, || None),
+        ..NEON
+    },
+    Variant {
+        name: "table-neon",
+        about: "a table for numbers below 1,000, otherwise neon",
+        each: on!("aarch64", Some(arm::each_by_table_and_neon), None),
+        one: on!("aarch64", Some(arm::table_and_neon), None),
+        code_bytes: on!("aarch64", arm::code_bytes_of_table_and_neon, || None),
+        ..NEON
     },
     PAIRS,
     Variant {
@@ -152,12 +187,31 @@ pub const VARIANTS: &[Variant] = &[
         code_bytes,
         ..PAIRS
     },
+    Variant {
+        name: "limit-sse2",
+        about: "not a text: the multiplications, shifts and stores of sse2 for sixteen digits (speed limit)",
+        is_text: false,
+        each: on!("x86_64", Some(x86::each_limit), None),
+        one: on!("x86_64", Some(x86::limit_alone), None),
+        code_bytes: on!("x86_64", x86::code_bytes_of_limit, || None),
+        ..SSE2
+    },
+    Variant {
+        name: "limit-neon",
+        about: "not a text: the multiplications and the store of neon for sixteen digits (speed limit)",
+        is_text: false,
+        each: on!("aarch64", Some(arm::each_limit), None),
+        one: on!("aarch64", Some(arm::limit_alone), None),
+        code_bytes: on!("aarch64", arm::code_bytes_of_limit, || None),
+        ..NEON
+    },
 ];
 
 const PAIRS: Variant = Variant {
     name: "pairs",
     about: "two digits at a time, from a table",
     requires: &[],
+    is_text: true,
     each: Some(each_by_pairs),
     one: Some(pairs_alone),
     column: Column::Pairs,
@@ -172,20 +226,29 @@ const AVX512: Variant = Variant {
     ..PAIRS
 };
 
+/// The fields that all SSE2 variants share.
+const SSE2: Variant =
+    Variant { requires: on!("x86_64", &[], &["sse2"]), column: on!("x86_64", Column::Sse2, Column::Pairs), ..PAIRS };
+
+/// The fields that all NEON variants share.
+const NEON: Variant =
+    Variant { requires: on!("aarch64", &[], &["neon"]), column: on!("aarch64", Column::Neon, Column::Pairs), ..PAIRS };
+
 /// Returns the variant that [`write`](super::write()) and the other functions of this module use on this machine:
 /// `avx512`, `avx2`, `sse2`, `neon` or `pairs`. These functions take numbers below 1,000 from a table. The text is the
-/// same for all variants.
+/// same for all variants. A program that is compiled for CPUs with AVX2 uses `avx2` for single numbers on each machine,
+/// because it need not call `avx2` through a pointer.
 pub fn chosen() -> &'static Variant {
     static CHOSEN: Once<&Variant> = Once::new();
     CHOSEN.get_or_init(|| first_that_runs(|requires| first_missing(requires).is_none()))
 }
 
 /// Returns the variant for a machine with the features that `has` reports. The choice needs no measurement, because the
-/// variant with AVX-512 IFMA and VBMI is clearly the fastest one. Every CPU with these features multiplies eight numbers
-/// at once in a cycle or two. `avx2` and `sse2` have a fixed number of instructions. `pairs` is as fast only if the CPU predicts its
-/// branches, that is, if most numbers have the same number of digits.
+/// variant with AVX-512 IFMA and VBMI is clearly the fastest one. Every CPU with these features multiplies eight
+/// numbers at once in a cycle or two. `avx2` and `sse2` have a fixed number of instructions. `pairs` is as fast only if
+/// the CPU predicts its branches, that is, if most numbers have the same number of digits.
 fn first_that_runs(has: impl Fn(&[&'static str]) -> bool) -> &'static Variant {
-    let runs = |variant: &&Variant| !variant.name.starts_with("table-") && has(variant.requires);
+    let runs = |variant: &&Variant| variant.is_text && !variant.name.starts_with("table-") && has(variant.requires);
     VARIANTS.iter().find(runs).expect("`pairs` runs on every machine")
 }
 
@@ -206,18 +269,24 @@ macro_rules! each {
         }
     };
 }
+
+/// Defines a function that writes one number, and a function that returns the size of its machine code.
+///
+/// # Safety
+/// The first function needs 20 writable bytes at its pointer, and a CPU with the features that it enables.
+macro_rules! alone {
+    ($variant:literal, $name:ident, $size:ident, $value:ident, $to:ident, $digits:expr $(, $feature:literal)?) => {
+        sized!("decimal" $variant, $name, $size, unsafe ($value: u64, $to: *mut u8) -> usize, |$value, $to| {
+            // SAFETY: the caller guarantees the features and 20 bytes, which are enough for every number.
+            unsafe { $digits }
+        } $(, $feature)?);
+    };
+}
+
 each!(each, inline, value, to, portable::digits(value, to));
 each!(each_by_pairs, inline, value, to, pairs::digits(value, to));
-
-sized!("decimal" "pairs", pairs_alone, code_bytes_of_pairs, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
-    // SAFETY: this function is never called; only its size is measured.
-    pairs::digits(value, to)
-});
-
-sized!("decimal" "portable", alone, code_bytes, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
-    // SAFETY: this function is never called; only its size is measured.
-    portable::digits(value, to)
-});
+alone!("pairs", pairs_alone, code_bytes_of_pairs, value, to, pairs::digits(value, to));
+alone!("portable", alone, code_bytes, value, to, portable::digits(value, to));
 
 /// A function that writes a magnitude to a pointer and returns its number of digits. The room at the pointer must be
 /// enough for the largest magnitude of the integer's type.
@@ -236,9 +305,21 @@ pub(super) unsafe fn digits(magnitude: u64, to: *mut u8, many: Digits) -> usize 
     }
 }
 
-/// Returns the function that writes the digits of integers of type `I` on this machine.
+/// Returns the function that writes the digits of integers of type `I` on this machine. If the code is compiled for a
+/// CPU with the function's instructions, the function is known at compile time, so it is called directly.
 #[inline(always)]
 pub(super) fn best<I: Integer>() -> Digits {
+    /// Expands to the function of a module for the type.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    macro_rules! known {
+        ($module:ident) => {
+            match I::MOST_DIGITS {
+                10 => super::$module::digits::<10> as Digits,
+                19 => super::$module::digits::<19>,
+                _ => super::$module::digits::<20>,
+            }
+        };
+    }
     #[cfg(target_arch = "x86_64")]
     if cfg!(all(
         target_feature = "avx512f",
@@ -249,21 +330,26 @@ pub(super) fn best<I: Integer>() -> Digits {
         target_feature = "avx512vbmi",
         target_feature = "lzcnt"
     )) {
-        // The function is known at compile time, so it is called directly.
-        return match I::MOST_DIGITS {
-            10 => super::avx512::digits::<10>,
-            19 => super::avx512::digits::<19>,
-            _ => super::avx512::digits::<20>,
-        };
+        return known!(avx512);
     }
-    let known = slot(I::MOST_DIGITS).load(Ordering::Relaxed);
-    // SAFETY: a slot holds a function of this type at all times.
-    unsafe { core::mem::transmute::<*mut (), Digits>(known) }
+    #[cfg(target_arch = "x86_64")]
+    if cfg!(target_feature = "avx2") {
+        return known!(avx2);
+    }
+    #[cfg(target_arch = "aarch64")]
+    return known!(neon);
+    #[cfg(not(target_arch = "aarch64"))]
+    {
+        let known = slot(I::MOST_DIGITS).load(Ordering::Relaxed);
+        // SAFETY: a slot holds a function of this type at all times.
+        unsafe { core::mem::transmute::<*mut (), Digits>(known) }
+    }
 }
 
 /// Returns the static that holds the chosen function for types whose largest magnitude has `most_digits` digits.
 /// Initially the static holds [`found`], which replaces itself by the chosen function. Calls therefore need not check
 /// whether the function was chosen.
+#[cfg(not(target_arch = "aarch64"))]
 #[inline(always)]
 fn slot(most_digits: usize) -> &'static AtomicPtr<()> {
     const fn first(digits: Digits) -> AtomicPtr<()> {
@@ -278,6 +364,7 @@ fn slot(most_digits: usize) -> &'static AtomicPtr<()> {
 }
 
 /// Chooses the function for this machine, stores it for the next calls, and calls it.
+#[cfg(not(target_arch = "aarch64"))]
 unsafe fn found<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
     #[cfg(target_arch = "x86_64")]
     let best: Digits = match chosen().column {
@@ -285,9 +372,7 @@ unsafe fn found<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
         Column::Avx2 => super::avx2::digits::<MOST>,
         _ => super::sse2::digits::<MOST>,
     };
-    #[cfg(target_arch = "aarch64")]
-    let best: Digits = super::neon::digits::<MOST>;
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[cfg(not(target_arch = "x86_64"))]
     let best: Digits = pairs::digits;
     slot(MOST).store(best as *const () as *mut (), Ordering::Relaxed);
     // SAFETY: the caller guarantees the room, and the CPU has the features that the function needs.
@@ -295,50 +380,81 @@ unsafe fn found<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
 }
 
 #[cfg(target_arch = "aarch64")]
-each!(each_by_neon, inline, value, to, super::neon::digits::<20>(value, to));
-#[cfg(target_arch = "aarch64")]
-sized!("decimal" "neon", neon_alone, code_bytes_of_neon, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
-    // SAFETY: this function is never called; only its size is measured.
-    super::neon::digits::<20>(value, to)
-});
+mod arm {
+    use super::*;
+    use crate::decimal::neon;
+
+    alone!("neon", neon_alone, code_bytes_of_neon, value, to, neon::digits::<20>(value, to));
+    each!(each_by_neon, inline, value, to, neon::digits::<20>(value, to));
+    alone!(
+        "table_neon",
+        table_and_neon,
+        code_bytes_of_table_and_neon,
+        value,
+        to,
+        digits(value, to, neon::digits::<20>)
+    );
+    each!(each_by_table_and_neon, inline, value, to, digits(value, to, neon::digits::<20>));
+    alone!("limit_neon", limit_alone, code_bytes_of_limit, value, to, neon::limit(value, to));
+    each!(each_limit, inline, value, to, neon::limit(value, to));
+}
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::*;
     use crate::decimal::{avx2, avx512, sse2};
 
-    sized!("decimal" "avx2", avx2_alone, code_bytes_of_avx2, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
-        // SAFETY: this function is never called; only its size is measured.
-        avx2::digits::<20>(value, to)
-    }, "avx2");
-    sized!("decimal" "table_avx2", table_and_avx2, code_bytes_of_table_and_avx2, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
-        // SAFETY: this function is never called; only its size is measured.
-        digits(value, to, avx2::digits::<20>)
-    }, "avx2");
-    each!(each_by_table_and_avx2, target_feature(enable = "avx2"), value, to, digits(value, to, avx2::digits::<20>));
-    sized!("decimal" "sse2", sse2_alone, code_bytes_of_sse2, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
-        // SAFETY: this function is never called; only its size is measured.
-        sse2::digits::<20>(value, to)
-    });
+    alone!("sse2", sse2_alone, code_bytes_of_sse2, value, to, sse2::digits::<20>(value, to));
     each!(each_by_sse2, inline, value, to, sse2::digits::<20>(value, to));
+    alone!(
+        "table_sse2",
+        table_and_sse2,
+        code_bytes_of_table_and_sse2,
+        value,
+        to,
+        digits(value, to, sse2::digits::<20>)
+    );
+    each!(each_by_table_and_sse2, inline, value, to, digits(value, to, sse2::digits::<20>));
+    alone!("limit_sse2", limit_alone, code_bytes_of_limit, value, to, sse2::limit(value, to));
+    each!(each_limit, inline, value, to, sse2::limit(value, to));
+
+    alone!("avx2", avx2_alone, code_bytes_of_avx2, value, to, avx2::digits::<20>(value, to), "avx2");
     each!(each_by_avx2, target_feature(enable = "avx2"), value, to, avx2::digits::<20>(value, to));
+    alone!(
+        "table_avx2",
+        table_and_avx2,
+        code_bytes_of_table_and_avx2,
+        value,
+        to,
+        digits(value, to, avx2::digits::<20>),
+        "avx2"
+    );
+    each!(each_by_table_and_avx2, target_feature(enable = "avx2"), value, to, digits(value, to, avx2::digits::<20>));
 
-    sized!("decimal" "avx512", alone, code_bytes, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
-        // SAFETY: this function is never called; only its size is measured.
-        avx512::digits::<20>(value, to)
-    }, "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt");
-
-    sized!("decimal" "table_avx512", with_table, code_bytes_with_table, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
-        // SAFETY: this function is never called; only its size is measured.
-        digits(value, to, avx512::digits::<20>)
-    }, "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt");
-
+    alone!(
+        "avx512",
+        alone,
+        code_bytes,
+        value,
+        to,
+        avx512::digits::<20>(value, to),
+        "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt"
+    );
     each!(
         each,
         target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt"),
         value,
         to,
         avx512::digits::<20>(value, to)
+    );
+    alone!(
+        "table_avx512",
+        with_table,
+        code_bytes_with_table,
+        value,
+        to,
+        digits(value, to, avx512::digits::<20>),
+        "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt"
     );
     each!(
         each_by_table,
@@ -364,7 +480,8 @@ mod tests {
         for masked in AVX512.requires {
             assert_eq!(taken(&[masked]), "avx2", "without {masked}");
         }
-        let last = if cfg!(target_arch = "aarch64") { "neon" } else { "sse2" };
-        assert_eq!(taken(&["avx512f", "avx512ifma", "avx2", "neon"]), last);
+        // The variant of the lowest level requires no feature on its own architecture.
+        let last = on!("aarch64", "neon", on!("x86_64", "sse2", "pairs"));
+        assert_eq!(taken(&["avx512f", "avx512ifma", "avx2", "sse2", "neon"]), last);
     }
 }

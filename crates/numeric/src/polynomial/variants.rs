@@ -184,8 +184,8 @@ pub const VARIANTS: &[Variant] = &[
 /// The variants that [`fill`] may use. It uses the first one that the machine can run.
 const CHOICES: &[&str] = &["direct-avx512", "direct-avx2", "direct-sse2", "direct-neon", "direct"];
 
-/// Returns the variant that [`fill`] uses: the first of `direct-avx512`, `direct-avx2`, `direct-sse2`, `direct-neon` and
-/// `direct` that this machine can run.
+/// Returns the variant that [`fill`] uses: the first of `direct-avx512`, `direct-avx2`, `direct-sse2`, `direct-neon`
+/// and `direct` that this machine can run.
 pub fn chosen() -> &'static Variant {
     first_that_runs(|variant| variant.function().is_some())
 }

@@ -54,6 +54,14 @@ pub trait Register: Copy {
     /// example), the result is the same, but the calculation is slow.
     unsafe fn mul_sub(self, factor: Self, other: Self) -> Self;
 
+    /// Returns the rounding error of `product`, which must be `self * factor`, rounded once. The error is exact unless
+    /// the product overflows, or is so small that its error underflows.
+    #[inline(always)]
+    unsafe fn product_error(self, factor: Self, product: Self) -> Self {
+        // SAFETY: the caller guarantees the same conditions.
+        unsafe { self.mul_sub(factor, product) }
+    }
+
     /// Sorts each lane of two registers by magnitude: the first result has the larger numbers, the second the smaller
     /// ones.
     unsafe fn by_magnitude(self, other: Self) -> (Self, Self);

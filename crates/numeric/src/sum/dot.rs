@@ -4,6 +4,8 @@ use super::accumulate::Accumulator;
 use super::arch::{self, AVX2, AVX512, NEON, SCALAR, SSE2};
 use super::element::Element;
 use super::exact::Exact;
+#[cfg(target_arch = "aarch64")]
+use super::method::Additions;
 #[cfg(target_arch = "x86_64")]
 use super::method::Work;
 use super::method::{Pair, Plain, lanes_total};
@@ -166,7 +168,7 @@ unsafe fn push_part_products<V: Vector, T: Element>(
         to.push_part(part, part, products);
         if !T::EXACT_PRODUCTS {
             let correction = &mut to.correction.parts()[part];
-            *correction = correction.add(xs.mul_sub(ys, products));
+            *correction = correction.add(xs.product_error(ys, products));
         }
     }
 }
@@ -188,6 +190,94 @@ impl<V: Fma> DotMethod<V> for LimitOfDot2 {
 
 #[cfg(target_arch = "x86_64")]
 impl<V: Fma> Products<V> for Work<V, 9> {
+    #[inline(always)]
+    unsafe fn push_products<T: Element>(&mut self, xs: V, ys: V) {
+        // SAFETY: the caller guarantees the same conditions.
+        unsafe { self.push(xs.mul(ys)) }
+    }
+}
+
+/// Shows the speed limit of [`Dot2`] for `f64` on a CPU whose execution units all add and multiply. Like
+/// [`LimitOfDot2`], but nine of the ten operations are additions. The result is always 0.
+#[cfg(target_arch = "aarch64")]
+pub struct LimitOfDot2Adders;
+
+#[cfg(target_arch = "aarch64")]
+impl<V: Vector> DotMethod<V> for LimitOfDot2Adders {
+    #[inline(always)]
+    unsafe fn dot<T: Element, const N: usize>(xs: &[T], ys: &[T]) -> f64 {
+        // SAFETY: the caller guarantees the same conditions.
+        core::hint::black_box(unsafe { products::<Additions<V, 9>, V, T, N>(xs, ys) });
+        0.0
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+impl<V: Vector> Products<V> for Additions<V, 9> {
+    #[inline(always)]
+    unsafe fn push_products<T: Element>(&mut self, xs: V, ys: V) {
+        // SAFETY: the caller guarantees the same conditions.
+        unsafe { self.push(xs.mul(ys)) }
+    }
+}
+
+/// Shows the speed limit of [`Dot2`] for `f64` without a multiply-add. Like `Dot2`, it does 7 multiplications and 18
+/// additions for one register of each slice, but in four chains that do not depend on other registers. The result is
+/// always 0.
+#[cfg(target_arch = "x86_64")]
+pub struct LimitOfDot2Halves;
+
+#[cfg(target_arch = "x86_64")]
+impl<V: Vector> DotMethod<V> for LimitOfDot2Halves {
+    #[inline(always)]
+    unsafe fn dot<T: Element, const N: usize>(xs: &[T], ys: &[T]) -> f64 {
+        // SAFETY: the caller guarantees the same conditions.
+        core::hint::black_box(unsafe { products::<Halves<V>, V, T, N>(xs, ys) });
+        0.0
+    }
+}
+
+/// The running state of [`LimitOfDot2Halves`].
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+struct Halves<V> {
+    sum: V,
+    ones: [V; 4],
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<V: Vector> Accumulator<V> for Halves<V> {
+    #[inline(always)]
+    unsafe fn new() -> Self {
+        // SAFETY: the caller guarantees the same conditions.
+        unsafe { Halves { sum: V::splat(0.0), ones: [(); 4].map(|()| V::splat(core::hint::black_box(1.0))) } }
+    }
+
+    #[inline(always)]
+    unsafe fn push(&mut self, terms: V) {
+        // SAFETY: the caller guarantees the same conditions.
+        unsafe {
+            // Four chains with 6 multiplications and 14 additions. Four additions join them to the sum.
+            let mut chains = self.ones;
+            for (i, chain) in chains.iter_mut().enumerate() {
+                let one = *chain;
+                let longer = terms.mul(one).add(one).add(one).add(one);
+                *chain = if i < 2 { longer.mul(one) } else { longer.add(one) };
+            }
+            let [a, b, c, d] = chains;
+            self.sum = self.sum.add(a.add(b).add(c.add(d)));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn merge(self, other: Self) -> Self {
+        // SAFETY: the caller guarantees the same conditions.
+        unsafe { Halves { sum: self.sum.add(other.sum), ..self } }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<V: Vector> Products<V> for Halves<V> {
     #[inline(always)]
     unsafe fn push_products<T: Element>(&mut self, xs: V, ys: V) {
         // SAFETY: the caller guarantees the same conditions.
@@ -311,6 +401,8 @@ pub(super) const fn variants<T: Element>() -> &'static [DotVariant<T>] {
             new("dot2-avx2", AVX2, on!("x86_64", kernel!(Dot2, avx2::by_eight, 2), None), "twice the working precision, 4 lanes"),
             new("dot2-avx512", AVX512, on!("x86_64", kernel!(Dot2, avx512, 2), None), "twice the working precision, 8 lanes"),
             new("dot2-neon", NEON, on!("aarch64", kernel!(Dot2, neon::by_eight, 2), None), "twice the working precision, 2 lanes"),
+            DotVariant { is_product: false, ..new("limit-dot2-sse2", SSE2, on!("x86_64", kernel!(LimitOfDot2Halves, sse2, 2), None), "not a dot product: loads the registers and does the 25 operations of dot2 with them, without dependencies (speed limit)") },
+            DotVariant { is_product: false, ..new("limit-dot2-neon", NEON, on!("aarch64", kernel!(LimitOfDot2Adders, neon, 4), None), "not a dot product: loads the registers and does the ten operations of dot2 with them, without dependencies (speed limit)") },
             DotVariant { is_product: false, ..new("limit-dot2-avx2", AVX2, on!("x86_64", kernel!(LimitOfDot2, avx2, 4), None), "not a dot product: loads the registers and does the ten operations of dot2 with them, without dependencies (speed limit)") },
             DotVariant { is_product: false, ..new("limit-dot2-avx512", AVX512, on!("x86_64", kernel!(LimitOfDot2, avx512, 2), None), "not a dot product: loads the registers and does the ten operations of dot2 with them, without dependencies (speed limit)") },
         ]

@@ -97,7 +97,7 @@ fn hypervisor_name(signature: &str) -> String {
 
 /// Returns the instruction sets that can be used: the processor has them, and the kernel enables them.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn features() -> Vec<String> {
+pub(crate) fn features() -> Vec<String> {
     macro_rules! detected {
         ($($name:tt),*) => {
             [$(($name, is_x86_feature_detected!($name))),*]
@@ -112,6 +112,7 @@ pub(super) fn features() -> Vec<String> {
         "fma",
         "bmi1",
         "bmi2",
+        "lzcnt",
         "avx512f",
         "avx512dq",
         "avx512cd",
@@ -124,7 +125,7 @@ pub(super) fn features() -> Vec<String> {
 
 /// Returns the instruction sets that can be used: the processor has them, and the kernel enables them.
 #[cfg(target_arch = "aarch64")]
-pub(super) fn features() -> Vec<String> {
+pub(crate) fn features() -> Vec<String> {
     use std::arch::is_aarch64_feature_detected;
 
     macro_rules! detected {
@@ -137,7 +138,7 @@ pub(super) fn features() -> Vec<String> {
 
 /// Returns an empty list: the instruction sets of other processors are not detected.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(super) fn features() -> Vec<String> {
+pub(crate) fn features() -> Vec<String> {
     Vec::new()
 }
 

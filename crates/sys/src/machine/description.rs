@@ -89,7 +89,7 @@ pub fn describe() -> Machine {
         clock_source: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         clock_step_ns: clock::step_ns(),
         features: cpu::features().into_iter().filter(|feature| is_allowed(feature)).collect(),
-        forced_level: forced.map(|level| level.name().to_owned()),
+        forced_level: cpu_level::in_effect().map(|level| level.name().to_owned()),
         load_1m: load_1m(),
     }
 }

@@ -8,5 +8,6 @@ mod cpu_times;
 mod description;
 
 pub use cpu::Cache;
+pub(crate) use cpu::features as instruction_sets;
 pub use cpu_times::{CpuTimes, cpu_times};
 pub use description::{Machine, describe, usable_memory_bytes};

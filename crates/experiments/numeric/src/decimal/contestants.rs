@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use ascertain_engine::black_box;
 use ascertain_engine::experiment::Unavailable;
-use ascertain_numeric::decimal::{VARIANTS, append_column, chosen, historical, write};
+use ascertain_numeric::decimal::{VARIANTS, Variant, append_column, chosen, historical, write};
 
 use super::compiled;
 
@@ -19,15 +19,24 @@ pub type Each = Box<dyn FnMut(&[u64]) -> usize>;
 pub type Lines = Box<dyn FnMut(&[u64], &mut Vec<u8>)>;
 
 /// The variants that are not part of `numeric::decimal`, each with its name and description.
-pub const OTHERS: [(&str, &str); 20] = [
+pub const OTHERS: [(&str, &str); 29] = [
     ("plain", "numeric::decimal's default: a table for numbers below 1,000, otherwise the CPU's best method"),
+    ("plain-avx512", "like `plain`, only on a CPU with AVX-512"),
     (
         "called",
         "speed limit of `plain` from 1,000 on: the CPU's best method without the table, called through a pointer",
     ),
+    ("called-avx2", "like `avx2`, called through a pointer"),
+    ("called-sse2", "like `sse2`, called through a pointer"),
     ("called-pairs", "like `pairs`, called through a pointer"),
+    ("called-portable", "like `portable`, called through a pointer"),
+    ("called-radix-100", "like `radix-100`, called through a pointer"),
+    ("called-radix-100-fixed", "like `radix-100-fixed`, called through a pointer"),
     ("column", "numeric::decimal, a column with delimiters"),
+    ("column-avx512", "numeric::decimal, a column with delimiters, by AVX-512"),
     ("column-avx2", "numeric::decimal, a column with delimiters, by AVX2"),
+    ("column-sse2", "numeric::decimal, a column with delimiters, by SSE2"),
+    ("column-neon", "numeric::decimal, a column with delimiters, by NEON"),
     ("column-itoa", "the itoa crate; its text and a delimiter are appended to the column"),
     ("itoa", "the itoa crate"),
     ("lexical", "the lexical-core crate"),
@@ -66,22 +75,24 @@ pub fn contestant(variant: &str) -> Result<Contestant, Unavailable> {
     if let Some(ours) = VARIANTS.iter().find(|ours| ours.name == variant) {
         ours.is_available().map_err(Unavailable::feature)?;
         let each = move |values: &[u64], buffer: &mut [u8; 20]| ours.each(values, buffer).unwrap_or(0);
-        return Ok(Contestant { code_bytes: ours.code_bytes(), ..to_the_front(each) });
+        let contestant = Contestant { code_bytes: ours.code_bytes(), ..to_the_front(each) };
+        return Ok(if ours.is_text { contestant } else { Contestant { lines: None, ..contestant } });
+    }
+    if let Some((how, ours)) = derived(variant) {
+        ours.is_available().map_err(Unavailable::feature)?;
+        return Ok(match how {
+            "plain" => to_the_front(|values, buffer: &mut [u8; 20]| ours.each_plain(values, buffer).unwrap_or(0)),
+            "called" => to_the_front(|values, buffer: &mut [u8; 20]| ours.each_called(values, buffer).unwrap_or(0)),
+            _ => column(|values, text| {
+                ours.append_column(values, b'\n', text);
+            }),
+        });
     }
     let contestant = match variant {
-        "called" | "called-pairs" => {
-            let pairs = VARIANTS.iter().find(|ours| variant == format!("called-{}", ours.name));
-            let ours = pairs.unwrap_or_else(|| chosen());
-            to_the_front(move |values, buffer: &mut [u8; 20]| ours.each_called(values, buffer).unwrap_or(0))
-        }
+        "called" => to_the_front(|values, buffer: &mut [u8; 20]| chosen().each_called(values, buffer).unwrap_or(0)),
+        "called-radix-100" => called(historical::radix_100),
+        "called-radix-100-fixed" => called(historical::radix_100_fixed),
         "column" => column(|values, text| append_column(values, b'\n', text)),
-        "column-avx2" => {
-            let ours = VARIANTS.iter().find(|ours| ours.name == "avx2").ok_or(Unavailable::Variant)?;
-            ours.is_available().map_err(Unavailable::feature)?;
-            column(|values, text| {
-                ours.append_column(values, b'\n', text);
-            })
-        }
         "column-itoa" => column(|values, text| {
             let mut buffer = itoa::Buffer::new();
             for &value in values {
@@ -120,6 +131,19 @@ pub fn contestant(variant: &str) -> Result<Contestant, Unavailable> {
     };
     // The size is known only for the historical methods, whose functions have the variants' names.
     Ok(Contestant { code_bytes: historical::code_bytes(&variant.replace('-', "_")), ..contestant })
+}
+
+/// Returns the method of `numeric::decimal` and the way in which the variant with this name uses it: `plain`, `called`
+/// or `column`.
+fn derived(variant: &str) -> Option<(&str, &'static Variant)> {
+    let (how, name) = variant.split_once('-').filter(|(how, _)| ["plain", "called", "column"].contains(how))?;
+    VARIANTS.iter().find(|ours| ours.is_text && ours.name == name).map(|ours| (how, ours))
+}
+
+/// Creates a contestant that calls the method through a pointer for each value.
+fn called(write: fn(u64, &mut [u8; 20]) -> Range<usize>) -> Contestant {
+    let write = black_box(write);
+    one_by_one(move |value, buffer| write(value, buffer))
 }
 
 /// Creates a contestant whose method writes each value to the front of one buffer, over the previous value.
@@ -310,6 +334,7 @@ mod tests {
     fn everybody_that_this_machine_has_is_right() {
         for name in VARIANTS.iter().map(|ours| ours.name).chain(OTHERS.map(|(name, _)| name)) {
             if let Ok(mut contestant) = contestant(name) {
+                assert!(contestant.lines.is_some() || name.starts_with("limit") || name == "nothing", "{name}");
                 assert_eq!(contestant.check(&[7, 77, 1 << 40]), Ok(()), "{name}");
             }
         }

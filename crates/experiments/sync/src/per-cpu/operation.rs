@@ -4,11 +4,12 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use ascertain_engine::experiment::{Unavailable, compiled_function};
 use ascertain_sync::per_cpu::{Counter, FreeList, Lock, Method};
 use ascertain_sys::compiled::{Function, Language, Source};
+use ascertain_sys::rseq::possible_cpus;
 
 /// A value on its own cache lines.
 #[derive(Default)]
@@ -32,6 +33,9 @@ pub enum Operation {
     Lock(Lock),
     Mutex,
 }
+
+/// The number of CPUs whose data the limits in C allocate.
+static CPUS: LazyLock<u64> = LazyLock::new(|| possible_cpus() as u64);
 
 thread_local! {
     static OWN: Cell<u64> = const { Cell::new(0) };
@@ -107,7 +111,7 @@ impl Operation {
             }),
             Operation::Box => repeat.for_each(|_| drop(black_box(Box::new(Item::uninit())))),
             Operation::Compiled(repeated) => {
-                return u64::try_from(repeated.call(&[operations], &mut [])).unwrap_or(0);
+                return u64::try_from(repeated.call(&[operations, *CPUS], &mut [])).unwrap_or(0);
             }
             Operation::Lock(lock) => repeat.for_each(|_| while commit(lock, one).is_none() {}),
             Operation::Mutex => {
@@ -182,13 +186,13 @@ ASCERTAIN(stack, uint64_t, uint64_t) {
 }
 "#;
 
-/// The memory accesses of restartable sequences, in the order of the sequences of `per_cpu`, but without checks. The
-/// pointer that they store is null, so the kernel never restarts them. Their data belongs to the thread.
+/// The memory accesses of restartable sequences, in the order of the sequences of `per_cpu`. The only check is that the
+/// CPU's number is below the number of possible CPUs, which is the second input. The pointer that they store is null, so
+/// the kernel never restarts them. Their data belongs to the thread.
 const SEQUENCES_IN_C: &str = r#"
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 extern const ptrdiff_t __rseq_offset;
 
@@ -199,43 +203,40 @@ static volatile struct area *own_area(void) {
     return (volatile struct area *)((char *)__builtin_thread_pointer() + __rseq_offset);
 }
 
-static struct of_cpu *all_cpus(long *cpus) {
-    static long known;
-    if (!known) known = sysconf(_SC_NPROCESSORS_CONF);
-    *cpus = known;
-    struct of_cpu *all = aligned_alloc(128, known * sizeof *all);
-    if (all) for (long cpu = 0; cpu < known; cpu++) all[cpu] = (struct of_cpu){0, all[cpu].items + 7, {0}};
+static struct of_cpu *all_cpus(uint64_t cpus) {
+    struct of_cpu *all = aligned_alloc(128, cpus * sizeof *all);
+    if (all) for (uint64_t cpu = 0; cpu < cpus; cpu++) all[cpu] = (struct of_cpu){0, all[cpu].items + 7, {0}};
     __asm__ volatile("" : "+r"(all) : : "memory");
     return all;
 }
 
 ASCERTAIN(counter, uint64_t, uint64_t) {
-    const uint64_t times = in_count ? in[0] : 0;
-    long cpus;
-    struct of_cpu *all = all_cpus(&cpus);
+    const uint64_t times = in_count ? in[0] : 0, cpus = in_count > 1 ? in[1] : 0;
+    struct of_cpu *all = cpus ? all_cpus(cpus) : 0;
     if (!all) return 0;
     volatile struct area *area = own_area();
     uint64_t one = 1, sum = 0;
     __asm__ volatile("" : "+r"(one));
     for (uint64_t i = 0; i < times; i++) {
         area->rseq_cs = 0;
-        all[area->cpu_id].count += one;
+        const uint32_t cpu = area->cpu_id;
+        if (__builtin_expect(cpu < cpus, 1)) all[cpu].count += one;
         __asm__ volatile("" : : : "memory");
     }
-    for (long cpu = 0; cpu < cpus; cpu++) sum += all[cpu].count;
+    for (uint64_t cpu = 0; cpu < cpus; cpu++) sum += all[cpu].count;
     free(all);
     return sum;
 }
 
 ASCERTAIN(free_list, uint64_t, uint64_t) {
-    const uint64_t times = in_count ? in[0] : 0;
-    long cpus;
-    struct of_cpu *all = all_cpus(&cpus);
+    const uint64_t times = in_count ? in[0] : 0, cpus = in_count > 1 ? in[1] : 0;
+    struct of_cpu *all = cpus ? all_cpus(cpus) : 0;
     if (!all) return 0;
     volatile struct area *area = own_area();
     for (uint64_t i = 0; i < times; i++) {
         area->rseq_cs = 0;
         const uint32_t from = area->cpu_id;
+        if (__builtin_expect(from >= cpus, 0)) continue;
         uint64_t item = *--all[from].top;
         __asm__ volatile("" : "+r"(item) : : "memory");
         area->rseq_cs = 0;

@@ -76,7 +76,7 @@ impl<V: Vector, const K: usize> Method<V> for LimitOfAdders<K> {
 
 /// The running state of [`LimitOfAdders`].
 #[derive(Clone, Copy)]
-struct Additions<V, const K: usize> {
+pub struct Additions<V, const K: usize> {
     sum: V,
     one: V,
 }

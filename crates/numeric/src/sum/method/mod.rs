@@ -11,6 +11,8 @@ mod two_sum;
 pub use compensated::{Babuska, Kahan, Neumaier, OnAdders, Subtract, lanes_total};
 #[cfg(target_arch = "x86_64")]
 pub use fused::{BabuskaFma, BlockTwoSumBits, BlockTwoSumFma, KahanFma, OnMultipliers};
+#[cfg(target_arch = "aarch64")]
+pub use limit::Additions;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub use limit::LimitOfAdders;
 #[cfg(target_arch = "x86_64")]
