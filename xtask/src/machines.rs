@@ -202,7 +202,7 @@ fn table(machines: &[(String, Value)]) -> String {
          Each file in this folder has the verdicts of one machine: on the shipped claims (`check`), and on our own goals\n\
          (`goals`). A file with a level was recorded with `ASCERTAIN_CPU`, which hides newer instructions.\n\n\
          To add your machine, run `cargo xtask machines NAME`, which takes 20 minutes, and send us the file. The command\n\
-         also writes this page.\n\n",
+         also writes this page. [Limits of machines](../limits.md) explains why some goals are relative to a limit.\n\n",
     );
     text += &row(["machine", "CPU", "level", "date", "shipped claims", "goals"]);
     text += &row(["---"; 6]);

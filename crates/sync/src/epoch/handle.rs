@@ -11,7 +11,7 @@ use super::Published;
 use super::collector::{Bag, Collector, PINNED, Participant, UNPINNED};
 use crate::barrier::{Barrier, ExpeditedOrFences};
 use crate::drop_all::drop_all;
-use crate::primitives::{AtomicPtr, Ordering};
+use crate::primitives::{AtomicPtr, AtomicU64, Ordering};
 use crate::reclaim::{Record, Retired};
 
 /// Number of retired objects that a handle collects before it puts them into a [`Bag`], which has an epoch as its
@@ -75,31 +75,30 @@ impl<B: Barrier> Handle<B> {
     #[inline(always)]
     pub(super) unsafe fn pin_at<'h>(handle: NonNull<Self>) -> Guard<'h, B> {
         // SAFETY: the caller ensures that the handle lives.
-        unsafe { handle.as_ref() }.enter();
-        Guard { handle, borrow: PhantomData }
+        let word = unsafe { handle.as_ref() }.enter();
+        Guard { handle, word, borrow: PhantomData }
     }
 
-    /// Returns whether a guard exists. Only this handle writes the word, so the load returns its last store.
+    /// Pins this handle, and returns its word.
     #[inline(always)]
-    fn is_pinned(&self) -> bool {
-        self.word().load(Ordering::Relaxed) != UNPINNED
-    }
-
-    #[inline(always)]
-    fn enter(&self) {
+    fn enter(&self) -> NonNull<AtomicU64> {
+        // Each pointer is loaded once. After an acquire load, the compiler would load it again.
+        let (word, (current, barrier)) = (self.word(), self.collector.current_and_barrier());
         // The word tells whether this pin is nested, so that the usual pin stores nothing but the word. Only a branch
-        // depends on this load, so the processor does not wait for the store that ended the previous pin.
-        if !self.is_pinned() {
+        // depends on this load, so the processor does not wait for the store that ended the previous pin. Relaxed: only
+        // this handle writes the word.
+        if word.load(Ordering::Relaxed) == UNPINNED {
             // Acquire: this thread does not find objects that were taken out before the epoch began. A light side
             // without instructions does not ensure that. It only orders this thread with a heavy side, and the last
             // heavy side may have been complete before these objects were taken out.
-            let epoch = self.collector.current().load(Ordering::Acquire);
+            let epoch = current.load(Ordering::Acquire);
             // Release: this thread's reads during earlier pins come before any epoch that begins because of this store.
-            self.word().store(epoch | PINNED, Ordering::Release);
-            self.collector.barrier().light();
+            word.store(epoch | PINNED, Ordering::Release);
+            barrier.light();
         } else {
             self.nested.set(deeper(self.nested.get()));
         }
+        NonNull::from(word)
     }
 
     /// Pins this handle as [`pin`](Self::pin) does, and moves the handle into the returned guard.
@@ -112,13 +111,13 @@ impl<B: Barrier> Handle<B> {
         OwnedGuard { handle: self }
     }
 
-    /// Ends the pin of one guard. Returns `true` if the handle was left to its guards and this was the last guard. The
-    /// caller must then free the handle.
+    /// Ends the pin of one guard. `word` is the word of this handle. Returns `true` if the handle was left to its guards
+    /// and this was the last guard. The caller must then free the handle.
     #[inline(always)]
-    fn unpin(&self) -> bool {
+    fn unpin(&self, word: &AtomicU64) -> bool {
         let nested = self.nested.get();
         if nested == 0 {
-            self.word().store(UNPINNED, Ordering::Release);
+            word.store(UNPINNED, Ordering::Release);
             return false;
         }
         self.nested.set(nested - 1);
@@ -146,9 +145,14 @@ impl<B: Barrier> Handle<B> {
     }
 
     #[inline(always)]
-    fn word(&self) -> &crate::primitives::AtomicU64 {
+    fn word(&self) -> &AtomicU64 {
         // SAFETY: the record lives as long as the collector, which lives as long as `self`.
         &unsafe { self.participant.as_ref() }.value.0
+    }
+
+    /// Returns whether a guard exists. Only this handle writes the word, so the load returns its last store.
+    fn is_pinned(&self) -> bool {
+        self.word().load(Ordering::Relaxed) != UNPINNED
     }
 
     /// Retires a boxed object. The object is freed when all participants that may have found it have ended their pins.
@@ -301,6 +305,8 @@ pub struct Guard<'h, B: Barrier = ExpeditedOrFences> {
     /// A pointer, because dropping the guard may free the handle. A reference would promise that the handle exists
     /// until the end of the function that drops the guard.
     handle: NonNull<Handle<B>>,
+    /// The word of the handle, so that the end of the pin need not load its address.
+    word: NonNull<AtomicU64>,
     borrow: PhantomData<&'h Handle<B>>,
 }
 
@@ -342,7 +348,8 @@ unsafe fn free<B: Barrier>(handle: NonNull<Handle<B>>) {
 impl<B: Barrier> Drop for Guard<'_, B> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.unpin() {
+        // SAFETY: the record of the word lives as long as the collector, which lives as long as the handle.
+        if self.unpin(unsafe { self.word.as_ref() }) {
             // SAFETY: the handle was left to its guards, by this pointer, and this guard is the last one.
             unsafe { free(self.handle) };
         }
@@ -359,7 +366,7 @@ impl<B: Barrier> OwnedGuard<B> {
     /// Unpins the handle and returns it.
     #[must_use]
     pub fn into_handle(self) -> Handle<B> {
-        self.handle.unpin();
+        self.handle.unpin(self.handle.word());
         self.handle
     }
 }

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::ptr::from_ref;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};
 
 use ascertain_engine::black_box;
@@ -80,35 +81,49 @@ fn announce(OwnedObject { object, address: second_look, .. }: &mut OwnedObject, 
     next
 }
 
-/// The memory that a pin uses. Each part has its own cache lines, as in a collector.
+/// The data that all pins share.
 #[derive(Default)]
-struct Pin {
-    word: CacheLine<AtomicU64>,
-    epoch: CacheLine<AtomicU64>,
-    /// The number of nested pins, which is always 0 here.
-    nested: CacheLine<AtomicUsize>,
+struct Collector {
+    epoch: AtomicU64,
+    /// `true` if each pin needs a fence. It is always `false`, but the compiler does not know that.
+    needs_fence: AtomicBool,
 }
 
+/// A participant of a collector. Its word is in a place of its own, which the collector could read.
+#[derive(Default)]
+struct Pin {
+    word: Box<CacheLine<AtomicU64>>,
+    collector: Box<CacheLine<Collector>>,
+    /// The number of nested pins, which is always 0 here.
+    nested: AtomicUsize,
+}
+
+/// A value with its own cache lines.
 #[derive(Default)]
 #[repr(align(128))]
 struct CacheLine<T>(T);
 
 impl Pin {
+    /// Returns the number of the owner of the objects that this pin protects.
+    fn owner(&self) -> usize {
+        from_ref(&*self.collector).addr()
+    }
+
     /// Pins, reads an object, and ends the pin. `light` is the barrier between the store of the pin and the read.
     #[inline(always)]
-    fn read(&self, owned: &mut OwnedObject, owner: usize, light: impl FnOnce()) -> usize {
-        let word = &self.word.0;
+    fn read(&self, owned: &mut OwnedObject, light: impl FnOnce(&Collector)) -> usize {
+        let (word, collector) = (&self.word.0, &*self.collector);
         // Pins may be nested, so each one checks whether it is the first one, and each end whether it is the last one.
         if word.load(Ordering::Relaxed) != UNPINNED {
             return FAILED;
         }
-        word.store(self.epoch.0.load(Ordering::Acquire) | PINNED, Ordering::Release);
-        light();
-        if owned.owner != owner {
+        word.store(collector.0.epoch.load(Ordering::Acquire) | PINNED, Ordering::Release);
+        light(&collector.0);
+        if owned.owner != from_ref(collector).addr() {
             return FAILED;
         }
         let next = owned.object.get().next;
-        if self.nested.0.load(Ordering::Relaxed) != 0 {
+        if self.nested.load(Ordering::Relaxed) != 0 {
             return FAILED;
         }
         word.store(UNPINNED, Ordering::Release);
@@ -118,19 +133,13 @@ impl Pin {
 
 /// Reads like [`bare`], and also makes the loads and stores of a pin by a handle.
 pub fn epoch(ring: &[usize]) -> impl Readers + use<> {
-    let (pin, owner) = (Pin::default(), owner());
-    let read = move |owned: &mut OwnedObject| pin.read(owned, owner, || compiler_fence(Ordering::SeqCst));
-    Read::new(owned(ring, owner), read)
+    let pin = Pin::default();
+    let objects = owned(ring, pin.owner());
+    Read::new(objects, move |owned: &mut OwnedObject| pin.read(owned, |_| compiler_fence(Ordering::SeqCst)))
 }
 
 /// The pin of all threads, because a limit has no other threads.
-static PIN: Pin = Pin {
-    word: CacheLine(AtomicU64::new(UNPINNED)),
-    epoch: CacheLine(AtomicU64::new(0)),
-    nested: CacheLine(AtomicUsize::new(0)),
-};
-/// `true` if each pin needs a fence. It is always `false`, but the compiler does not know that.
-static NEEDS_FENCE: AtomicBool = AtomicBool::new(false);
+static PIN: LazyLock<Pin> = LazyLock::new(Pin::default);
 
 thread_local! {
     static OWN_PIN: Cell<Option<&'static Pin>> = const { Cell::new(None) };
@@ -138,19 +147,16 @@ thread_local! {
 
 #[cold]
 fn first_pin() -> &'static Pin {
-    OWN_PIN.set(Some(black_box(&PIN)));
+    OWN_PIN.set(Some(&PIN));
     &PIN
 }
 
 /// Reads like [`epoch`], by a pin that a thread-local variable leads to. It also checks whether a fence is needed.
 pub fn pin(ring: &[usize]) -> impl Readers + use<> {
-    let owner = owner();
-    let read = move |owned: &mut OwnedObject| {
-        let light = || match NEEDS_FENCE.load(Ordering::Relaxed) {
-            true => fence(Ordering::SeqCst),
-            false => compiler_fence(Ordering::SeqCst),
-        };
-        OWN_PIN.get().unwrap_or_else(first_pin).read(owned, owner, light)
+    let light = |collector: &Collector| match collector.needs_fence.load(Ordering::Relaxed) {
+        true => fence(Ordering::SeqCst),
+        false => compiler_fence(Ordering::SeqCst),
     };
-    Read::new(owned(ring, owner), read)
+    let read = move |owned: &mut OwnedObject| OWN_PIN.get().unwrap_or_else(first_pin).read(owned, light);
+    Read::new(owned(ring, PIN.owner()), read)
 }
