@@ -1,6 +1,6 @@
-//! Records the verdicts of a machine in `docs/machines/`, and writes the table of all recorded machines.
+//! Records the verdicts of a machine in `docs/machines/`, and writes the tables of all recorded machines.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -10,13 +10,15 @@ use serde_json::{Map, Value, json};
 use crate::tools;
 
 const FOLDER: &str = "docs/machines";
+/// The file with the goals, which names the technique of each goal.
+const GOALS: &str = "claims/goals.toml";
 /// The variable that hides instruction sets from Ascertain.
 const LEVEL: &str = "ASCERTAIN_CPU";
 /// The two sets of claims of a file: the key, and the arguments of `ascertain`.
 const SETS: [(&str, &[&str]); 2] =
-    [("check", &["check", "--max-time", "580s"]), ("goals", &["check", "claims/goals.toml", "--max-time", "580s"])];
+    [("check", &["check", "--max-time", "580s"]), ("goals", &["check", GOALS, "--max-time", "580s"])];
 /// The facts of a claim that are kept.
-const FACTS: [&str; 10] = [
+const FACTS: [&str; 13] = [
     "id",
     "experiment",
     "says",
@@ -24,6 +26,9 @@ const FACTS: [&str; 10] = [
     "reason",
     "trials",
     "rate",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
     "times_baseline",
     "times_baseline_low",
     "times_baseline_high",
@@ -43,12 +48,22 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Checks that a machine's name can be the name of its file.
+fn check_name(name: &str) -> anyhow::Result<()> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    ensure!(
+        name.starts_with(|letter: char| letter.is_ascii_alphanumeric()) && name.chars().all(is_plain),
+        "`{name}` cannot be the name of a file: begin with a letter or digit, and use letters, digits, `-`, `_` and `.`"
+    );
+    Ok(())
+}
+
 /// Judges the shipped claims and the goals on this machine, and writes the verdicts to a file with this name.
 fn record(name: &str) -> anyhow::Result<()> {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-    ensure!(name.chars().all(is_plain), "`{name}` is the name of a file: use letters, digits, `-`, `_` and `.`");
+    check_name(name)?;
     let binary = tools::release_binary()?;
-    let level = std::env::var(LEVEL).ok();
+    let level = std::env::var(LEVEL).ok().filter(|level| !level.is_empty());
+    let techniques = techniques()?;
     let mut recorded = Map::new();
     recorded.insert("schema".into(), json!("ascertain.machine/1"));
     for (set, arguments) in SETS {
@@ -61,7 +76,7 @@ fn record(name: &str) -> anyhow::Result<()> {
         recorded.entry("level").or_insert_with(|| json!(level));
         recorded.entry("machine").or_insert_with(|| json["machine"].clone());
         let claims = json["claims"].as_array().context("the JSON has no claims")?;
-        recorded.insert(set.into(), claims.iter().map(kept).collect());
+        recorded.insert(set.into(), claims.iter().map(|claim| kept(claim, &techniques)).collect());
     }
     let path = tools::in_root(&format!("{FOLDER}/{name}.json"));
     let unfinished = format!("{path}.unfinished");
@@ -78,9 +93,55 @@ fn date(json: &Value) -> Value {
     json!(format!("{}-{}-{}", part(0..4), part(4..6), part(6..8)))
 }
 
-fn kept(claim: &Value) -> Value {
+/// The facts about a goal that only its file has: the technique, its baseline, and what is required.
+type Technique = Map<String, Value>;
+
+/// Returns the techniques of the goals, by the id of the goal.
+fn techniques() -> anyhow::Result<BTreeMap<String, Technique>> {
+    let text = fs::read_to_string(tools::in_root(GOALS)).context(GOALS)?;
+    let goals: toml::Table = toml::from_str(&text).context(GOALS)?;
+    let goals = goals.get("claim").and_then(|claims| claims.as_array()).into_iter().flatten();
+    Ok(goals.filter_map(|goal| Some((goal.get("id")?.as_str()?.to_string(), technique(goal)))).collect())
+}
+
+fn technique(goal: &toml::Value) -> Technique {
+    let shown = |value: &toml::Value| match value {
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    // An arm is a variant, or a variant with levels that differ from those of the goal.
+    let arm = |value: &toml::Value| match value.as_table() {
+        None => shown(value),
+        Some(levels) => {
+            let (variants, levels): (Vec<_>, Vec<_>) = levels.iter().partition(|(key, _)| *key == "variant");
+            let variant = variants.into_iter().map(|(_, name)| shown(name));
+            let levels = levels.into_iter().map(|(key, level)| format!("{key}={}", shown(level)));
+            variant.chain(levels).collect::<Vec<_>>().join(", ")
+        }
+    };
+    let mut technique = Technique::new();
+    for key in ["candidate", "baseline"] {
+        technique.extend(goal.get(key).map(|value| (key.to_string(), json!(arm(value)))));
+    }
+    let levels = goal.get("at").and_then(|at| at.as_table()).into_iter().flatten();
+    let levels: Vec<String> = levels.map(|(key, level)| format!("{key}={}", shown(level))).collect();
+    if !levels.is_empty() {
+        technique.insert("at".into(), json!(levels.join(", ")));
+    }
+    let required = |key: &str, before: &str| goal.get(key).map(|value| format!("{before}{}", shown(value)));
+    let required = [required("at_least", "≥ "), required("at_most", "≤ "), required("within", "")];
+    if let Some(required) = required.into_iter().flatten().next() {
+        technique.insert("required".into(), json!(required));
+    }
+    technique
+}
+
+/// Returns the facts of a claim that a file keeps.
+fn kept(claim: &Value, techniques: &BTreeMap<String, Technique>) -> Value {
     let facts = FACTS.iter().filter(|fact| !claim[**fact].is_null());
-    facts.map(|fact| (fact.to_string(), claim[*fact].clone())).collect::<Map<_, _>>().into()
+    let facts = facts.map(|fact| (fact.to_string(), claim[*fact].clone()));
+    let technique = techniques.get(claim["id"].as_str().unwrap_or_default()).cloned().unwrap_or_default();
+    facts.chain(technique).collect::<Map<_, _>>().into()
 }
 
 /// Returns the recorded machines, in the order of their names.
@@ -108,6 +169,27 @@ fn counts<'a>(claims: impl Iterator<Item = &'a Value>) -> String {
     if parts.is_empty() { "–".into() } else { parts.join(", ") }
 }
 
+fn fact<'a>(claim: &'a Value, key: &str) -> &'a str {
+    claim[key].as_str().unwrap_or_default()
+}
+
+/// Returns the facts by which the same goal of two machines is found. Two goals may only differ by their ids.
+fn goal(claim: &Value) -> [&str; 5] {
+    let of = |key: &str, other: &'static str| Some(fact(claim, key)).filter(|word| !word.is_empty()).unwrap_or(other);
+    [of("candidate", "–"), of("baseline", "a condition"), of("at", "–"), of("required", "–"), fact(claim, "id")]
+}
+
+/// Returns the verdict of a claim and its figure, such as `holds, 0.97`.
+fn outcome(claim: &Value) -> String {
+    let verdict = match fact(claim, "verdict") {
+        "refuted" => "**refuted**",
+        other => other,
+    };
+    let share = || claim["rate"].as_f64().map(|rate| format!(", {:.0} %", rate * 100.0));
+    let figure = claim["ratio"].as_f64().map(|ratio| format!(", {ratio:.3}")).or_else(share);
+    format!("{verdict}{}", figure.unwrap_or_default())
+}
+
 fn row<S: AsRef<str>>(cells: impl IntoIterator<Item = S>) -> String {
     let cells: Vec<String> = cells.into_iter().map(|cell| cell.as_ref().replace('|', "\\|")).collect();
     format!("| {} |\n", cells.join(" | "))
@@ -120,7 +202,7 @@ fn table(machines: &[(String, Value)]) -> String {
          Each file in this folder has the verdicts of one machine: on the shipped claims (`check`), and on our own goals\n\
          (`goals`). A file with a level was recorded with `ASCERTAIN_CPU`, which hides newer instructions.\n\n\
          To add your machine, run `cargo xtask machines NAME`, which takes 20 minutes, and send us the file. The command\n\
-         also writes this page.\n\n",
+         also writes this page. [Limits of machines](../limits.md) explains why some goals are relative to a limit.\n\n",
     );
     text += &row(["machine", "CPU", "level", "date", "shipped claims", "goals"]);
     text += &row(["---"; 6]);
@@ -131,20 +213,33 @@ fn table(machines: &[(String, Value)]) -> String {
             machine["machine"]["cpus_allowed"],
             machine["machine"]["virtualisation"].as_str().unwrap_or("no virtual machine")
         );
-        let word = |key: &str, other: &str| machine[key].as_str().unwrap_or(other).to_string();
+        let word =
+            |key: &str, other: &str| machine[key].as_str().filter(|word| !word.is_empty()).unwrap_or(other).to_string();
         let counted = |set: &str| counts(claims(machine, set));
         let link = format!("[{name}]({name}.json)");
         text += &row([link, cpu, word("level", "full"), word("date", "–"), counted("check"), counted("goals")]);
     }
-    text += "\n## Goals by experiment\n\n";
-    let names = || machines.iter().map(|(name, _)| name.as_str());
-    text += &row(["experiment"].into_iter().chain(names()));
-    text += &row(vec!["---"; machines.len() + 1]);
-    let experiment = |claim: &Value| claim["experiment"].as_str().unwrap_or_default().to_string();
-    let all = machines.iter().flat_map(|(_, machine)| claims(machine, "goals"));
-    for name in all.map(experiment).collect::<BTreeSet<String>>() {
-        let of = |machine: &Value| counts(claims(machine, "goals").filter(|claim| experiment(claim) == name));
-        text += &row([name.clone()].into_iter().chain(machines.iter().map(|(_, machine)| of(machine))));
+    text += "\n## Goals by technique\n\n\
+             A cell has the verdict, and the factor by which the technique was better than what it is compared with.\n\
+             For a condition, it has the share of the trials in which the condition was true.\n";
+    let all = || machines.iter().flat_map(|(_, machine)| claims(machine, "goals"));
+    for experiment in all().map(|claim| fact(claim, "experiment")).collect::<BTreeSet<_>>() {
+        text += &format!("\n### {experiment}\n\n");
+        let names = machines.iter().map(|(name, _)| name.as_str());
+        text += &row(["technique", "compared with", "at", "required"].into_iter().chain(names));
+        text += &row(vec!["---"; machines.len() + 4]);
+        let of_experiment = all().filter(|claim| fact(claim, "experiment") == experiment);
+        // Machines may have been recorded with other goals, so a goal is known by all that its row shows.
+        let goals: BTreeSet<[&str; 5]> = of_experiment.map(goal).collect();
+        for wanted in goals {
+            let cell = |(_, machine): &(String, Value)| {
+                let judged = claims(machine, "goals").find(|claim| goal(claim) == wanted);
+                judged.map_or_else(|| "–".into(), outcome)
+            };
+            let [technique, baseline, at, required, _] = wanted;
+            let of_goal = [format!("`{technique}`"), baseline.into(), at.into(), required.into()];
+            text += &row(of_goal.into_iter().chain(machines.iter().map(cell)));
+        }
     }
     text += "\n## Refuted goals\n\n\
              A range is the 95 % interval of the measured value as a multiple of the baseline's value.\n\n";
@@ -170,6 +265,50 @@ mod tests {
     fn the_page_has_the_recorded_machines() {
         let page = fs::read_to_string(tools::in_root(&format!("{FOLDER}/README.md"))).unwrap();
         assert_eq!(page, table(&read().unwrap()), "run `cargo xtask machines`");
+    }
+
+    #[test]
+    fn names_are_those_of_files() {
+        for name in ["zen3", "zen3-avx2", "7950X_1.0"] {
+            check_name(name).unwrap();
+        }
+        for name in ["", ".", "..", ".hidden", "a/b", "/tmp/a", "a b", "-x", "ü"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn each_goal_names_its_technique() {
+        let techniques = techniques().unwrap();
+        let text = fs::read_to_string(tools::in_root(GOALS)).unwrap();
+        assert_eq!(techniques.len(), text.lines().filter(|line| line.starts_with("id = ")).count());
+        let pair = toml::from_str::<toml::Table>(
+            "candidate = 'a'\nbaseline = { variant = 'b', size = 3 }\nat = { on = 'x' }\nat_least = 0.9",
+        );
+        let kept = kept(&json!({"id": "i", "says": "-"}), &[("i".into(), technique(&pair.unwrap().into()))].into());
+        let wanted = json!({"id": "i", "says": "-", "candidate": "a", "baseline": "b, size=3", "at": "on=x",
+            "required": "≥ 0.9"});
+        assert_eq!(kept, wanted);
+    }
+
+    /// Two levels of one machine are two columns. A goal that a file does not have leaves its cell empty.
+    #[test]
+    fn techniques_are_compared_between_machines() {
+        let goal = |verdict: &str, ratio: f64| {
+            json!({"id": "e.goal", "experiment": "e", "candidate": "fast", "baseline": "limit", "required": "≥ 0.9",
+                "verdict": verdict, "ratio": ratio, "rate": 0.5})
+        };
+        let condition =
+            json!({"id": "e.other", "experiment": "e", "candidate": "fast", "verdict": "holds", "rate": 0.97});
+        let machine = |goals: Vec<Value>| json!({"date": "2026-12-01", "level": "", "check": [], "goals": goals});
+        let page = table(&[
+            ("zen9".into(), machine(vec![goal("holds", 0.951), condition])),
+            ("zen9-avx2".into(), machine(vec![goal("refuted", 0.5)])),
+        ]);
+        assert!(page.contains("### e\n\n| technique | compared with | at | required | zen9 | zen9-avx2 |\n"), "{page}");
+        assert!(page.contains("| `fast` | limit | – | ≥ 0.9 | holds, 0.951 | **refuted**, 0.500 |\n"), "{page}");
+        assert!(page.contains("| `fast` | a condition | – | – | holds, 97 % | – |\n"), "{page}");
+        assert_eq!(page.matches("| full | 2026-12-01 |").count(), 2, "{page}");
     }
 
     #[test]

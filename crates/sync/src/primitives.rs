@@ -166,3 +166,19 @@ mod cell {
         }
     }
 }
+
+/// Prevents the compiler from reordering memory accesses across this call. It has no instructions.
+///
+/// This is `compiler_fence(SeqCst)`, except that data which no other thread can reach may stay in registers. After a
+/// compiler fence, such data would be loaded again, and the load would wait for the store before it.
+#[inline(always)]
+pub(crate) fn keep_order() {
+    #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(any(miri, model = "portable"))))]
+    // SAFETY: the block has no instructions. For the compiler, it may read and write all memory that other threads can
+    // reach, and may contain fences of the compiler.
+    unsafe {
+        std::arch::asm!("", options(nostack, preserves_flags));
+    }
+    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(any(miri, model = "portable")))))]
+    compiler_fence(Ordering::SeqCst);
+}

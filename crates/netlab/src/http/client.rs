@@ -229,7 +229,7 @@ fn version(answer: &Response<Incoming>) -> &'static str {
 }
 
 /// Returns `host` without its port and without the brackets of an IPv6 address. TLS needs the name in this form.
-fn name(host: &str) -> &str {
+pub(super) fn name(host: &str) -> &str {
     if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return address;
     }

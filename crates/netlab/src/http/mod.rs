@@ -28,6 +28,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod bare;
 mod client;
 mod filling;
 #[cfg(target_os = "linux")]
@@ -38,6 +39,7 @@ mod tls;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
+pub use bare::download_with_rustls;
 pub use client::{BEFORE_AN_ANSWER, ClientOptions, Connection, HttpRequest, HttpResponse};
 pub(crate) use filling::random_bytes;
 #[cfg(target_os = "linux")]

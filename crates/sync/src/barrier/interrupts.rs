@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::contract::State;
 use super::{Barrier, Expedited, Global, Method, Ticket, Unavailable};
 use crate::barrierd::{self, Client, DEFAULT_PATH};
-use crate::primitives::{Ordering, compiler_fence};
+use crate::primitives::keep_order;
 
 /// Maximum time for which a heavy side waits for the daemon before it uses the fallback. Normally a heavy side takes a
 /// few milliseconds.
@@ -69,11 +69,11 @@ impl Interrupts {
 // SAFETY: the daemon exists only on x86-64. There, the handler of an interrupt records the interrupt in memory after
 // everything that the interrupted thread wrote before. The handler returns by an instruction that no later read can
 // pass. An idle or offline CPU runs no thread, and the CPU went through a system call or an interrupt to get into that
-// state. The compiler fence prevents the compiler from moving memory accesses across the light side.
+// state. `keep_order` prevents the compiler from moving memory accesses across the light side.
 unsafe impl Barrier for Interrupts {
     #[inline(always)]
     fn light(&self) {
-        compiler_fence(Ordering::SeqCst);
+        keep_order();
     }
 
     fn ticket(&self) -> Ticket {

@@ -12,7 +12,7 @@ use ascertain_sys::membarrier;
 use super::choose::Reason;
 use super::contract::State;
 use super::{Barrier, Method, Ticket, Unavailable};
-use crate::primitives::{Ordering, compiler_fence, fence};
+use crate::primitives::{Ordering, fence, keep_order};
 
 /// Expedited membarrier. The heavy side interrupts each CPU that runs a thread of this process. The heavy side takes
 /// microseconds, and each of those CPUs loses about one microsecond.
@@ -49,12 +49,12 @@ fn registered_barrier() -> io::Result<()> {
 // SAFETY: each running thread passes a full barrier between the call and its return, and each other thread passes one
 // when it is next scheduled. If a thread executes its light side before this full barrier, everything that it wrote
 // before the light side is visible when the call returns. If it executes the light side after the full barrier, its
-// later reads see everything that the caller wrote before the call. The compiler fence prevents the compiler from
+// later reads see everything that the caller wrote before the call. `keep_order` prevents the compiler from
 // moving memory accesses across the light side.
 unsafe impl Barrier for Expedited {
     #[inline(always)]
     fn light(&self) {
-        compiler_fence(Ordering::SeqCst);
+        keep_order();
     }
 
     fn ticket(&self) -> Ticket {
@@ -97,7 +97,7 @@ impl Global {
 unsafe impl Barrier for Global {
     #[inline(always)]
     fn light(&self) {
-        compiler_fence(Ordering::SeqCst);
+        keep_order();
     }
 
     fn heavy(&self) {

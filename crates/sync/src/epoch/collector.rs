@@ -113,9 +113,11 @@ impl<B: Barrier> Collector<B> {
         &self.0.barrier
     }
 
+    /// Returns the word with the current epoch, and the barrier, by a single load of this collector's pointer.
     #[inline(always)]
-    pub(super) fn current(&self) -> &AtomicU64 {
-        &self.0.epoch
+    pub(super) fn current_and_barrier(&self) -> (&AtomicU64, &B) {
+        let Inner { epoch, barrier, .. } = &*self.0;
+        (epoch, barrier)
     }
 
     pub(super) fn orphans(&self) -> &Orphans<Bag> {

@@ -11,7 +11,7 @@ use super::Published;
 use super::collector::{Bag, Collector, PINNED, Participant, UNPINNED};
 use crate::barrier::{Barrier, ExpeditedOrFences};
 use crate::drop_all::drop_all;
-use crate::primitives::{AtomicPtr, Ordering};
+use crate::primitives::{AtomicPtr, AtomicU64, Ordering};
 use crate::reclaim::{Record, Retired};
 
 /// Number of retired objects that a handle collects before it puts them into a [`Bag`], which has an epoch as its
@@ -29,9 +29,10 @@ const WAITING_MAX: usize = 16 * BATCH;
 pub struct Handle<B: Barrier> {
     participant: NonNull<Record<Participant>>,
     collector: Collector<B>,
-    /// The number of guards that pin this handle now. Once [`leave`](Self::leave) was called, the value is one more
-    /// than that number.
-    depth: Cell<usize>,
+    /// The number of guards beyond the first one that pin this handle now, or 0 if it is not pinned. Once
+    /// [`leave`](Self::leave) was called, the value is one more. A pin that is not nested only reads it, so the next
+    /// pin does not wait for a store to it.
+    nested: Cell<usize>,
     /// `true` if the handle was left to its guards, because the handle's thread has ended or is about to end. The last
     /// guard then frees the handle.
     is_left: Cell<bool>,
@@ -50,13 +51,13 @@ struct Garbage {
 
 impl<B: Barrier> Handle<B> {
     pub(super) fn new(collector: Collector<B>, participant: NonNull<Record<Participant>>) -> Self {
-        let (depth, is_left) = (Cell::new(0), Cell::new(false));
-        Self { participant, collector, depth, is_left, garbage: RefCell::default() }
+        let (nested, is_left) = (Cell::new(0), Cell::new(false));
+        Self { participant, collector, nested, is_left, garbage: RefCell::default() }
     }
 
     /// Pins this handle: while the guard lives, no object that this thread can find is freed. Guards may be nested.
     ///
-    /// Pinning takes a load, a store, and the barrier's light side. Dropping the last guard takes a store.
+    /// Pinning takes two loads, a store, and the barrier's light side. Dropping the last guard takes a load and a store.
     ///
     /// # Panics
     /// If there are `usize::MAX` guards, which is possible only if guards are forgotten.
@@ -74,27 +75,30 @@ impl<B: Barrier> Handle<B> {
     #[inline(always)]
     pub(super) unsafe fn pin_at<'h>(handle: NonNull<Self>) -> Guard<'h, B> {
         // SAFETY: the caller ensures that the handle lives.
-        unsafe { handle.as_ref() }.enter();
-        Guard { handle, borrow: PhantomData }
+        let word = unsafe { handle.as_ref() }.enter();
+        Guard { handle, word, borrow: PhantomData }
     }
 
+    /// Pins this handle, and returns its word.
     #[inline(always)]
-    fn enter(&self) {
-        let depth = self.depth.get();
-        // `depth` is set to a constant where its value is known. If it were always read and increased, the processor
-        // could not begin a pin before the previous one is complete.
-        if depth == 0 {
-            self.depth.set(1);
+    fn enter(&self) -> NonNull<AtomicU64> {
+        // Each pointer is loaded once. After an acquire load, the compiler would load it again.
+        let (word, (current, barrier)) = (self.word(), self.collector.current_and_barrier());
+        // The word tells whether this pin is nested, so that the usual pin stores nothing but the word. Only a branch
+        // depends on this load, so the processor does not wait for the store that ended the previous pin. Relaxed: only
+        // this handle writes the word.
+        if word.load(Ordering::Relaxed) == UNPINNED {
             // Acquire: this thread does not find objects that were taken out before the epoch began. A light side
             // without instructions does not ensure that. It only orders this thread with a heavy side, and the last
             // heavy side may have been complete before these objects were taken out.
-            let epoch = self.collector.current().load(Ordering::Acquire);
+            let epoch = current.load(Ordering::Acquire);
             // Release: this thread's reads during earlier pins come before any epoch that begins because of this store.
-            self.word().store(epoch | PINNED, Ordering::Release);
-            self.collector.barrier().light();
+            word.store(epoch | PINNED, Ordering::Release);
+            barrier.light();
         } else {
-            self.depth.set(deeper(depth));
+            self.nested.set(deeper(self.nested.get()));
         }
+        NonNull::from(word)
     }
 
     /// Pins this handle as [`pin`](Self::pin) does, and moves the handle into the returned guard.
@@ -107,18 +111,17 @@ impl<B: Barrier> Handle<B> {
         OwnedGuard { handle: self }
     }
 
-    /// Ends the pin of one guard. Returns `true` if the handle was left to its guards and this was the last guard. The
-    /// caller must then free the handle.
+    /// Ends the pin of one guard. `word` is the word of this handle. Returns `true` if the handle was left to its guards
+    /// and this was the last guard. The caller must then free the handle.
     #[inline(always)]
-    fn unpin(&self) -> bool {
-        let depth = self.depth.get();
-        if depth == 1 {
-            self.word().store(UNPINNED, Ordering::Release);
-            self.depth.set(0);
+    fn unpin(&self, word: &AtomicU64) -> bool {
+        let nested = self.nested.get();
+        if nested == 0 {
+            word.store(UNPINNED, Ordering::Release);
             return false;
         }
-        self.depth.set(depth - 1);
-        depth == 2 && self.is_left.get()
+        self.nested.set(nested - 1);
+        nested == 1 && self.is_left.get()
     }
 
     /// Leaves a handle to its guards: the last guard frees the handle. If there is no guard, this function frees it.
@@ -130,20 +133,26 @@ impl<B: Barrier> Handle<B> {
         // SAFETY: the caller ensures that the handle is allocated in a box, which no code has freed.
         let this = unsafe { handle.as_ref() };
         this.is_left.set(true);
-        match this.depth.get() {
+        if this.is_pinned() {
+            // The count becomes the number of guards. So the last guard finds a count of 1, and the frequent path
+            // (count 0) never frees the handle. If the count is at its maximum, guards were forgotten, and the handle
+            // is never freed anyway.
+            this.nested.set(this.nested.get().saturating_add(1));
+        } else {
             // SAFETY: the caller ensures that only guards use the handle, and there is no guard.
-            0 => unsafe { free(handle) },
-            // The count gets one more than the number of guards. So the last guard finds a depth of 2, and the frequent
-            // path (depth 1) never frees the handle. If the count is at its maximum, guards were forgotten, and the
-            // handle is never freed anyway.
-            depth => this.depth.set(depth.saturating_add(1)),
+            unsafe { free(handle) };
         }
     }
 
     #[inline(always)]
-    fn word(&self) -> &crate::primitives::AtomicU64 {
+    fn word(&self) -> &AtomicU64 {
         // SAFETY: the record lives as long as the collector, which lives as long as `self`.
         &unsafe { self.participant.as_ref() }.value.0
+    }
+
+    /// Returns whether a guard exists. Only this handle writes the word, so the load returns its last store.
+    fn is_pinned(&self) -> bool {
+        self.word().load(Ordering::Relaxed) != UNPINNED
     }
 
     /// Retires a boxed object. The object is freed when all participants that may have found it have ended their pins.
@@ -177,6 +186,10 @@ impl<B: Barrier> Handle<B> {
 
     fn add(&self, retired: Retired) {
         let mut garbage = self.garbage.borrow_mut();
+        if garbage.fresh.is_empty() {
+            // One allocation for the whole batch, instead of one each time that the vector has to grow.
+            garbage.fresh.reserve(BATCH);
+        }
         garbage.fresh.push(retired);
         let fresh = garbage.fresh.len();
         drop(garbage);
@@ -257,11 +270,12 @@ impl<B: Barrier> Handle<B> {
     }
 }
 
-/// Returns `depth + 1`, where `depth` is the number of guards. Panics on overflow: if the count wrapped around, the end
-/// of one guard would remove the protection of all guards. On 32 bits, forgetting 2^32 guards takes only seconds.
+/// Returns `nested + 1`, where `nested` is the number of nested guards. Panics on overflow: if the count wrapped around,
+/// the end of one guard would remove the protection of all guards. On 32 bits, forgetting 2^32 guards takes only
+/// seconds.
 #[inline(always)]
-fn deeper(depth: usize) -> usize {
-    depth.checked_add(1).expect("too many guards: their count would overflow")
+fn deeper(nested: usize) -> usize {
+    nested.checked_add(1).expect("too many guards: their count would overflow")
 }
 
 impl<B: Barrier> Drop for Handle<B> {
@@ -281,7 +295,7 @@ impl<B: Barrier> Drop for Handle<B> {
 
 impl<B: Barrier> fmt::Debug for Handle<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle").field("is_pinned", &(self.depth.get() > 0)).finish_non_exhaustive()
+        f.debug_struct("Handle").field("is_pinned", &self.is_pinned()).finish_non_exhaustive()
     }
 }
 
@@ -291,6 +305,8 @@ pub struct Guard<'h, B: Barrier = ExpeditedOrFences> {
     /// A pointer, because dropping the guard may free the handle. A reference would promise that the handle exists
     /// until the end of the function that drops the guard.
     handle: NonNull<Handle<B>>,
+    /// The word of the handle, so that the end of the pin need not load its address.
+    word: NonNull<AtomicU64>,
     borrow: PhantomData<&'h Handle<B>>,
 }
 
@@ -332,7 +348,8 @@ unsafe fn free<B: Barrier>(handle: NonNull<Handle<B>>) {
 impl<B: Barrier> Drop for Guard<'_, B> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.unpin() {
+        // SAFETY: the record of the word lives as long as the collector, which lives as long as the handle.
+        if self.unpin(unsafe { self.word.as_ref() }) {
             // SAFETY: the handle was left to its guards, by this pointer, and this guard is the last one.
             unsafe { free(self.handle) };
         }
@@ -349,7 +366,7 @@ impl<B: Barrier> OwnedGuard<B> {
     /// Unpins the handle and returns it.
     #[must_use]
     pub fn into_handle(self) -> Handle<B> {
-        self.handle.unpin();
+        self.handle.unpin(self.handle.word());
         self.handle
     }
 }
@@ -455,10 +472,10 @@ mod tests {
         let collector = Collector::new(Fences);
         let handle = collector.register();
         let guard = handle.pin();
-        handle.depth.set(usize::MAX);
+        handle.nested.set(usize::MAX);
         assert!(catch_unwind(AssertUnwindSafe(|| mem::forget(handle.pin()))).is_err());
         // The refused guard has changed nothing, and the existing guards protect.
-        assert_eq!(handle.depth.get(), usize::MAX);
+        assert_eq!(handle.nested.get(), usize::MAX);
         drop(guard);
         assert_ne!(handle.word().load(Ordering::Relaxed), UNPINNED);
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::contract::{EventCount, Version, sealed};
 use super::sleep::{Announcement, Sleepers, wait};
-use crate::primitives::{AtomicBool, Futex, Instant, Ordering, compiler_fence, fence};
+use crate::primitives::{AtomicBool, Futex, Instant, Ordering, fence, keep_order};
 
 /// An event count for a single producer, on any machine. The version is in a word that only the producer writes, and
 /// the sleepers' flag is in another word.
@@ -67,7 +67,7 @@ fn order_in_time() {
     if cfg!(any(model = "loom", miri)) {
         fence(Ordering::SeqCst);
     } else {
-        compiler_fence(Ordering::SeqCst);
+        keep_order();
     }
 }
 

@@ -6,7 +6,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, TargetError};
-use ascertain_netlab::http::{CERTIFICATE_PEM, ClientOptions, Connection, HttpRequest, Tls, TlsVersion, trusting_ours};
+use ascertain_netlab::http::{
+    CERTIFICATE_PEM, ClientOptions, Connection, HttpRequest, HttpResponse, Tls, TlsSession, TlsVersion,
+    download_with_rustls, trusting_ours,
+};
 use ascertain_netlab::installed::Folder;
 use ascertain_netlab::{Error, Phases, now_ns};
 use ascertain_sys::clock::thread_cpu_ns;
@@ -15,7 +18,7 @@ use ascertain_sys::process::{Command, Exit, Output, Prepared};
 
 use super::go::{self, GoProcess};
 use super::servers::BodyServer;
-use super::{CIPHERS, CURL, GO, PLAIN};
+use super::{CIPHERS, CURL, GO, PLAIN, RUSTLS};
 use crate::levels::word;
 use crate::links::{attended, failed};
 
@@ -45,6 +48,8 @@ pub struct Download {
 
 pub enum Client {
     Own(ClientOptions),
+    /// The TLS library of our own client, without an HTTP library and without a runtime.
+    Rustls(ClientOptions),
     Curl(Curl),
     /// The process of the Go client, with the scheme of the URLs that the client requests.
     Go(GoProcess, &'static str),
@@ -71,7 +76,11 @@ fn official(name: &str) -> String {
 
 /// Returns the official name of the connection's cipher suite; `None` without TLS.
 pub fn cipher_on(connection: &Connection) -> Option<String> {
-    connection.session().map(|session| official(&session.cipher))
+    cipher_in(connection.session())
+}
+
+fn cipher_in(session: Option<&TlsSession>) -> Option<String> {
+    session.map(|session| official(&session.cipher))
 }
 
 fn tls_of(arm: &Arm) -> Result<Option<Tls>, TargetError> {
@@ -92,7 +101,10 @@ impl Client {
                 let is_secure = arm.variant != PLAIN;
                 Self::Go(go::client(is_secure)?, if is_secure { "https" } else { "http" })
             }
-            _ => Self::Own(ClientOptions { tls: tls_of(arm)?, ..ClientOptions::plain("localhost", PATIENCE) }),
+            client => {
+                let options = ClientOptions { tls: tls_of(arm)?, ..ClientOptions::plain("localhost", PATIENCE) };
+                if client == RUSTLS { Self::Rustls(options) } else { Self::Own(options) }
+            }
         })
     }
 
@@ -107,7 +119,10 @@ impl Client {
     ) -> Result<Download, TargetError> {
         let limit = limit(bytes * addresses.len() as u64);
         match self {
-            Self::Own(offer) => own(&ClientOptions { limit, ..offer.clone() }, addresses, path, stop),
+            Self::Own(offer) => own(&ClientOptions { limit, ..offer.clone() }, addresses, path, stop, by_hyper),
+            Self::Rustls(offer) => {
+                own(&ClientOptions { limit, ..offer.clone() }, addresses, path, stop, download_with_rustls)
+            }
             Self::Curl(curl) => curl.download(limit, stop),
             Self::Go(end, scheme) => {
                 let urls = addresses.iter().map(|address| format!("{scheme}://{address}{path}"));
@@ -121,7 +136,7 @@ impl Client {
     pub fn cipher(&self) -> Result<Option<String>, TargetError> {
         match self {
             Self::Curl(curl) => curl.cipher(),
-            Self::Own(_) | Self::Go(..) => Ok(None),
+            Self::Own(_) | Self::Rustls(_) | Self::Go(..) => Ok(None),
         }
     }
 }
@@ -134,21 +149,36 @@ pub fn connect(addresses: &[SocketAddr]) -> Result<Vec<TcpStream>, TargetError> 
     addresses.iter().map(connect).collect()
 }
 
-fn own(offer: &ClientOptions, addresses: &[SocketAddr], path: &str, stop: &Stop) -> Result<Download, TargetError> {
+/// Downloads `path` over a connection with our own client.
+fn by_hyper(
+    stream: TcpStream,
+    options: &ClientOptions,
+    path: &str,
+) -> Result<(HttpResponse, Option<TlsSession>), Error> {
+    let mut connection = Connection::open(stream, options, &mut Phases::begin(0))?;
+    let answer = connection.send(&HttpRequest::get(path), &mut Phases::begin(0))?;
+    Ok((answer, connection.session().cloned()))
+}
+
+/// Downloads `path` from all addresses with `download`, on a thread for each connection.
+fn own(
+    offer: &ClientOptions,
+    addresses: &[SocketAddr],
+    path: &str,
+    stop: &Stop,
+    download: impl Fn(TcpStream, &ClientOptions, &str) -> Result<(HttpResponse, Option<TlsSession>), Error> + Copy + Sync,
+) -> Result<Download, TargetError> {
     let start_ns = now_ns();
     let streams = connect(addresses)?;
     let shared = streams.iter().map(TcpStream::try_clone).collect::<Result<Vec<_>, _>>().map_err(failed)?;
     let get = |stream| {
-        let request = HttpRequest::get(path);
         move || {
             let before_ns = thread_cpu_ns();
-            let mut connection = Connection::open(stream, offer, &mut Phases::begin(0))?;
-            let answer = connection.send(&request, &mut Phases::begin(0))?;
-            let end_ns = now_ns();
-            let cipher = cipher_on(&connection);
+            let (answer, session) = download(stream, offer, path)?;
+            let (cpu_ns, end_ns) = (thread_cpu_ns() - before_ns, now_ns());
+            let cipher = cipher_in(session.as_ref());
             let (status, bytes, protocol) = (answer.status, answer.body_bytes, answer.version.into());
-            let response = StreamResponse { status, bytes, protocol, cipher };
-            Ok((response, thread_cpu_ns() - before_ns, end_ns))
+            Ok((StreamResponse { status, bytes, protocol, cipher }, cpu_ns, end_ns))
         }
     };
     let cut = || shared.iter().for_each(|stream| drop(stream.shutdown(std::net::Shutdown::Both)));

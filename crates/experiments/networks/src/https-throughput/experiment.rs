@@ -32,6 +32,7 @@ const KERNEL_TLS: &str = "ktls";
 
 const OWN: &str = "own";
 const CURL: &str = "curl";
+const RUSTLS: &str = "rustls";
 const NGINX: &str = "nginx";
 const CADDY: &str = "caddy";
 const GO: &str = "go";
@@ -84,7 +85,11 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
 
 fn factors() -> Vec<Factor> {
     vec![
-        Factor::one_of("client", "HTTP client: own (with hyper and rustls), or an installed one", [OWN, CURL, GO]),
+        Factor::one_of(
+            "client",
+            "HTTP client: own (with hyper and rustls), rustls alone (the limit of own over TLS), or an installed one",
+            [OWN, RUSTLS, CURL, GO],
+        ),
         Factor::one_of("server", "HTTP server: own, or an installed one", [OWN, NGINX, CADDY, GO]),
         Factor::integer("streams", "number of concurrent connections", 1, 1..=64),
         Factor::integer("mb", "megabytes that all connections transfer together", 128, 1..=1_000_000),

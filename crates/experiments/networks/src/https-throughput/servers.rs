@@ -11,7 +11,7 @@ use ascertain_sys::clock::process_cpu_ns;
 use ascertain_sys::interrupt::Stop;
 
 use super::go::{self, GoProcess};
-use super::{AS_MUCH, CADDY, CIPHERS, CURL, GO, KERNEL_TLS, NGINX, OWN, PLAIN};
+use super::{AS_MUCH, CADDY, CIPHERS, CURL, GO, KERNEL_TLS, NGINX, OWN, PLAIN, RUSTLS};
 use crate::levels::word;
 use crate::links::failed;
 
@@ -40,6 +40,9 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
         return Err(Unavailable::levels(format!(
             "Go's client does not let the user choose a cipher of TLS 1.3; use {cipher}"
         )));
+    }
+    if arm.variant == PLAIN && client == RUSTLS {
+        return Err(Unavailable::levels("the client `rustls` only speaks TLS; use `own`"));
     }
     if client == CURL {
         find("curl", "apt-get install curl").map_err(Unavailable::other)?;

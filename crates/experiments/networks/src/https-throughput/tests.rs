@@ -16,7 +16,7 @@ use super::super::go;
 use super::super::servers::{is_available, no_kernel_tls};
 use super::super::{
     ANSWERED, CADDY, CIPHERS, CURL, GO, HttpsThroughput, KERNEL_TLS, LATE, LATENCY, NGINX, OVERLOADED, OWN, PLAIN,
-    REQUEST_CPU, TLS,
+    REQUEST_CPU, RUSTLS, TLS,
 };
 use super::*;
 
@@ -46,10 +46,11 @@ fn value(out: &Samples, metric: usize) -> Option<f64> {
 #[test]
 fn each_pair_is_measured_or_says_what_it_needs() {
     for (client, server) in
-        [OWN, CURL, GO].iter().flat_map(|client| [OWN, NGINX, CADDY, GO].map(|server| (client, server)))
+        [OWN, RUSTLS, CURL, GO].into_iter().flat_map(|client| [OWN, NGINX, CADDY, GO].map(|server| (client, server)))
     {
         let levels = [&between(client, server)[..], &[("streams", 3.into())]].concat();
-        let arms = [PLAIN, TLS].map(|variant| arm(variant, &levels));
+        let variants: &[&str] = if client == RUSTLS { &[TLS] } else { &[PLAIN, TLS] };
+        let arms: Vec<_> = variants.iter().map(|variant| arm(variant, &levels)).collect();
         if or_left_out(is_available(&arms[0])).is_none() {
             continue;
         }
@@ -71,7 +72,7 @@ fn each_pair_is_measured_or_says_what_it_needs() {
 
 #[test]
 fn what_encrypts_is_chosen_and_looked_at() {
-    for client in [OWN, CURL] {
+    for client in [OWN, RUSTLS, CURL] {
         for (cipher, name) in CIPHERS {
             let arm = arm(TLS, &[("cipher", cipher.into()), ("client", client.into())]);
             if or_left_out(is_available(&arm)).is_none() {

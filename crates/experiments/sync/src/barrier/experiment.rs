@@ -38,7 +38,7 @@ const BUSY: &str = "busy";
 /// The level of the factor `load` at which other threads keep every CPU busy, and barriers begin a millisecond apart.
 const SPACED: &str = "spaced";
 
-const VARIANTS: [(&str, &str); 8] = [
+const VARIANTS: [(&str, &str); 9] = [
     ("heartbeat", "sync::barrierd: wait for interrupts that the daemon sends while a client waits"),
     ("interrupts", "sync::barrierd: poll, without requesting interrupts, until each CPU was interrupted"),
     (
@@ -49,6 +49,10 @@ const VARIANTS: [(&str, &str); 8] = [
     ("plain", "membarrier, which waits for the scheduler"),
     ("expedited", "membarrier by interrupts, expedited"),
     ("asked", "speed limit: no barrier; a real-time thread gets a request over a socket, like the daemon, and answers"),
+    (
+        "asked-interrupts",
+        "speed limit of a heartbeat: like asked, and the thread interrupts the CPUs of this process before it answers",
+    ),
     (
         "mprotect",
         "mprotect removes the access rights of a page and restores them; only timed, because it is not a reliable \

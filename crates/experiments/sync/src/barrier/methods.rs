@@ -46,7 +46,7 @@ pub fn is_available(variant: &str) -> Result<(), String> {
     };
     match variant {
         "plain" => supported(membarrier::is_global_supported()),
-        "expedited" => supported(membarrier::is_expedited_supported()),
+        "expedited" | "asked-interrupts" => supported(membarrier::is_expedited_supported()),
         "heartbeat" | "interrupts" | "interrupts-clock" => tried().map(drop),
         _ => Ok(()),
     }
@@ -87,7 +87,12 @@ impl Method {
                 membarrier::register_private_expedited().map_err(|error| error.to_string())?;
                 Self::Expedited
             }
-            "asked" => Self::RemoteThread(RemoteThread::new().map_err(|error| error.to_string())?),
+            "asked" => Self::RemoteThread(RemoteThread::new(|| Ok(())).map_err(|error| error.to_string())?),
+            "asked-interrupts" => {
+                membarrier::register_private_expedited().map_err(|error| error.to_string())?;
+                let thread = RemoteThread::new(membarrier::private_expedited);
+                Self::RemoteThread(thread.map_err(|error| error.to_string())?)
+            }
             "mprotect" => Self::Mprotect(Shootdown::new().map_err(|error| error.to_string())?),
             "none" => Self::None,
             _ => return Err(format!("unknown method {variant}")),
@@ -183,7 +188,8 @@ pub struct RemoteThread {
 }
 
 impl RemoteThread {
-    pub fn new() -> io::Result<Self> {
+    /// Starts the thread. It calls `work` before each answer, and ends if `work` fails.
+    pub fn new(work: impl Fn() -> io::Result<()> + Send + 'static) -> io::Result<Self> {
         let (socket, mut theirs) = UnixStream::pair()?;
         let answered = Arc::new(AtomicU64::new(0));
         let answers = Arc::clone(&answered);
@@ -191,7 +197,7 @@ impl RemoteThread {
             // Without real-time priority the thread still works, but answers later. The requesting side reports a
             // missing answer.
             let _ = privileges::run_in_real_time();
-            while theirs.read_exact(&mut [0]).is_ok() {
+            while theirs.read_exact(&mut [0]).is_ok() && work().is_ok() {
                 answers.fetch_add(1, Ordering::Release);
             }
         };

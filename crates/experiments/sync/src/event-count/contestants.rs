@@ -8,7 +8,7 @@ use ascertain_sync::event_count::{Awaitable, EventCount, MultiProducer, OneWord,
 use ascertain_sync::ring::{Consumer, Producer, ring};
 use event_listener::{Event, Listener};
 
-use super::waiters::{Tasks, tasks};
+use super::waiters::{BareWaker, Tasks, tasks};
 
 /// Number of items in a ring. All of them fit into the L1 data cache.
 pub const ITEMS: u64 = 1_024;
@@ -58,6 +58,13 @@ pub const VARIANTS: &[Variant] = &[
     Variant {
         tasks: Some(tasks::<Awaitable>),
         ..counted::<Awaitable>("awaitable", "as multi-producer, and tasks can wait too")
+    },
+    Variant {
+        name: "bare-waker",
+        about: "the limit on speed for tasks: a count, and the waker of a single task under a mutex",
+        signal: || Arc::new((Mutex::new(0), Condvar::new())),
+        ring: None,
+        tasks: Some(tasks::<BareWaker>),
     },
     Variant {
         name: "event-listener",

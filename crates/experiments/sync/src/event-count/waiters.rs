@@ -1,9 +1,13 @@
 //! The waiters for a publication: a sleeping thread, and async tasks on one thread with a minimal runtime.
 
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -105,6 +109,45 @@ impl AsyncSignal for Event {
         listener!(self => listener);
         ready();
         listener.await;
+    }
+}
+
+/// The least that can wake a task from any thread: a count, and the waker of a single task under a lock.
+#[derive(Default)]
+pub struct BareWaker {
+    published: AtomicU64,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl BareWaker {
+    fn waker(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AsyncSignal for BareWaker {
+    fn publish(&self) {
+        self.published.fetch_add(1, Release);
+        let waker = self.waker().take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    async fn wait(&self, ready: impl FnOnce()) {
+        let seen = self.published.load(Acquire);
+        ready();
+        let has_changed = |context: &mut Context<'_>| {
+            if self.published.load(Acquire) != seen {
+                return Poll::Ready(());
+            }
+            let waker = context.waker().clone();
+            let replaced = self.waker().replace(waker);
+            drop(replaced);
+            // A publication after this load finds the waker.
+            if self.published.load(Acquire) == seen { Poll::Pending } else { Poll::Ready(()) }
+        };
+        poll_fn(has_changed).await;
     }
 }
 

@@ -1,19 +1,26 @@
 //! All methods of protecting objects while they are read, behind one interface.
 
-use std::ptr::from_ref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
 
 use ascertain_engine::experiment::Unavailable;
-use ascertain_sync::barrier::{Barrier, Fences, Method, Visitor, choose};
+use ascertain_sync::barrier::{Barrier, Method, Visitor, choose};
 use ascertain_sync::epoch::Collector;
-use ascertain_sync::hazard::{Domain, Published};
 
-use super::{ours, peers};
+use super::{limits, ours, peers};
 
-pub const VARIANTS: [(&str, &str); 17] = [
+pub const VARIANTS: [(&str, &str); 20] = [
     ("bare", "speed limit: a plain load of an object that is never replaced, the minimum cost of reading"),
     ("announced", "speed limit: `bare`, plus the least work of any protection (a store, a second load, another store)"),
+    ("limit-hazard", "speed limit of a hazard pointer: `announced`, and a check of the object's owner"),
+    (
+        "limit-epoch",
+        "speed limit of a pin by a handle: `bare`, and the minimum of a pin that may be nested (two loads and a store, a \
+         check of the object's owner, a load and a store)",
+    ),
+    (
+        "limit-pin",
+        "speed limit of a pin without a handle: `limit-epoch`, by a thread-local variable, with a fence on demand",
+    ),
     ("hazard-expedited", "sync::hazard over expedited membarrier"),
     ("hazard-interrupts", "sync::hazard over barrierd's interrupt generations"),
     ("hazard-plain", "sync::hazard over plain membarrier"),
@@ -131,8 +138,11 @@ pub fn contestant(variant: &str, ring: &[usize]) -> Result<Box<dyn Readers>, Una
         return Ok(choose(&[method], Ours { is_hazard, ring }));
     }
     Ok(match variant {
-        "bare" => Box::new(bare(ring)),
-        "announced" => Box::new(announced(ring)),
+        "bare" => Box::new(limits::bare(ring)),
+        "announced" => Box::new(limits::announced(ring)),
+        "limit-hazard" => Box::new(limits::hazard(ring)),
+        "limit-epoch" => Box::new(limits::epoch(ring)),
+        "limit-pin" => Box::new(limits::pin(ring)),
         "haphazard" => Box::new(peers::haphazard(ring)),
         "epoch-default" => Box::new(ours::Epochs::new(ours::ThisThread, ring)),
         "crossbeam-epoch" => Box::new(peers::crossbeam_epoch_by_handle(ring)),
@@ -183,40 +193,4 @@ impl<T, F: FnMut(&mut T) -> usize> Readers for Read<T, F> {
         let Self { objects, next } = self;
         (0..objects.len()).try_fold(0, |at, _| Some(next(objects.get_mut(at)?)))
     }
-}
-
-/// Makes objects that no thread replaces.
-fn published(ring: &[usize]) -> impl Iterator<Item = Published<Object, Fences>> {
-    let (domain, counter) = (Domain::new(Fences), ObjectCounter::default());
-    ring.iter().map(move |&next| Published::new(counter.object(next), &domain))
-}
-
-/// Reads with two loads, of the pointer and of the object. The other methods are compared with this.
-fn bare(ring: &[usize]) -> impl Readers + use<> {
-    Read::new(published(ring), |object| object.get().next)
-}
-
-/// Reads like [`bare`], and also makes the stores and the second load of a hazard pointer or a pin. The fence is
-/// omitted, and so is the check that the object belongs to the right domain. If the second load differs, the read fails
-/// and is not repeated.
-fn announced(ring: &[usize]) -> impl Readers + use<> {
-    // The address of each object is stored with it; the second load reads the address. The pointer itself is read only
-    // once.
-    let with_address = published(ring).map(|mut object| {
-        let address = from_ref(object.get()).addr();
-        (object, AtomicUsize::new(address))
-    });
-    let announced = AtomicUsize::new(0);
-    Read::new(with_address, move |(object, second_look)| {
-        let object = object.get();
-        let address = from_ref(object).addr();
-        announced.store(address, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
-        if second_look.load(Ordering::Acquire) != address {
-            return usize::MAX;
-        }
-        let next = object.next;
-        announced.store(0, Ordering::Release);
-        next
-    })
 }

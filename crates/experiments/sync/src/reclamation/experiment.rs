@@ -2,6 +2,7 @@
 //! and by the methods of other crates. All methods read the same ring of objects.
 
 mod contestants;
+mod limits;
 mod ours;
 mod peers;
 
