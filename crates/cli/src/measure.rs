@@ -39,7 +39,7 @@ pub fn measure(start: Start, options: &RenderOptions, exports: &Exports) -> anyh
     // Open the files first, so that a missing permission is reported before anything is measured.
     let mut files = exports.open(options)?;
     interrupt::install().context("can't handle Ctrl-C")?;
-    let result = {
+    let mut result = {
         let line = Line::new(!options.quiet);
         let evidence_options = errors::EVIDENCE_OPTIONS;
         let (files, picture) = (&mut files, LivePicture::default());
@@ -55,6 +55,9 @@ pub fn measure(start: Start, options: &RenderOptions, exports: &Exports) -> anyh
             Start::Recorded(continuation) => ascertain::continue_run(continuation, context),
         }?
     };
+    if let Some(error) = result.error.take() {
+        output::note(&format!("error: {:#}", errors::with_option(ascertain::Error::from(error).into())));
+    }
     let RunResult { plan, outcome, observations, folder, cleanup_failures, .. } = &result;
     for failure in cleanup_failures {
         output::note(&format!("error: {failure}"));

@@ -35,7 +35,7 @@ impl DerivedMetric {
         let unit = |unit: Unit| StreamUnit::of_symbol(unit.symbol()).unwrap_or(StreamUnit::ONE);
         let metrics: Vec<(&str, StreamUnit)> =
             spec.metrics.iter().map(|metric| (metric.name.as_str(), unit(metric.unit))).collect();
-        let options = PlanOptions { block: 1, has_ranges: true };
+        let options = PlanOptions { block: 1, has_ranges: true, is_endless: false };
         let plan = Plan::with(text, &OneClock::new(&metrics), options).map_err(|error| match error.problem() {
             Problem::Series(problem) => problem.replace("there is no series", "there is no metric"),
             _ => error.to_string(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
 use crate::evidence;
 use crate::observations::Observations;
 use crate::outcome::{Decision, Outcome, Verdict};
@@ -36,6 +37,9 @@ pub struct RunResult {
     pub measured_nothing: bool,
     /// Error messages of clean-ups that failed.
     pub cleanup_failures: Vec<String>,
+    /// The error that ended a long measurement early, such as a line that is not an observation. The outcome covers
+    /// everything before it, and [`target_failed`](Self::target_failed) is `true`.
+    pub error: Option<Error>,
 }
 
 /// A verdict that makes `check` and similar commands fail, if the user requests this.

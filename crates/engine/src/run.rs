@@ -165,6 +165,7 @@ pub fn run_by_clock(
         recorded_trials,
         measured_nothing,
         cleanup_failures: registry.iter().flat_map(|experiment| experiment.cleanup_failures()).collect(),
+        error: None,
     })
 }
 

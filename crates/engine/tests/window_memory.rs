@@ -2,16 +2,19 @@
 //! own, because the allocator counts the allocations of all threads.
 #![allow(missing_docs)]
 
+use std::cell::Cell;
+use std::sync::Mutex;
 use std::time::Duration;
 
-use ascertain_engine::claim::Test;
+use ascertain_engine::claim::{Claim, Test};
 use ascertain_engine::command::{CommandSet, LineMetric};
 use ascertain_engine::experiment::{Arm, Point};
 use ascertain_engine::plan::Plan;
-use ascertain_engine::run::Recording;
+use ascertain_engine::predicate::Predicate;
+use ascertain_engine::run::{Clock, Recording};
 use ascertain_engine::unit::Unit;
-use ascertain_engine::windows::{Around, MemoryReport, Meter, WindowPlan, allocated};
-use ascertain_sys::allocations::{Allocations, CountingAllocator, count};
+use ascertain_engine::windows::{Around, MemoryReport, Meter, WindowPlan, allocated, fed};
+use ascertain_sys::allocations::{Allocations, CountingAllocator, count, peak_bytes};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::system();
@@ -26,6 +29,54 @@ fn plan(windows: u64) -> WindowPlan {
         around: Around::default(),
         series: Vec::new(),
         memory_limit_bytes: None,
+    }
+}
+
+/// Only one test at a time can count, because the allocator counts the allocations of all threads.
+static COUNTING: Mutex<()> = Mutex::new(());
+
+/// A clock that advances by the same time at each reading.
+struct Steps {
+    now_ns: Cell<u64>,
+    step_ns: u64,
+}
+
+impl Clock for Steps {
+    fn now_ns(&self) -> u64 {
+        self.now_ns.replace(self.now_ns.get() + self.step_ns)
+    }
+
+    fn sleep(&self, _: Duration) {}
+}
+
+fn recording(runs: &tempfile::TempDir) -> Recording {
+    let (runs, command_line) = (runs.path().to_path_buf(), Vec::new());
+    Recording::New { runs, command_line, render: Default::default(), label: None, revision: None, known: None }
+}
+
+/// Feeds lines, of which every thousandth is a failure, through the parser, the windows, the judge, the series and the
+/// recorder. Only the recorder allocates: the paths of its files, for messages.
+fn feeding_allocates_nothing(blocks: u64) {
+    let line = |index: u64| if index % 1000 == 500 { "90\n".to_string() } else { format!("{}\n", index % 17) };
+    let text: String = (0..10_000).map(line).collect();
+    let series = ["ewma(value, .01)", "quantile(.99, window(value, 100000))", "quantile(.5, window(value, 2 s))"];
+    let lines = LineMetric { unit: Unit::Nanosecond, factor: Some(1e6), counts_bad_lines: true };
+    let set = CommandSet { lines: Some(lines), ..CommandSet::new("slo", ["true"]) };
+    let arm = Arm { variant: "true".into(), point: Point::default() };
+    let success = Test::predicate(arm, Predicate::parse("value <= 20 ms", &set.metrics()).unwrap());
+    let claim = Claim::in_half("slo", "slo".into(), "in time".into(), success.clone());
+    for (claims, is_recorded) in [(Vec::new(), false), (vec![claim.clone()], false), (vec![claim], true)] {
+        let series = series.map(String::from).to_vec();
+        let windows = WindowPlan { success: success.clone(), series, ..plan(60) };
+        let plan = Plan { commands: vec![set.clone()], claims, windows: Some(windows), ..Plan::default() };
+        let runs = tempfile::tempdir().unwrap();
+        let recording = if is_recorded { recording(&runs) } else { Recording::None };
+        // The clock is read twice for each block, and 59 s pass.
+        let clock = Steps { now_ns: Cell::new(0), step_ns: 59_000_000_000 / (2 * blocks) };
+        let bytes = |feed: &mut dyn FnMut()| if is_recorded { peak_bytes(feed) } else { count(feed).bytes };
+        let (observations, bytes) = fed(&plan, recording, &clock, (text.as_bytes(), blocks), bytes).unwrap();
+        assert_eq!(observations, blocks * 10_000);
+        assert!(bytes <= if is_recorded { 1000 } else { 0 }, "{bytes} B for {observations} observations");
     }
 }
 
@@ -50,17 +101,8 @@ fn all_parts_are_announced() {
             assert_eq!(allocated, announced, "{windows} windows, {has_lines}, {:?}", plan.series);
             let recorded = |observations| {
                 let runs = tempfile::tempdir().unwrap();
-                let (runs, command_line) = (runs.path().to_path_buf(), Vec::new());
-                let recording = Recording::New {
-                    runs,
-                    command_line,
-                    render: Default::default(),
-                    label: None,
-                    revision: None,
-                    known: None,
-                };
                 let plan = WindowPlan { around: Around { observations, most: 20_000 }, ..plan.clone() };
-                bytes(plan, has_lines, recording)
+                bytes(plan, has_lines, recording(&runs))
             };
             let [few, many] = [10, 1000].map(recorded);
             // The buffer for every n-th row belongs to the writer, which exists before.
@@ -71,11 +113,19 @@ fn all_parts_are_announced() {
     }
 }
 
-/// A single test, because the allocator counts the allocations of all threads.
 #[test]
 fn the_announced_memory_is_the_allocated_one() {
+    let _counting = COUNTING.lock().unwrap();
     all_parts_are_announced();
     the_memory_is_the_announced_one_however_many_observations_come();
+    feeding_allocates_nothing(50);
+}
+
+#[test]
+#[ignore = "takes minutes in a debug build"]
+fn a_hundred_million_observations_allocate_nothing() {
+    let _counting = COUNTING.lock().unwrap();
+    feeding_allocates_nothing(10_000);
 }
 
 fn the_memory_is_the_announced_one_however_many_observations_come() {

@@ -69,6 +69,9 @@ pub(crate) fn glyph(series: Option<usize>) -> char {
     series.map_or('•', of)
 }
 
+/// The character of hollow dots in a terminal. No series has it.
+pub(crate) const HOLLOW: char = '▵';
+
 /// The colours of series as indices of the terminal's 256 colours. They are readable on light and dark backgrounds, and
 /// near the colours of [`LIGHT`] and [`DARK`].
 const TERMINAL: [u8; COLORS] = [33, 166, 37, 133, 74, 178, 167, 99];

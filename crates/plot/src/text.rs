@@ -2,8 +2,8 @@
 //!
 //! Lines and areas are drawn with Braille dots, two by four per character. The character of the series is repeated
 //! along its line, so that lines can be distinguished without colour. If there are many dots, the series with the most
-//! dots is drawn in Braille, and the others with their characters. Labels and ticks are chosen as in
-//! [`svg`](super::svg).
+//! dots is drawn in Braille, and the others with their characters. Hollow dots have a character of their own. Labels
+//! and ticks are chosen as in [`svg`](super::svg).
 
 mod canvas;
 mod heat;
@@ -11,7 +11,7 @@ mod marks;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::ink::glyph;
+use crate::ink::{HOLLOW, glyph};
 use crate::names::shortened;
 use crate::scale::Ruler;
 use crate::scene::Scene;
@@ -66,8 +66,8 @@ struct Drawing<'a> {
     width: usize,
 }
 
-/// A line of the legend. Each entry has the index of a series, a sample of its marks as characters, and its name.
-type LegendLine = Vec<(usize, String, String)>;
+/// A line of the legend. Each entry has the colour of a series, a sample of its marks as characters, and its name.
+type LegendLine = Vec<(Paint, String, String)>;
 
 impl Drawing<'_> {
     /// Draws a plot that is not a heat map: title, legend, labels of rules, frame, ticks, and the label of the x axis.
@@ -161,43 +161,61 @@ impl Drawing<'_> {
     fn legend(&self) -> Vec<LegendLine> {
         let mut lines: Vec<LegendLine> = Vec::new();
         let mut used = 0;
-        let braille = self.braille_dots();
-        let shown = self.scene.plot.series.iter().enumerate().filter(|(series, _)| self.scene.plot.shows(*series));
-        for (series, name) in shown {
-            let of_series = |layer: &&Layer| layer.series() == Some(series);
-            let mark = glyph(Some(series));
-            let sample = self.scene.plot.layers.iter().filter(of_series).map(|layer| match layer {
-                Layer::Line { dashed: true, .. } => format!("╌{mark}╌"),
-                Layer::Line { .. } => format!("─{mark}─"),
-                Layer::Intervals { .. } => format!("├{mark}┤"),
-                Layer::Dots { .. } if braille == Some(series) => "⠪".into(),
-                Layer::Dots { .. } => mark.to_string(),
-                Layer::Area { .. } => "⣿".into(),
-                _ => "░".into(),
-            });
-            // If a series has several layers, its sample shows the first layer that is not a band.
-            let Some(sample) = sample.min_by_key(|sample| sample == "░") else { continue };
-            let name = fitting(name, self.width - sample.width() - 1);
+        for (paint, sample, name) in self.legend_entries() {
+            let name = fitting(&name, self.width - sample.width() - 1);
             let length = sample.width() + 1 + name.width();
             match lines.last_mut() {
                 Some(line) if used + 3 + length <= self.width => {
                     used += 3 + length;
-                    line.push((series, sample, name));
+                    line.push((paint, sample, name));
                 }
                 _ => {
                     used = length;
-                    lines.push(vec![(series, sample, name)]);
+                    lines.push(vec![(paint, sample, name)]);
                 }
             }
         }
         lines
     }
 
+    /// Returns the entries of the legend: each series, and then hollow dots if they are not the sample of their series.
+    fn legend_entries(&self) -> LegendLine {
+        let braille = self.braille_dots();
+        let mut entries: LegendLine = Vec::new();
+        let mut has_other_hollow = false;
+        let shown = self.scene.plot.series.iter().enumerate().filter(|(series, _)| self.scene.plot.shows(*series));
+        for (series, name) in shown {
+            let of_series = |layer: &&Layer| layer.series() == Some(series);
+            let mark = glyph(Some(series));
+            let samples = self.scene.plot.layers.iter().filter(of_series).map(|layer| match layer {
+                Layer::Line { dashed: true, .. } => format!("╌{mark}╌"),
+                Layer::Line { .. } => format!("─{mark}─"),
+                Layer::Intervals { .. } => format!("├{mark}┤"),
+                Layer::Dots { .. } if braille == Some(series) => "⠪".into(),
+                Layer::Dots { hollow: true, .. } => HOLLOW.to_string(),
+                Layer::Dots { .. } => mark.to_string(),
+                Layer::Area { .. } => "⣿".into(),
+                _ => "░".into(),
+            });
+            let samples: Vec<String> = samples.collect();
+            let is_hollow = |sample: &String| sample.starts_with(HOLLOW);
+            // If a series has several layers, its sample shows the first layer that is neither a band nor hollow dots.
+            let rank = |sample: &&String| (*sample == "░", is_hollow(sample));
+            let Some(sample) = samples.iter().min_by_key(rank) else { continue };
+            has_other_hollow |= samples.iter().any(is_hollow) && !is_hollow(sample);
+            entries.push((Paint::Series(series), sample.clone(), name.clone()));
+        }
+        if has_other_hollow {
+            entries.push((Paint::Plain, HOLLOW.to_string(), "hollow".into()));
+        }
+        entries
+    }
+
     fn write_legend(&self, lines: &[LegendLine], top: usize, canvas: &mut Canvas) {
         for (row, line) in lines.iter().enumerate() {
             let mut column = 0;
-            for (series, sample, name) in line {
-                canvas.write(column, top + row, sample, Paint::Series(*series));
+            for (paint, sample, name) in line {
+                canvas.write(column, top + row, sample, *paint);
                 column += sample.width() + 1;
                 canvas.write(column, top + row, name, Paint::Plain);
                 column += name.width() + 3;

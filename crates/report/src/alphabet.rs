@@ -64,8 +64,8 @@ const RAISED: [char; 11] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷',
 
 /// The characters that this program prints itself. [`IN_ASCII`] has a similar ASCII character for each, at the same
 /// position. The symbols that distinguish the series of a plot are replaced by distinct ASCII characters.
-const OURS: &str = "µσ…·—–−─━╌└┬│┤├┊’“”←◄→►↑↓×●○■□▲△◆◇•░▒▓█";
-const IN_ASCII: &[u8] = b"us~-------++||||'\"\"<<>>^vxoOmMaAdD..:%#";
+const OURS: &str = "µσ…·—–−─━╌└┬│┤├┊’“”←◄→►↑↓×●○■□▲△◆◇▵•░▒▓█";
+const IN_ASCII: &[u8] = b"us~-------++||||'\"\"<<>>^vxoOmMaAdD^..:%#";
 
 /// Returns the nearest ASCII character if the character is one of [`OURS`], otherwise the character itself.
 fn nearest(c: char) -> char {

@@ -111,6 +111,11 @@ pub(crate) fn reason(reason: &Reason) -> String {
                  possible answers; a longer limit would show more"
             )
         }
+        Reason::UnfinishedSet { trials, measured } if measured >= trials => {
+            format!(
+                "trials are judged in sets of {trials}, and it is unknown which of the last {measured} are in one set"
+            )
+        }
         Reason::UnfinishedSet { trials, measured } => {
             format!("trials are judged in sets of {trials}, and the last set has only {measured}")
         }

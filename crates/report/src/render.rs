@@ -17,7 +17,7 @@ use ascertain_sys::process;
 use crate::options::{Format, RenderOptions};
 use crate::pictures::{PictureKind, for_terminal, forests_in_short};
 use crate::terminal::{self, Style};
-use crate::text::parted;
+use crate::text::{parted, quoted};
 use crate::{calibration, csv, html, json, markdown, sentence, suite, windows};
 
 /// Returns the text for standard output. CSV has a single table: the claims if the question is about claims, otherwise
@@ -143,11 +143,16 @@ fn measured_windows(outcome: &Outcome, style: &Style) -> String {
     parted([first, table].into_iter().chain(drawn).chain([sentences]))
 }
 
-/// Returns the windows of a long measurement in Markdown. Empty for any other run.
+/// Returns the windows of a long measurement in Markdown: the table, a table of each derived series, and the sentences.
+/// Empty for any other run.
 fn markdown_windows(outcome: &Outcome) -> String {
     let Some(report) = &outcome.windows else { return String::new() };
+    let of_series = crate::pictures::of_live_series(report).into_iter().flat_map(|picture| {
+        let heading = format!("{}: results by window", quoted(&picture.plot.series[0]));
+        [markdown::paragraph(&heading), markdown::table(&picture.table.grid())]
+    });
     let sentences = windows::sentences(outcome).into_iter().map(|sentence| markdown::paragraph(&sentence));
-    parted([markdown::table(&windows::grid(report))].into_iter().chain(sentences))
+    parted([markdown::table(&windows::grid(report))].into_iter().chain(of_series).chain(sentences))
 }
 
 /// Returns the sentences and the table of a comparison, then plots if requested, and the threats.

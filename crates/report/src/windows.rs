@@ -66,11 +66,13 @@ pub(crate) fn window_line(window: &WindowSummary, unit: Unit, limit: Option<f64>
     let figures = [("median", median), ("p99", p99), ("max", most)];
     let figures = figures.map(|(name, value)| format!("{name} {}", shown(value, unit, limit)));
     let share = window.share().map_or_else(String::new, |share| format!(", {} succeeded", percent(share)));
+    let unknown = window.unknown_share().filter(|share| *share > 0.0);
+    let unknown = unknown.map_or_else(String::new, |share| format!(", {} unknown", percent(share)));
     let observations =
         format!("{} observation{}", grouped(window.observations), if window.observations == 1 { "" } else { "s" });
     match window.observations {
         0 => format!("window {number} ({}): no observations", times(window)),
-        _ => format!("window {number} ({}): {observations}{share}; {}", times(window), figures.join(", ")),
+        _ => format!("window {number} ({}): {observations}{share}{unknown}; {}", times(window), figures.join(", ")),
     }
 }
 
@@ -141,6 +143,9 @@ mod tests {
             window_line(&window, Unit::Nanosecond, Some(2e8)),
             "window 3 (20 s to 30 s): 1,234 observations, 99.68 % succeeded; median 1.250 ms, p99 3.000 ms, max > 200 ms"
         );
+        let cut_off = WindowSummary { successes: 617, unknown: 309, ..window };
+        let line = window_line(&cut_off, Unit::Nanosecond, Some(2e8));
+        assert!(line.contains("1,234 observations, 50 % succeeded, 25 % unknown; median"), "{line}");
         let empty = WindowSummary { end_ns: 1_000_000_000, ..WindowSummary::default() };
         assert_eq!(window_line(&empty, Unit::Nanosecond, None), "window 1 (0 s to 1 s): no observations");
     }

@@ -63,6 +63,23 @@ impl Error {
         self.text.get(..self.place.start).map_or(1, |before| before.chars().count() + 1)
     }
 
+    /// Returns the error without the way out that reads the evidence again, for series that are not recorded.
+    ///
+    /// ```
+    /// use ascertain_streams::{OneClock, Plan, Unit};
+    ///
+    /// let error = Plan::new("every(time, 2) / time", &OneClock::new(&[("time", Unit::TIME)])).unwrap_err();
+    /// assert!(error.to_string().contains("again(time)"));
+    /// assert!(!error.without_again().to_string().contains("again(time)"));
+    /// ```
+    #[must_use]
+    pub fn without_again(mut self) -> Error {
+        if let Problem::Unbounded(unbounded) = &mut *self.problem {
+            unbounded.again = None;
+        }
+        self
+    }
+
     /// Returns the problem.
     #[must_use]
     pub fn problem(&self) -> &Problem {

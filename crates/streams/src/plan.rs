@@ -25,11 +25,15 @@ pub struct PlanOptions {
     pub block: usize,
     /// `true` if values can be ranges, because observations were cut off. Every value then takes 16 bytes.
     pub has_ranges: bool,
+    /// `true` if the number of values has no limit, as in a measurement that goes on. Quantile tables are then never
+    /// full, because they have a carry for each bucket. Otherwise, a pane may have 67 million values, and a running
+    /// quantile 10^9.
+    pub is_endless: bool,
 }
 
 impl Default for PlanOptions {
     fn default() -> PlanOptions {
-        PlanOptions { block: BLOCK, has_ranges: false }
+        PlanOptions { block: BLOCK, has_ranges: false, is_endless: false }
     }
 }
 

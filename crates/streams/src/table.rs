@@ -81,6 +81,11 @@ impl FlatTable {
         })
     }
 
+    /// Returns the number of buckets. A table with as many carries is full only after 2^48 values.
+    pub(crate) fn buckets(is_signed: bool) -> u64 {
+        if is_signed { 2 * SIDE as u64 } else { SIDE as u64 }
+    }
+
     /// Returns the size in bytes of the memory of a table.
     #[must_use]
     pub fn bytes(is_signed: bool, carries: u64) -> u64 {

@@ -33,8 +33,8 @@ fn runs_allocate_exactly_the_announced_memory() {
     let values: Vec<f64> = (0..100_000).map(|index| f64::from(index * 7919 % 1000)).collect();
     let catalogue = OneClock::new(&[("time", Unit::TIME)]);
     for text in EXPRESSIONS {
-        for (block, has_ranges) in [(1, false), (256, false), (64, true)] {
-            let options = PlanOptions { block, has_ranges };
+        for (block, has_ranges, is_endless) in [(1, false, false), (256, false, true), (64, true, false)] {
+            let options = PlanOptions { block, has_ranges, is_endless };
             let plan = Plan::with(text, &catalogue, options).unwrap_or_else(|error| panic!("{text}: {error}"));
             let announced = plan.memory().total();
             let mut engine = None;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid};
 
 use crate::command::{Command, Input};
 use crate::interrupt::Stop;
@@ -17,6 +17,8 @@ use crate::{Error, clock, futex};
 
 /// Time that the command has for its own clean-up after SIGTERM, before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
+/// Longest time to wait for the end of a command that was killed. The kill has no effect on a command of another user.
+const MOST_AFTER_KILL: Duration = Duration::from_secs(3);
 /// Interval at which this process checks whether the command has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -39,9 +41,21 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub struct Piped {
     child: Child,
-    pipe: ChildStdout,
-    /// `true` if the command has been waited for. Its process ID may then belong to another process.
-    is_reaped: bool,
+    /// The output; `None` while the command is being ended, so that it cannot wait for a reader.
+    pipe: Option<ChildStdout>,
+    /// `true` if the command needs no further signal, because it was waited for or cannot be ended.
+    is_done: bool,
+}
+
+/// The way in which a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PipedEnd {
+    /// The command had ended by itself, with this status.
+    Exited(ExitStatus),
+    /// This process ended the command by a signal.
+    Ended,
+    /// The process with this ID still runs, because the signals had no effect. It may belong to another user.
+    Running(u32),
 }
 
 /// The result of reading from a pipe.
@@ -75,7 +89,7 @@ impl Piped {
         crate::tether::tether(&mut started);
         let mut child = started.spawn().map_err(failed)?;
         let pipe = child.stdout.take().ok_or_else(|| failed(io::ErrorKind::BrokenPipe.into()))?;
-        Ok(Piped { child, pipe, is_reaped: false })
+        Ok(Piped { child, pipe: Some(pipe), is_done: false })
     }
 
     /// Reads some bytes. Waits at most `timeout` for them.
@@ -83,8 +97,9 @@ impl Piped {
     /// # Errors
     /// If the pipe cannot be read.
     pub fn read(&mut self, buffer: &mut [u8], timeout: Duration, stop: &Stop) -> io::Result<Piece> {
+        let Some(output) = &self.pipe else { return Ok(Piece::End) };
         let wake = stop.wake_fd();
-        let pipe = PollFd::new(&self.pipe, PollFlags::IN);
+        let pipe = PollFd::new(output, PollFlags::IN);
         // Without a descriptor for the stop, the pipe is in both places.
         let signals = wake.map_or_else(|| pipe.clone(), |wake| PollFd::from_borrowed_fd(wake, PollFlags::IN));
         let mut events = [pipe, signals];
@@ -93,7 +108,7 @@ impl Piped {
         if stop.is_requested() || events[0].revents().is_empty() {
             return Ok(Piece::Nothing);
         }
-        match rustix::io::read(self.pipe.as_fd(), buffer) {
+        match rustix::io::read(output.as_fd(), buffer) {
             Ok(0) => Ok(Piece::End),
             Ok(bytes) => Ok(Piece::Bytes(bytes)),
             Err(rustix::io::Errno::INTR) => Ok(Piece::Nothing),
@@ -101,28 +116,54 @@ impl Piped {
         }
     }
 
-    /// Ends the command and its process group: first with SIGTERM, and after two seconds with SIGKILL. Returns the
-    /// status of a command that had already ended by itself, otherwise `None`.
-    pub fn end(mut self) -> Option<ExitStatus> {
+    /// Ends the command and its process group: first with SIGTERM, and after two seconds with SIGKILL. If neither has
+    /// an effect, returns after three more seconds.
+    pub fn end(mut self) -> PipedEnd {
         let had_ended = self.has_ended();
+        self.pipe = None;
         self.end_group();
-        self.reap().filter(|_| had_ended)
+        match self.reap() {
+            Some(status) if had_ended => PipedEnd::Exited(status),
+            Some(_) => PipedEnd::Ended,
+            None => PipedEnd::Running(self.child.id()),
+        }
     }
 
-    /// Waits for a command that has closed its output, ends the rest of its process group, and returns the status of
-    /// the command. If the command still runs after two seconds, ends it and returns `None`.
-    pub fn wait(self) -> Option<ExitStatus> {
-        let until_ns = grace_ends_ns();
-        while !self.has_ended() && clock::now_ns() < until_ns {
-            thread::sleep(LOOK);
-        }
+    /// Waits at most two seconds for the end of a command that has closed its output. Then ends the command if it still
+    /// runs, and the rest of its process group.
+    pub fn wait(self) -> PipedEnd {
+        self.is_over_within(GRACE);
         self.end()
+    }
+
+    /// Returns whether the command has ended with an exit code other than 0, or by a signal. Processes that it started
+    /// may still run, and print.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        matches!(self.status(), Ok(Some(status)) if status.exit_status() != Some(0))
     }
 
     /// Returns whether the command has ended. The command is not waited for, so its process ID stays reserved.
     fn has_ended(&self) -> bool {
+        !matches!(self.status(), Ok(None))
+    }
+
+    /// Returns the status of a command that has ended, and `None` for one that runs.
+    fn status(&self) -> rustix::io::Result<Option<WaitIdStatus>> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        !matches!(waitid(WaitId::Pid(Pid::from_child(&self.child)), options), Ok(None))
+        waitid(WaitId::Pid(Pid::from_child(&self.child)), options)
+    }
+
+    /// Waits until the command has ended, but at most for `time`. Returns whether it has ended.
+    fn is_over_within(&self, time: Duration) -> bool {
+        let until_ns = clock::now_ns().saturating_add(time.as_nanos() as u64);
+        while !self.has_ended() {
+            if clock::now_ns() >= until_ns {
+                return false;
+            }
+            thread::sleep(LOOK);
+        }
+        true
     }
 
     /// Ends all processes of the group. The leader has not been waited for, so no other group has its process ID.
@@ -133,7 +174,7 @@ impl Piped {
             return;
         }
         self.signal(Signal::TERM);
-        let until_ns = grace_ends_ns();
+        let until_ns = clock::now_ns().saturating_add(GRACE.as_nanos() as u64);
         while is_running() {
             if clock::now_ns() >= until_ns {
                 self.signal(Signal::KILL);
@@ -143,9 +184,10 @@ impl Piped {
         }
     }
 
+    /// Returns the status of the command, after at most three seconds. `None` if the command still runs.
     fn reap(&mut self) -> Option<ExitStatus> {
-        self.is_reaped = true;
-        self.child.wait().ok()
+        self.is_done = true;
+        if self.is_over_within(MOST_AFTER_KILL) { self.child.wait().ok() } else { None }
     }
 
     fn signal(&self, signal: Signal) {
@@ -155,17 +197,12 @@ impl Piped {
 
 impl Drop for Piped {
     fn drop(&mut self) {
-        // A child that has been waited for may share its process ID with another process.
-        if !self.is_reaped {
+        if !self.is_done {
+            self.pipe = None;
             self.signal(Signal::KILL);
             self.reap();
         }
     }
-}
-
-/// Returns the time at which processes that were sent SIGTERM are killed.
-fn grace_ends_ns() -> u64 {
-    clock::now_ns().saturating_add(GRACE.as_nanos() as u64)
 }
 
 /// Returns whether a process group has running processes in addition to its leader. A leader that has ended still
@@ -212,7 +249,8 @@ mod tests {
         let mut piped = Piped::start(&shell("seq 1 20; exit 3")).unwrap();
         let expected: String = (1..=20).map(|number| format!("{number}\n")).collect();
         assert_eq!(read_all(&mut piped), expected);
-        assert_eq!(piped.wait().unwrap().code(), Some(3));
+        let PipedEnd::Exited(status) = piped.wait() else { panic!("the command ends by itself") };
+        assert_eq!(status.code(), Some(3));
     }
 
     /// Reads the process ID that the command prints.
@@ -239,7 +277,7 @@ mod tests {
     fn a_command_that_goes_on_is_ended_with_its_group() {
         let mut piped = Piped::start(&shell("sleep 1000 & echo $!; wait")).unwrap();
         let grandchild = read_pid(&mut piped);
-        assert_eq!(piped.end(), None);
+        assert_eq!(piped.end(), PipedEnd::Ended);
         wait_for_end(grandchild);
     }
 
@@ -247,7 +285,7 @@ mod tests {
     fn a_grandchild_that_ignores_sigterm_is_killed() {
         let mut piped = Piped::start(&shell("sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' & wait")).unwrap();
         let grandchild = read_pid(&mut piped);
-        assert_eq!(piped.end(), None);
+        assert_eq!(piped.end(), PipedEnd::Ended);
         wait_for_end(grandchild);
     }
 
@@ -259,9 +297,64 @@ mod tests {
             while !piped.has_ended() {
                 thread::sleep(LOOK);
             }
-            assert_eq!(ends(piped).unwrap().code(), Some(0));
+            assert!(!piped.has_failed());
+            assert!(matches!(ends(piped), PipedEnd::Exited(status) if status.success()));
             wait_for_end(grandchild);
         }
+    }
+
+    #[test]
+    fn a_command_that_closes_its_output_and_goes_on_is_ended() {
+        let mut piped = Piped::start(&shell("exec >&-; sleep 1000")).unwrap();
+        assert_eq!(read_all(&mut piped), "");
+        assert_eq!(piped.wait(), PipedEnd::Ended);
+    }
+
+    #[test]
+    fn a_command_that_failed_is_known_while_its_grandchildren_print() {
+        let mut piped = Piped::start(&shell("sleep 1000 & echo $!; exit 3")).unwrap();
+        let grandchild = read_pid(&mut piped);
+        while !piped.has_ended() {
+            thread::sleep(LOOK);
+        }
+        assert!(piped.has_failed());
+        assert!(matches!(piped.end(), PipedEnd::Exited(status) if status.code() == Some(3)));
+        wait_for_end(grandchild);
+    }
+
+    const LEAVES: &str = "ASCERTAIN_TEST_LEAVES_ITS_GROUP";
+
+    /// The command of the next test. It joins another process group, so that signals to its own one do not reach it.
+    /// Otherwise, this test does nothing.
+    #[test]
+    fn command_that_leaves_its_group() {
+        if std::env::var_os(LEAVES).is_some() {
+            let group = rustix::process::getpgid(rustix::process::getppid()).unwrap();
+            rustix::process::setpgid(None, Some(group)).unwrap();
+            println!("\n{LEAVES}");
+            thread::sleep(Duration::from_secs(1000));
+        }
+    }
+
+    #[test]
+    fn a_command_that_signals_do_not_reach_is_not_waited_for() {
+        let program = std::env::current_exe().unwrap();
+        let arguments = ["--exact", "piped::tests::command_that_leaves_its_group", "--nocapture"];
+        let mut command = Command::new(program.to_str().unwrap(), &arguments);
+        command.env.push((LEAVES.into(), "1".into()));
+        let mut piped = Piped::start(&command).unwrap();
+        let (mut text, mut buffer, stop) = (String::new(), [0; 64], Stop::new().unwrap());
+        while !text.contains(LEAVES) {
+            match piped.read(&mut buffer, Duration::from_secs(60), &stop).unwrap() {
+                Piece::Bytes(bytes) => text += std::str::from_utf8(&buffer[..bytes]).unwrap(),
+                Piece::Nothing => {}
+                Piece::End => panic!("the command goes on: {text}"),
+            }
+        }
+        let process = Pid::from_child(&piped.child);
+        assert_eq!(piped.end(), PipedEnd::Running(process.as_raw_pid() as u32));
+        rustix::process::kill_process(process, Signal::KILL).unwrap();
+        rustix::process::waitpid(Some(process), rustix::process::WaitOptions::empty()).unwrap();
     }
 
     #[test]

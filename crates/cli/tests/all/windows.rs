@@ -244,12 +244,16 @@ fn bad_lines_are_named_or_counted() {
     let state = state.path();
     let script = "echo 1 ms; echo 2 ms; echo oops; echo 3 ms";
     let ran = slo(state, &["--for", "1min", "--lines", "--shell", "--", script]);
-    assert_eq!(ran.code, Some(2));
+    assert_eq!(ran.code, Some(5));
     assert!(ran.stderr.contains("line 3 of the command is `oops`: it does not begin with a number"), "{}", ran.stderr);
     assert!(ran.stderr.contains("(--count-bad-lines)"), "{}", ran.stderr);
-    // The observations before the line are recorded.
+    // The observations before the line are printed and recorded.
+    assert!(ran.stdout.contains("p99.9") && ran.stdout.contains("An error ended the run"), "{}", ran.stdout);
     let json = ascertain(state, &["report", "latest", "--format", "json"]).json();
     assert_eq!(number(&json["windows"]["total"], "observations"), 2.0);
+    // Without an observation, there is no result.
+    let ran = slo(state, &["--for", "1min", "--lines", "--shell", "--", "echo oops; echo 1 ms"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
     let arguments = ["--for", "1min", "--lines", "--count-bad-lines", "--format", "json", "--shell", "--", script];
     let total = &slo(state, &arguments).json()["windows"]["total"];
     assert_eq!([4.0, 3.0, 1.0], ["observations", "successes", "without_value"].map(|key| number(total, key)));
@@ -297,6 +301,63 @@ fn a_generator_that_fails_makes_the_run_fail() {
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
 }
 
+/// The command has failed, and a process that it started keeps its output open.
+#[test]
+fn a_failure_is_noticed_while_another_process_keeps_the_output_open() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let arguments = ["--for", "1h", "--lines", "--at-least", "50%", "--within", "20ms", "--shell", "--"];
+    let ran = slo(state, &[&arguments[..], &["sleep 1000 & yes 1 ms | head -n 30; exit 3"]].concat());
+    assert_eq!(ran.code, Some(5), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.replace('\n', " ").contains("The command ended with exit code 3 after"), "{}", ran.stdout);
+    // The other process prints until the time is up, so that only the end of the run shows the failure.
+    let script = "while true; do echo 1 ms; done & exit 3";
+    let ran = slo(state, &["--for", "1s", "--lines", "--shell", "--", script]);
+    assert_eq!(ran.code, Some(5), "{}{}", ran.stdout, ran.stderr);
+    // A command that has succeeded may leave the work to other processes.
+    let ran = slo(state, &["--for", "1s", "--lines", "--shell", "--", "{ echo 1 ms; exec sleep 1000; } &"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+}
+
+/// The time in which a command is ended is not part of the measured time.
+#[test]
+fn a_command_that_closes_its_output_and_goes_on_is_a_failure() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let arguments = ["--for", "1h", "--lines", "--format", "json", "--shell", "--"];
+    let ran = slo(state, &[&arguments[..], &["echo 1 ms; exec >&-; trap '' TERM; sleep 1000; sleep 1000"]].concat());
+    assert_eq!(ran.code, Some(5), "{}{}", ran.stdout, ran.stderr);
+    let json = ran.json();
+    assert_eq!(json["windows"]["ended"]["command"], "closed its output and had to be ended");
+    let reason = json["left_out"][0]["reason"].to_string();
+    assert!(reason.contains("closed its output and had to be ended"), "{reason}");
+}
+
+#[test]
+fn a_full_buffer_ends_only_its_series() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let arguments = ["--for", "1h", "--lines", "--series", "every(value, 2) / buffer(value, 10)", "--shell", "--"];
+    let ran = slo(state, &[&arguments[..], &["yes 1 ms | head -n 3000"]].concat());
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    let printed = ran.stdout.replace('\n', " ");
+    assert!(printed.contains("3,000 observations") && printed.contains("an error ended this series"), "{printed}");
+    let markdown = ascertain(state, &["report", "latest", "--format", "markdown"]).stdout;
+    assert!(markdown.contains("| Results |") && markdown.contains("results by window"), "{markdown}");
+}
+
+#[test]
+fn unknown_outcomes_are_named_and_recorded() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let arguments = ["--for", "1s", "--within", "1h", "--time-limit", "20ms", "--around", "1", "--", "sleep 1000"];
+    let ran = slo(state, &arguments);
+    let printed = ran.stdout.replace('\n', " ");
+    assert!(printed.contains("is unknown for") && printed.contains("Unknown"), "{printed}");
+    assert!(!printed.contains("no observation failed") && printed.contains("unknown outcome"), "{printed}");
+    assert!(!lines(&only_run(state), "around.jsonl").is_empty());
+}
+
 #[test]
 fn the_last_line_of_a_generator_that_failed_is_left_out() {
     let state = tempfile::tempdir().unwrap();
@@ -305,11 +366,11 @@ fn the_last_line_of_a_generator_that_failed_is_left_out() {
         let arguments = ["--for", "1min", "--lines", "--format", "json", "--shell", "--", script];
         let json = slo(state, &arguments).json();
         let windows = &json["windows"];
-        (number(&windows["total"], "observations"), windows["ended"]["command"].as_str().unwrap().to_string())
+        let how = windows["ended"]["command"].as_str().unwrap().to_string();
+        (number(&windows["total"], "observations"), how, windows["is_last_line_left_out"].as_bool().unwrap_or(false))
     };
-    let killed = observed("printf '1 ms\\n12'; kill -9 $$");
-    assert_eq!(killed, (1.0, "was ended by signal 9 within a line, which is left out,".into()));
-    assert_eq!(observed("printf '1 ms\\n12 ms'"), (2.0, "ended with exit code 0".into()));
+    assert_eq!(observed("printf '1 ms\\n12'; kill -9 $$"), (1.0, "was ended by signal 9".into(), true));
+    assert_eq!(observed("printf '1 ms\\n12 ms'"), (2.0, "ended with exit code 0".into(), false));
 }
 
 #[test]
@@ -350,11 +411,12 @@ fn figures_with_time_outs_are_ranges() {
     let csv = ascertain(state, &["report", "latest", "--format", "csv"]).stdout;
     assert!(
         csv.lines().next().unwrap().ends_with(
-            "most,least_low,least_high,median_low,median_high,p90_low,p90_high,\
-        p99_low,p99_high,p999_low,p999_high,most_low,most_high"
+            "p99_low,p99_high,p999_low,p999_high,most_low,most_high,series_1,series_1_unit,series_1_results,\
+             series_1_nulls,series_1_unbounded,series_1_least,series_1_mean,series_1_most"
         ),
         "{csv}"
     );
+    assert!(csv.lines().nth(1).unwrap().contains("\"ewma(wall, 0.5)\",ns,"), "{csv}");
 }
 
 /// Nothing is known of a figure that a stopped command did not print, so it moves no quantile in one direction only.
@@ -407,6 +469,9 @@ fn impossible_runs_are_refused_with_a_way_out() {
         let ran = slo(state, arguments);
         assert_eq!(ran.code, Some(2), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
         assert!(ran.stderr.contains(message), "{arguments:?}: {}", ran.stderr);
+        // A long measurement refuses `again`, so no message suggests it.
+        let has_again = arguments.iter().any(|argument| argument.contains("again("));
+        assert!(has_again || !ran.stderr.contains("again("), "{arguments:?}: {}", ran.stderr);
     }
 }
 

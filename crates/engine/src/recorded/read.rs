@@ -62,6 +62,7 @@ impl RecordedRun {
             recorded_trials: 0,
             measured_nothing: false,
             cleanup_failures: Vec::new(),
+            error: None,
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::convert::Infallible;
 
-use ascertain_streams::{Advance, Engine, Evidence, Failure, OneClock, Plan, PlanOptions, Unit as StreamUnit};
+use ascertain_streams::{
+    Advance, Engine, Evidence, Failure, OneClock, Plan, PlanOptions, RunError, Unit as StreamUnit,
+};
 
 use super::{MemoryReport, SeriesReport, SeriesWindow, WindowError};
 use crate::experiment::Spec;
@@ -23,8 +25,8 @@ pub(super) fn plans(expressions: &[String], spec: &Spec, has_ranges: bool) -> Re
     let planned = |expression: &String| {
         let refused = |reason: String| WindowError::Series { expression: expression.clone(), reason };
         let block = if has_ranges { 1 } else { BLOCK };
-        let plan = Plan::with(expression, &catalogue, PlanOptions { block, has_ranges });
-        let plan = plan.map_err(|error| refused(error.to_string()))?;
+        let plan = Plan::with(expression, &catalogue, PlanOptions { block, has_ranges, is_endless: true });
+        let plan = plan.map_err(|error| refused(error.without_again().to_string()))?;
         if plan.readings() > 1 {
             return Err(refused(
                 "`again` reads the observations a second time, and a long measurement does not keep them; use `hold`, or \
@@ -43,6 +45,8 @@ pub(super) struct LiveSeries<'p> {
     engine: Engine<'p>,
     open: Results,
     windows: Vec<SeriesWindow>,
+    /// The error that ended the series. The windows are those before it.
+    error: Option<String>,
 }
 
 /// The results in the open window.
@@ -111,32 +115,44 @@ impl<'p> LiveSeries<'p> {
     /// If there is not enough memory.
     pub fn new(plan: &'p Plan, windows: u64) -> Result<LiveSeries<'p>, WindowError> {
         let engine = Engine::new(plan).map_err(|error| WindowError::State(error.to_string()))?;
-        Ok(LiveSeries { plan, engine, open: Results::default(), windows: Vec::with_capacity(windows as usize) })
+        Ok(LiveSeries {
+            plan,
+            engine,
+            open: Results::default(),
+            windows: Vec::with_capacity(windows as usize),
+            error: None,
+        })
     }
 
-    /// Adds observations. Each column has the lower and the upper bounds of a metric.
-    ///
-    /// # Errors
-    /// If a buffer of the expression is full.
-    pub fn add(&mut self, columns: &[[&[f64]; 2]], times: &[f64]) -> Result<(), WindowError> {
+    /// Adds observations. Each column has the lower and the upper bounds of a metric. If a buffer of the expression is
+    /// full, the series ends, and the measurement goes on without it.
+    pub fn add(&mut self, columns: &[[&[f64]; 2]], times: &[f64]) {
+        if self.error.is_some() {
+            return;
+        }
         let mut feed = Feed { columns, times, start: 0, end: 0 };
         let open = &mut self.open;
         let ran = self.engine.run(&mut feed, |results| {
             results.lows.iter().zip(results.highs).for_each(|(low, high)| open.add(*low, *high));
             true
         });
-        ran.map_err(|failure| {
-            let reason = match failure {
+        if let Err(failure) = ran {
+            if self.windows.len() < self.windows.capacity() {
+                self.windows.push(std::mem::take(open).summary());
+            }
+            self.error = Some(match failure {
+                Failure::Run(RunError::BufferFull { values, results }) => format!(
+                    "the buffer of {values} values is full after {results} results; allow more values, or use `hold`"
+                ),
                 Failure::Run(error) => error.to_string(),
                 Failure::Evidence(never) => match never {},
-            };
-            WindowError::Series { expression: self.plan.text().to_string(), reason }
-        })
+            });
+        }
     }
 
     /// Ends the open window.
     pub fn end_window(&mut self) {
-        if self.windows.len() < self.windows.capacity() {
+        if self.error.is_none() && self.windows.len() < self.windows.capacity() {
             self.windows.push(std::mem::take(&mut self.open).summary());
         }
     }
@@ -145,7 +161,7 @@ impl<'p> LiveSeries<'p> {
         const UNITS: [Unit; 5] = [Unit::Nanosecond, Unit::Byte, Unit::BytePerSecond, Unit::PerSecond, Unit::One];
         let symbol = self.plan.unit().symbol();
         let unit = UNITS.into_iter().find(|unit| Some(unit.symbol()) == symbol).unwrap_or(Unit::One);
-        SeriesReport { expression: self.plan.text().to_string(), unit, windows: self.windows }
+        SeriesReport { expression: self.plan.text().to_string(), unit, windows: self.windows, error: self.error }
     }
 }
 
@@ -182,6 +198,26 @@ impl Evidence for Feed<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::{Better, Metric};
+
+    /// The second side waits in a buffer of ten values, which is full after twenty observations.
+    #[test]
+    fn a_full_buffer_ends_the_series() {
+        let spec = Spec { metrics: vec![Metric::new("wall", "", Unit::Nanosecond, Better::Lower)], ..Spec::default() };
+        let expressions = ["every(wall, 2) / buffer(wall, 10)".to_string()];
+        let plans = plans(&expressions, &spec, false).unwrap();
+        let mut series = LiveSeries::new(&plans[0], 3).unwrap();
+        for _ in 0..3 {
+            series.add(&[[&[1.0; 15], &[1.0; 15]]], &[0.0; 15]);
+            series.end_window();
+        }
+        let SeriesReport { windows, error, .. } = series.report();
+        let results: Vec<u64> = windows.iter().map(|window| window.results).collect();
+        assert_eq!(results.len(), 2, "no window after the end of the series");
+        assert_eq!(results[0], 8);
+        let error = error.unwrap();
+        assert!(error.contains("the buffer of 10 values is full") && !error.contains("again"), "{error}");
+    }
 
     fn summary(results: &[[f64; 2]]) -> SeriesWindow {
         let mut window = Results::default();

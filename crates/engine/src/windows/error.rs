@@ -35,7 +35,7 @@ pub enum WindowError {
         least: Duration,
     },
     /// No observation would be recorded.
-    #[error("every 0th observation means nothing; record every 1st, 2nd or n-th, or none around failures")]
+    #[error("an interval of 0 records no observation; give a whole number from 1")]
     NoStride,
     /// Too many observations around a failure.
     #[error("{given} observations before and after each failure are too many; at most {most} are possible")]

@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::derived::LiveSeries;
 use super::record::Recorder;
-use super::state::State;
+use super::state::{Measured, State};
 use super::totals::counted;
 use super::{Ended, WindowError, WindowPlan};
 use crate::block::{Block, End, Executor, Slots, TrialRecord};
@@ -54,6 +54,57 @@ pub(super) struct Feeder<'r, 'p> {
     pub failure: Option<TargetError>,
     /// The failure of a command that prints observations, which ended the run. The observations before it are valid.
     pub crash: Option<TargetError>,
+    /// Time of the run at which the measurement ended; `None` while it goes on.
+    pub ended_ns: Option<u64>,
+    /// `true` if the command failed within a line, which is then not an observation.
+    pub is_last_line_left_out: bool,
+    /// The process ID of a command that could not be ended.
+    pub left_running: Option<u32>,
+}
+
+/// The surroundings of a long measurement: its plan, its observer, and its clock.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings<'r> {
+    pub plan: &'r Plan,
+    pub stop: &'r interrupt::Stop,
+    pub clock: &'r dyn Clock,
+}
+
+impl<'r, 'p> Feeder<'r, 'p> {
+    /// Makes a feeder before the first window.
+    pub fn new(
+        measured: Measured<'r>,
+        surroundings: Surroundings<'r>,
+        state: State<'p>,
+        recorder: Recorder,
+        observer: &'r mut dyn Observer,
+        now: Now,
+    ) -> Feeder<'r, 'p> {
+        let Surroundings { plan, stop, clock } = surroundings;
+        Feeder {
+            plan,
+            windows: measured.windows,
+            spec: measured.spec,
+            primary: measured.primary,
+            state,
+            recorder,
+            is_judged: !plan.claims.is_empty(),
+            observer,
+            stop,
+            clock,
+            now,
+            start_ns: clock.now_ns(),
+            has_begun: false,
+            next_tick_ns: 0,
+            index: 0,
+            is_unkept_reported: false,
+            failure: None,
+            crash: None,
+            ended_ns: None,
+            is_last_line_left_out: false,
+            left_running: None,
+        }
+    }
 }
 
 impl Feeder<'_, '_> {
@@ -70,6 +121,11 @@ impl Feeder<'_, '_> {
     pub(super) fn begin(&mut self) {
         self.start_ns = self.clock.now_ns();
         self.has_begun = true;
+    }
+
+    /// Ends the measurement. Ending the command and its clean-up may take time that does not belong to it.
+    pub(super) fn stop_clock(&mut self) {
+        self.ended_ns = Some(self.elapsed_ns());
     }
 
     /// Ends the windows that are over, and reports progress if it is due. Returns the time since the start of the run.
@@ -135,7 +191,7 @@ impl Feeder<'_, '_> {
         if !self.has_begun {
             return;
         }
-        let now_ns = self.elapsed_ns().min(self.duration_ns());
+        let now_ns = self.ended_ns.unwrap_or_else(|| self.elapsed_ns()).min(self.duration_ns());
         self.recorder.now_ns = now_ns;
         let before = self.state.meter.windows().len();
         let State { meter, series, judge, .. } = &mut self.state;
@@ -151,7 +207,7 @@ impl Feeder<'_, '_> {
     /// Runs the command again and again. An observation belongs to the window in which it began.
     ///
     /// # Errors
-    /// If the command cannot be prepared, or if a series cannot go on.
+    /// If the command cannot be prepared.
     pub fn commands(&mut self, registry: &Registry, arm: &Arm) -> Result<Ended, WindowError> {
         let plan = self.plan;
         let config = &plan.config;
@@ -166,34 +222,43 @@ impl Feeder<'_, '_> {
             Err(error) => return Err(WindowError::Target(error.to_string())),
         }
         let mut record = TrialRecord::default();
-        let block = |trial| Block { lane: 0, arms, trial, seed: config.seed };
+        let mut run = |trial, record: &mut TrialRecord| {
+            executor.run(Block { lane: 0, arms, trial, seed: config.seed }, record);
+        };
         for _ in 0..config.warmup_trials {
-            executor.run(block(Block::WARM_UP), &mut record);
+            run(Block::WARM_UP, &mut record);
             if self.stop.is_requested() {
                 return Ok(Ended::Interrupted);
             }
         }
-        let mut row = vec![Bounds::NONE; self.spec.metrics.len()];
         self.begin();
+        let ended = self.repeat(&mut run, &mut record);
+        self.stop_clock();
+        Ok(ended)
+    }
+
+    /// Calls `run` again and again, with the number of the observation, until the time is up.
+    fn repeat(&mut self, run: &mut impl FnMut(u64, &mut TrialRecord), record: &mut TrialRecord) -> Ended {
+        let mut row = vec![Bounds::NONE; self.spec.metrics.len()];
         loop {
             let is_over = !self.pause() || self.tick() >= self.duration_ns();
             if self.stop.is_requested() {
-                return Ok(Ended::Interrupted);
+                return Ended::Interrupted;
             }
             if is_over {
-                return Ok(Ended::Time);
+                return Ended::Time;
             }
             self.now.begin_trial(1, self.clock.now_ns());
-            executor.run(block(self.index), &mut record);
+            run(self.index, record);
             self.now.set_idle();
             if let Some((_, failure)) = record.failure.take() {
                 let reason = failure.to_string();
                 self.failure = Some(failure);
-                return Ok(Ended::Error(reason));
+                return Ended::Error(reason);
             }
-            self.observe(&record, &mut row)?;
+            self.observe(record, &mut row);
             if record.end == End::CutOff {
-                return Ok(Ended::Interrupted);
+                return Ended::Interrupted;
             }
         }
     }
@@ -214,7 +279,7 @@ impl Feeder<'_, '_> {
     }
 
     /// Takes the observation of one execution of the command.
-    fn observe(&mut self, record: &TrialRecord, row: &mut [Bounds]) -> Result<(), WindowError> {
+    fn observe(&mut self, record: &TrialRecord, row: &mut [Bounds]) {
         row.fill(Bounds::NONE);
         let samples = &record.samples.0;
         samples.iter().for_each(|sample| row[sample.metric] = sample.bounds());
@@ -230,10 +295,10 @@ impl Feeder<'_, '_> {
         let unit = |metric: usize| self.spec.metrics[metric].unit;
         meter.add(counted(row[self.primary], unit(self.primary), is_interrupted), success);
         let start_ns = record.measured.first().map_or(0, |arm| arm.start_ns);
-        self.recorder.observe(self.index, start_ns, samples, success == Some(false));
+        self.recorder.observe(self.index, start_ns, samples, success != Some(true));
         self.index += 1;
         if series.is_empty() {
-            return Ok(());
+            return;
         }
         for (metric, range) in row.iter_mut().enumerate() {
             *range = if *range == Bounds::UNKNOWN { Bounds::NONE } else { range.in_unit(unit(metric)) };
@@ -242,6 +307,6 @@ impl Feeder<'_, '_> {
         let columns: Vec<[&[f64]; 2]> =
             values.iter().map(|[low, high]| [low, high].map(std::slice::from_ref)).collect();
         let times = [start_ns.saturating_sub(self.start_ns) as f64];
-        series.iter_mut().try_for_each(|series| series.add(&columns, &times))
+        series.iter_mut().for_each(|series| series.add(&columns, &times));
     }
 }

@@ -4,8 +4,10 @@ use super::WindowPlan;
 use crate::claim::{Claim, Test};
 use crate::command::CommandSet;
 use crate::error::Error;
-use crate::experiment::{Metric, Spec};
+use crate::experiment::{Arm, Metric, Spec};
+use crate::finding::Threat;
 use crate::judging::ClaimJudge;
+use crate::outcome::PointSummary;
 use crate::plan::{Config, Plan, share_error};
 
 /// Returns the judge of the plan's claim. Without a claim, its tests still tell which observations are successes.
@@ -32,4 +34,11 @@ pub(super) fn primary_metric(success: &Test, spec: &Spec) -> usize {
 pub(super) fn limit_of(set: &CommandSet, metric: &Metric) -> Option<f64> {
     let limit = set.time_limit.filter(|_| set.lines.is_none() && metric.name == "wall");
     limit.map(|limit| limit.as_nanos() as f64)
+}
+
+/// Returns a threat if observations were stopped at their time limit.
+pub(super) fn stopped_threat(point: &PointSummary, set: &CommandSet, arm: &Arm) -> Option<Threat> {
+    let limit_ns = set.time_limit?.as_nanos() as f64;
+    let (trials, all) = (point.censored as usize, point.n as usize);
+    (trials > 0).then(|| Threat::Stopped { arm: arm.clone(), limit_ns, trials, all })
 }

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use ascertain_sys::piped::{Piece, Piped};
+use ascertain_sys::piped::{Piece, Piped, PipedEnd};
 
 use super::derived::BLOCK;
 use super::feed::Feeder;
@@ -49,42 +49,41 @@ impl LineBuffers {
     }
 }
 
+/// The reason why no more lines are taken from the command.
+enum Reading {
+    /// The time was up.
+    Time,
+    /// A stop was requested.
+    Interrupted,
+    /// The command has closed its output.
+    Closed,
+    /// The command has failed, and other processes keep its output open.
+    Failed,
+}
+
 impl Feeder<'_, '_> {
     /// Runs the command once and takes an observation from each line of its output. An observation belongs to the
-    /// window in which it arrives.
+    /// window in which it arrives. The time in which the command ends is not part of the measurement.
     ///
     /// # Errors
-    /// If the command cannot be started, prints nothing or a line that is not an observation, or if a series cannot go
-    /// on.
+    /// If the command cannot be started, or prints nothing or a line that is not an observation.
     pub fn lines(&mut self, set: &CommandSet, metric: &LineMetric) -> Result<Ended, WindowError> {
         let target = |error: String| WindowError::Target(error);
         let command = piped_command(set).map_err(|error| target(error.to_string()))?;
         let mut buffers = self.state.lines.take().unwrap_or_else(|| LineBuffers::new(metric));
         let mut piped = Piped::start(&command).map_err(|error| target(error.to_string()))?;
         self.begin();
-        let ended = loop {
-            let now_ns = self.tick();
-            if self.stop.is_requested() {
-                piped.end();
-                return Ok(Ended::Interrupted);
-            }
-            if now_ns >= self.duration_ns() {
-                piped.end();
-                break Ended::Time;
-            }
-            let until_ns = self.state.meter.window_ends_ns().min(self.next_tick_ns).max(now_ns + 1);
-            let free = &mut buffers.text[buffers.filled..];
-            let read = piped.read(free, Duration::from_nanos(until_ns - now_ns), self.stop);
-            match read.map_err(|error| WindowError::Read(error.to_string()))? {
-                Piece::Nothing => {}
-                Piece::Bytes(bytes) => {
-                    buffers.filled += bytes;
-                    if self.tick() < self.duration_ns() {
-                        self.take_lines(&mut buffers)?;
-                    }
-                }
-                Piece::End => break self.command_ended(piped.wait(), &mut buffers)?,
-            }
+        let read = self.read(&mut piped, &mut buffers);
+        self.stop_clock();
+        let end = if matches!(read, Ok(Reading::Closed)) { piped.wait() } else { piped.end() };
+        if let PipedEnd::Running(process) = end {
+            self.left_running = Some(process);
+        }
+        let has_failed = matches!(end, PipedEnd::Exited(status) if !status.success());
+        let ended = match read? {
+            Reading::Interrupted => return Ok(Ended::Interrupted),
+            Reading::Time if !has_failed => Ended::Time,
+            Reading::Time | Reading::Closed | Reading::Failed => self.command_ended(end, &mut buffers)?,
         };
         if self.index > 0 {
             return Ok(ended);
@@ -97,18 +96,64 @@ impl Feeder<'_, '_> {
         Err(WindowError::NoLines { command, end })
     }
 
+    /// Takes the lines of `text`, `times` times, without a command and without reports of progress. Then ends the
+    /// windows. For tests of the memory.
+    pub fn feed(&mut self, text: &[u8], times: u64) -> Result<(), WindowError> {
+        let Some(mut buffers) = self.state.lines.take() else { return Ok(()) };
+        self.next_tick_ns = u64::MAX;
+        self.begin();
+        for _ in 0..times {
+            self.tick();
+            buffers.text[buffers.filled..][..text.len()].copy_from_slice(text);
+            buffers.filled += text.len();
+            self.take_lines(&mut buffers)?;
+        }
+        self.finish();
+        Ok(())
+    }
+
+    /// Takes the complete lines of the command until its time is up, it ends, or a stop is requested.
+    fn read(&mut self, piped: &mut Piped, buffers: &mut LineBuffers) -> Result<Reading, WindowError> {
+        loop {
+            let now_ns = self.tick();
+            if self.stop.is_requested() {
+                return Ok(Reading::Interrupted);
+            }
+            if now_ns >= self.duration_ns() {
+                return Ok(Reading::Time);
+            }
+            let until_ns = self.state.meter.window_ends_ns().min(self.next_tick_ns).max(now_ns + 1);
+            // Checked before the pipe is read, so that everything that the command has printed is read.
+            let has_failed = piped.has_failed();
+            let free = &mut buffers.text[buffers.filled..];
+            let read = piped.read(free, Duration::from_nanos(until_ns - now_ns), self.stop);
+            match read.map_err(|error| WindowError::Read(error.to_string()))? {
+                Piece::Nothing if has_failed && !self.stop.is_requested() => return Ok(Reading::Failed),
+                Piece::Nothing => {}
+                Piece::Bytes(bytes) => {
+                    buffers.filled += bytes;
+                    if self.tick() < self.duration_ns() {
+                        self.take_lines(buffers)?;
+                    }
+                }
+                Piece::End => return Ok(Reading::Closed),
+            }
+        }
+    }
+
     /// Takes the last line if the command ended as it should. A command that failed may have been cut off within a
     /// line.
-    fn command_ended(&mut self, status: Option<ExitStatus>, buffers: &mut LineBuffers) -> Result<Ended, WindowError> {
-        let has_failed = status.is_some_and(|status| !status.success());
-        let mut how = status.map_or_else(|| "closed its output".into(), how_ended);
+    fn command_ended(&mut self, end: PipedEnd, buffers: &mut LineBuffers) -> Result<Ended, WindowError> {
+        let (how, has_failed) = match end {
+            PipedEnd::Exited(status) => (how_ended(status), !status.success()),
+            PipedEnd::Ended | PipedEnd::Running(_) => ("closed its output and had to be ended".into(), true),
+        };
         if has_failed {
             self.crash = Some(TargetError::Failed(how.clone()));
         }
         if buffers.filled > 0 && !buffers.is_skipping {
-            if has_failed {
-                how += " within a line, which is left out,";
-            } else {
+            self.is_last_line_left_out = has_failed;
+            if !has_failed {
                 buffers.text[buffers.filled] = b'\n';
                 buffers.filled += 1;
                 self.take_lines(buffers)?;
@@ -134,7 +179,8 @@ impl Feeder<'_, '_> {
         }
         (buffers.filled, buffers.is_skipping) = (0, true);
         buffers.block.push(f64::NAN);
-        self.observe_block(&mut buffers.block, self.clock.now_ns())
+        self.observe_block(&mut buffers.block, self.clock.now_ns());
+        Ok(())
     }
 
     /// Takes the observations of all complete lines of a text. Returns the length of these lines.
@@ -145,52 +191,51 @@ impl Feeder<'_, '_> {
             match block.fill(&text[at..]) {
                 Filled::Full(length) => at += length,
                 Filled::Rest(length) => {
-                    self.observe_block(block, start_ns)?;
+                    self.observe_block(block, start_ns);
                     return Ok(at + length);
                 }
                 Filled::Bad { start, length, reason } => {
                     let number = self.index + block.len as u64 + 1;
-                    self.observe_block(block, start_ns)?;
+                    self.observe_block(block, start_ns);
                     let text = shown(&text[at + start..][..length]);
                     return Err(WindowError::Line { number, text, reason });
                 }
             }
-            self.observe_block(block, start_ns)?;
+            self.observe_block(block, start_ns);
         }
     }
 
     /// Takes the observations of a block.
-    fn observe_block(&mut self, block: &mut LineBlock, start_ns: u64) -> Result<(), WindowError> {
+    fn observe_block(&mut self, block: &mut LineBlock, start_ns: u64) {
         let values = &block.values[..block.len];
         let conditions = match &self.windows.success {
             Test::Predicate { conditions, .. } => conditions.as_slice(),
             Test::Versus { .. } => &[],
         };
         let State { meter, series, judge, .. } = &mut self.state;
-        let is_success = |value: f64| broken(conditions, value) == 0 && !value.is_nan();
         let mut successes = 0;
         if self.is_judged {
             for value in values {
-                let broken = broken(conditions, *value);
-                let success = broken == 0 && !value.is_nan();
+                let success = is_success(conditions, *value);
+                let broken = if success { 0 } else { broken(conditions, *value) };
                 successes += u64::from(success);
                 judge.count_outcome(Some(success), broken, false, 0);
             }
         } else {
-            successes = values.iter().filter(|value| is_success(**value)).count() as u64;
+            successes = values.iter().filter(|value| is_success(conditions, **value)).count() as u64;
         }
         meter.add_all(values, successes);
         let failures = values.len() as u64 - successes;
-        self.recorder.observe_values(self.index, start_ns, values, failures, |value| !is_success(value));
+        let is_failure = |value| !is_success(conditions, value);
+        self.recorder.observe_values(self.index, start_ns, values, failures, is_failure);
         self.index += values.len() as u64;
         if !series.is_empty() {
             let times = &mut block.times[..block.len];
             times.fill(start_ns.saturating_sub(self.start_ns) as f64);
             let columns = [[values, values]];
-            series.iter_mut().try_for_each(|series| series.add(&columns, times))?;
+            series.iter_mut().for_each(|series| series.add(&columns, times));
         }
         block.len = 0;
-        Ok(())
     }
 }
 
@@ -203,7 +248,12 @@ fn how_ended(status: ExitStatus) -> String {
     }
 }
 
-/// Returns the conditions that a value does not meet, as bits. A value that was not observed is NaN, and meets none.
+/// Returns whether a value meets all conditions. A value that was not observed is NaN, and meets none.
+fn is_success(conditions: &[Condition], value: f64) -> bool {
+    !value.is_nan() && conditions.iter().all(|condition| condition.is_true(Bounds::exact(value)) == Some(true))
+}
+
+/// Returns which of the first 64 conditions a value does not meet, as bits. These conditions are counted one by one.
 fn broken(conditions: &[Condition], value: f64) -> u64 {
     let bounds = if value.is_nan() { Bounds::NONE } else { Bounds::exact(value) };
     let mut broken = 0;
@@ -268,5 +318,23 @@ impl LineBlock {
             at += length + 1;
         }
         Filled::Full(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Better, Metric};
+    use crate::predicate::Predicate;
+    use crate::unit::Unit;
+
+    #[test]
+    fn every_condition_counts_for_a_success() {
+        let metrics = [Metric::new("value", "", Unit::Nanosecond, Better::Lower)];
+        let text = vec!["value >= 0 ms"; 64].join(" and ") + " and value <= 5 ms";
+        let conditions = Predicate::parse(&text, &metrics).unwrap().0;
+        assert_eq!(conditions.len(), 65);
+        assert!(is_success(&conditions, 4e6) && !is_success(&conditions, 6e6) && !is_success(&conditions, f64::NAN));
+        assert_eq!((broken(&conditions, 6e6), broken(&conditions, -1.0)), (0, u64::MAX));
     }
 }

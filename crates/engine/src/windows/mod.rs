@@ -8,9 +8,10 @@
 //!
 //! | file | contents | written |
 //! |---|---|---|
-//! | `trials.jsonl`, `trials.parquet` | every n-th observation, as the rows of every run | during the run, and at its
-//! end | | `windows.jsonl` | a [`WindowLine`] for each window: its figures and its histogram | when the window ends | |
-//! `around.jsonl` | all observations around a failure, in the columns of `trials.jsonl` | during the run |
+//! | `trials.jsonl` | every n-th observation, as the rows of every run | during the run |
+//! | `trials.parquet` | the same rows, in place of `trials.jsonl` | at the end |
+//! | `windows.jsonl` | a [`WindowLine`] for each window: its figures and its histogram | at the end of the window |
+//! | `around.jsonl` | all observations around a failure, in the columns of `trials.jsonl` | during the run |
 //!
 //! If the process is killed, each file has complete lines up to the last tenth of a second, and perhaps an incomplete
 //! last line, which readers ignore.
@@ -55,10 +56,10 @@ pub use report::{
     WindowSummary,
 };
 #[cfg(feature = "commands")]
-#[doc(hidden)]
-pub use run::allocated;
-#[cfg(feature = "commands")]
 pub(crate) use run::run;
+#[cfg(feature = "commands")]
+#[doc(hidden)]
+pub use run::{allocated, fed};
 #[cfg(feature = "recorded")]
 pub(crate) use stored::complete;
 #[cfg(feature = "recorded")]

@@ -26,6 +26,9 @@ pub struct WindowReport {
     pub elapsed_ns: u64,
     /// The way in which the run ended.
     pub ended: Ended,
+    /// `true` if the command failed within a line, which is then not an observation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_last_line_left_out: bool,
     /// Largest relative error of the quantiles. The least and the greatest value are exact.
     pub relative_error: f64,
     /// Time limit of an observation, in the unit of the metric. Values that reached it are above all others.
@@ -62,6 +65,7 @@ impl WindowReport {
             window_ns: plan.window.as_nanos() as u64,
             elapsed_ns: 0,
             ended: Ended::Open,
+            is_last_line_left_out: false,
             relative_error: RELATIVE_ERROR,
             limit: None,
             total: WindowSummary::default(),
@@ -191,10 +195,10 @@ impl WindowSummary {
         (self.observations > 0).then(|| self.successes as f64 / self.observations as f64)
     }
 
-    /// Returns the number of observations that were not successes.
+    /// Returns the share of observations with an unknown outcome; `None` without observations.
     #[must_use]
-    pub fn failures(&self) -> u64 {
-        self.observations - self.successes - self.unknown
+    pub fn unknown_share(&self) -> Option<f64> {
+        (self.observations > 0).then(|| self.unknown as f64 / self.observations as f64)
     }
 
     /// Returns the ranges of the least value, of the median, of the 90th, 99th and 99.9th percentile, and of the
@@ -236,6 +240,10 @@ pub struct SeriesReport {
     pub unit: Unit,
     /// The results in each window.
     pub windows: Vec<SeriesWindow>,
+    /// The error that ended the series before the end of the run, such as a full buffer. `windows` then ends with the
+    /// window of the error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// The results of a derived series in one window.
@@ -274,7 +282,8 @@ pub struct RecordedReport {
     /// Number of observations in `trials.parquet` or `trials.jsonl`; 0 if it is not known, because an error ended the
     /// recording or the run was killed.
     pub observations: u64,
-    /// Number of observations before and after each failure that are recorded.
+    /// Number of observations before and after each failure that are recorded. In all these fields, an observation of
+    /// which it is unknown whether it was a success counts as a failure.
     pub around: u64,
     /// Number of observations in `around.jsonl`; 0 if it is not known.
     pub around_observations: u64,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use ascertain_sys::{interrupt, machine};
 
 use super::derived::{self, LiveSeries};
-use super::feed::Feeder;
-use super::judge::{judge_of, limit_of, primary_metric};
+use super::feed::{Feeder, Surroundings};
+use super::judge::{judge_of, limit_of, primary_metric, stopped_threat};
 use super::meter::Meter;
 use super::record::Recorder;
 use super::state::{Measured, State};
@@ -14,12 +14,11 @@ use super::totals::MetricTotal;
 use super::{Drift, Ended, MemoryReport, WindowError, WindowPlan, WindowReport};
 use crate::command::{CommandExperiment, CommandSet};
 use crate::error::Error;
-use crate::experiment::{Arm, Experiment, Spec};
-use crate::finding::Threat;
+use crate::experiment::{Arm, Experiment, Spec, TargetError};
 use crate::judging::ClosedReason;
 use crate::now::Now;
 use crate::observations::Observations;
-use crate::observer::Observer;
+use crate::observer::{Observer, Silent};
 use crate::outcome::{Absence, ArmRemark, LeftOut, PointSummary};
 use crate::plan::{Plan, Registry};
 use crate::recording::{EvidenceStart, Recording, open_evidence};
@@ -30,8 +29,8 @@ use crate::time::Clock;
 /// Measures the plan's command until the planned time is up, the command ends, or `stop` is requested.
 ///
 /// # Errors
-/// If the plan cannot be carried out, or if a line of the command is not an observation. The evidence then has
-/// everything that was observed before.
+/// If the plan cannot be carried out, or if the command prints no observation. A later error ends the run, and is part
+/// of the result.
 pub(crate) fn run(
     plan: &Plan,
     recording: Recording,
@@ -66,26 +65,8 @@ pub(crate) fn run(
     }
     let facts = RunFacts { registry, machine: &machine, cpu_times: machine::cpu_times(), plan, run_id: &run_id };
     let now = Now::new(vec![vec![arm.to_string()]]);
-    let mut feeder = Feeder {
-        plan,
-        windows,
-        spec,
-        primary,
-        state: State::new(measured, judge)?,
-        recorder,
-        is_judged: !plan.claims.is_empty(),
-        observer,
-        stop,
-        clock,
-        now: now.clone(),
-        start_ns: clock.now_ns(),
-        has_begun: false,
-        next_tick_ns: 0,
-        index: 0,
-        is_unkept_reported: false,
-        failure: None,
-        crash: None,
-    };
+    let state = State::new(measured, judge)?;
+    let mut feeder = Feeder::new(measured, Surroundings { plan, stop, clock }, state, recorder, observer, now.clone());
     let ended = match &set.lines {
         Some(lines) => feeder.lines(set, lines),
         None => feeder.commands(registry, &arm),
@@ -97,7 +78,8 @@ pub(crate) fn run(
     let interrupted = ended == Ended::Interrupted || stop.is_requested();
     feeder.finish();
     let report = report(&mut feeder, &ended, set, memory);
-    let Feeder { state, recorder, failure, crash, is_judged, observer, .. } = feeder;
+    let (error, fatal) = if feeder.index > 0 { (error, None) } else { (None, error) };
+    let Feeder { state, recorder, failure, crash, left_running, is_judged, observer, .. } = feeder;
     let State { mut judge, mut meter, others, series, .. } = state;
     let report = WindowReport { series: series.into_iter().map(LiveSeries::report).collect(), ..report };
     let (writer, failed) = recorder.finish();
@@ -105,6 +87,7 @@ pub(crate) fn run(
     if let Some(failure) = &failure {
         judge.close(ClosedReason::NotJudged(failure.reason(Some(&arm))));
     }
+    let crash = crash.or_else(|| error.as_ref().map(|error| TargetError::Failed(error.to_string())));
     let left_out = failure.or(crash).map(|failure| {
         let (experiment, reason) = (spec.id.clone(), failure.reason(None));
         LeftOut { experiment, arm: arm.clone(), absence: Absence::Failed, reason }
@@ -113,7 +96,7 @@ pub(crate) fn run(
     let mut outcome = summary::summarise(&facts, &Observations::default(), claims, interrupted);
     outcome.points = points(spec, &arm, primary, &mut meter, others);
     outcome.claims.iter_mut().for_each(|claim| claim.median = outcome.points[primary].median);
-    outcome.threats.extend(stopped(&outcome.points[primary], set, &arm));
+    outcome.threats.extend(stopped_threat(&outcome.points[primary], set, &arm));
     outcome.remarks = remarks(&now, &spec.id, &arm);
     outcome.left_out = left_out.into_iter().collect();
     outcome.windows = Some(report);
@@ -124,21 +107,32 @@ pub(crate) fn run(
         unkept = Some(error);
         None
     });
-    match error {
-        Some(error) => Err(error.into()),
-        None => Ok(RunResult {
-            plan: plan.clone(),
-            outcome,
-            observations: Observations::default(),
-            folder,
-            unkept,
-            target_failed,
-            elapsed: Duration::from_nanos(ascertain_sys::clock::now_ns().saturating_sub(began_ns)),
-            recorded_trials: 0,
-            measured_nothing: false,
-            cleanup_failures: experiment.cleanup_failures(),
-        }),
+    if let Some(error) = fatal {
+        return Err(error.into());
     }
+    let mut cleanup_failures = experiment.cleanup_failures();
+    cleanup_failures.extend(left_running.map(still_runs));
+    Ok(RunResult {
+        plan: plan.clone(),
+        outcome,
+        observations: Observations::default(),
+        folder,
+        unkept,
+        target_failed,
+        elapsed: Duration::from_nanos(ascertain_sys::clock::now_ns().saturating_sub(began_ns)),
+        recorded_trials: 0,
+        measured_nothing: false,
+        cleanup_failures,
+        error: error.map(Error::from),
+    })
+}
+
+/// Returns the message about a command that could not be ended.
+fn still_runs(process: u32) -> String {
+    format!(
+        "the command still runs as process {process}, because SIGTERM and SIGKILL had no effect on it; end the process \
+         as the user to whom it belongs"
+    )
 }
 
 /// Returns the announced memory of a plan, and the bytes that its parts allocate, as `count` counts them. For tests of
@@ -174,6 +168,39 @@ pub fn allocated(
     }
 }
 
+/// Takes `text` as output of the plan's command, `times` times. Returns the number of observations, and the allocations
+/// meanwhile, as `count` counts them. For tests of the memory.
+///
+/// # Errors
+/// As for a run.
+#[doc(hidden)]
+pub fn fed<T>(
+    plan: &Plan,
+    recording: Recording,
+    clock: &dyn Clock,
+    (text, times): (&[u8], u64),
+    count: impl FnOnce(&mut dyn FnMut()) -> T,
+) -> Result<(u64, T), Error> {
+    let (Some(windows), [set]) = (&plan.windows, plan.commands.as_slice()) else {
+        return Err(WindowError::Target("a long measurement has exactly one command".into()).into());
+    };
+    let experiment = CommandExperiment::new(set.clone())?;
+    let (spec, arm) = (experiment.spec(), arm_of(windows)?);
+    let plans = derived::plans(&windows.series, spec, set.lines.is_none())?;
+    let measured = Measured { windows, set, spec, primary: primary_metric(&windows.success, spec), plans: &plans };
+    let writer = open_evidence(plan, &[&experiment], recording, &machine::describe(), Vec::new()).writer;
+    let (recorder, _) = Recorder::new(windows, spec, &arm, writer);
+    let (stop, mut observer) = (interrupt::Stop::default(), Silent);
+    let surroundings = Surroundings { plan, stop: &stop, clock };
+    let state = State::new(measured, judge_of(plan, windows, spec)?)?;
+    let now = Now::new(vec![vec![arm.to_string()]]);
+    let mut feeder = Feeder::new(measured, surroundings, state, recorder, &mut observer, now);
+    let mut fed = Ok(());
+    let allocations = count(&mut || fed = feeder.feed(text, times));
+    fed?;
+    Ok((feeder.index, allocations))
+}
+
 /// Returns the arm of the only command.
 fn arm_of(windows: &WindowPlan) -> Result<Arm, WindowError> {
     let arm = windows.success.arms().first().map(|arm| (*arm).clone());
@@ -192,6 +219,7 @@ fn report(feeder: &mut Feeder, ended: &Ended, set: &CommandSet, memory: MemoryRe
     let (metric, total) = (&spec.metrics[primary], meter.total());
     WindowReport {
         ended: ended.clone(),
+        is_last_line_left_out: feeder.is_last_line_left_out,
         limit: limit_of(set, metric),
         elapsed_ns: total.end_ns,
         total,
@@ -213,13 +241,6 @@ fn points(spec: &Spec, arm: &Arm, primary: usize, meter: &mut Meter, others: Vec
         false => other.summary(spec, arm),
     };
     others.into_iter().enumerate().map(of_metric).collect()
-}
-
-/// Returns a threat if observations were stopped at their time limit.
-fn stopped(point: &PointSummary, set: &CommandSet, arm: &Arm) -> Option<Threat> {
-    let limit_ns = set.time_limit?.as_nanos() as f64;
-    let (trials, all) = (point.censored as usize, point.n as usize);
-    (trials > 0).then(|| Threat::Stopped { arm: arm.clone(), limit_ns, trials, all })
 }
 
 fn remarks(now: &Now, experiment: &str, arm: &Arm) -> Vec<ArmRemark> {

@@ -47,7 +47,7 @@ impl Measured<'_> {
         if is_recorded {
             Recorder::announce(windows, spec.metrics.len(), &mut memory);
         }
-        memory.add("checks whether observations are alike", ClaimJudge::reserved_bytes());
+        memory.add("diagnostics of the observations", ClaimJudge::reserved_bytes());
         memory
     }
 

@@ -6,11 +6,12 @@ use std::path::Path;
 
 use ascertain_stats::Tally;
 
-use super::judge::{judge_of, limit_of, primary_metric};
+use super::judge::{judge_of, limit_of, primary_metric, stopped_threat};
 use super::values::WindowValues;
 use super::{Drift, HISTOGRAMS, RecordedReport, WindowLine, WindowReport, WindowSummary};
 use crate::error::Error;
 use crate::evidence::{Header, RowCursor};
+use crate::finding::Threat;
 use crate::outcome::Outcome;
 use crate::unit::Unit;
 use crate::values::Bounds;
@@ -46,6 +47,7 @@ pub(crate) fn complete(folder: &Path, header: &Header, every: u64, outcome: &mut
     }
     judge.add_broken(&broken);
     groups.extend(group.take());
+    let [median_low, median_high] = total.values.as_mut().map_or([None; 2], WindowValues::median_interval);
     let total = total.take().unwrap_or_default();
     let [_, median, p90, p99, ..] = total.figures().map(Bounds::estimate);
     if !header.plan.claims.is_empty() {
@@ -55,10 +57,14 @@ pub(crate) fn complete(folder: &Path, header: &Header, every: u64, outcome: &mut
     if let Some(point) = outcome.points.iter_mut().find(|point| point.metric == metric.name) {
         (point.n, point.median, point.p90, point.p99) = (total.values(), median, p90, p99);
         (point.min, point.max, point.censored) = (total.least, total.most, total.stopped);
-        (point.mean, point.std, point.median_low, point.median_high) = (None, None, None, None);
+        (point.mean, point.std, point.median_low, point.median_high) = (None, None, median_low, median_high);
+        // The threat from the rows is about a part of the observations.
+        outcome.threats.retain(|threat| !matches!(threat, Threat::Stopped { .. }));
+        let set = header.plan.commands.first().zip(plan.success.arms().first().copied());
+        outcome.threats.extend(set.and_then(|(set, arm)| stopped_threat(point, set, arm)));
     }
     let around = plan.around.observations;
-    let failures = total.failures();
+    let failures = total.observations - total.successes;
     let is_growing = plan.record_every.is_none();
     let window_ns = plan.window.as_nanos() as u64;
     outcome.windows = Some(WindowReport {

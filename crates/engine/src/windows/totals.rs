@@ -1,6 +1,6 @@
 //! The values of all metrics over a whole long measurement.
 
-use ascertain_stats::{Moments, quantile_ranks};
+use ascertain_stats::Moments;
 use ascertain_streams::RunError;
 
 use super::MemoryReport;
@@ -10,9 +10,6 @@ use crate::experiment::{Arm, Metric, Spec};
 use crate::outcome::PointSummary;
 use crate::unit::Unit;
 use crate::values::Bounds;
-
-/// Error of the interval of the median in tables.
-const ERROR: f64 = 0.05;
 
 /// Returns the range of a value for a table. A value that only the end of the run cut off is left out, because it says
 /// nothing about the command.
@@ -106,17 +103,15 @@ impl<'m> MetricTotal<'m> {
     ) -> PointSummary {
         let n = values.count();
         let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
-        let ranks = quantile_ranks(n, 0.5, ERROR / 2.0, ERROR / 2.0).ok();
-        let mut at_rank = |rank: Option<u64>| values.quantile(rank? as f64 / (n - 1).max(1) as f64);
-        let [low, high] = [ranks.and_then(|ranks| ranks.low), ranks.and_then(|ranks| ranks.high)].map(&mut at_rank);
+        let [median_low, median_high] = values.median_interval();
         let [median, p90, p99] =
             [0.5, 0.9, 0.99].map(|level| finite(values.quantile(level).and_then(Bounds::estimate)));
         let is_whole = stopped == 0;
         PointSummary {
             n,
             median,
-            median_low: finite(low.map(|range| range.low)),
-            median_high: finite(high.map(|range| range.high)),
+            median_low,
+            median_high,
             p90,
             p99,
             mean: moments.mean().filter(|_| is_whole),

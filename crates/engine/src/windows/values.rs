@@ -1,10 +1,13 @@
 //! The values of some windows: their quantiles, in constant memory. A value that was cut off is a range.
 
+use ascertain_stats::quantile_ranks;
 use ascertain_streams::{FlatTable, RunError};
 
 use super::{Range, Ranges, WindowSummary};
 use crate::values::Bounds;
 
+/// Error of the interval of the median in tables.
+const ERROR: f64 = 0.05;
 /// Values nearer to zero than this one have a common bucket in a table: 2^−16.
 const NEAREST: f64 = 1.0 / 65_536.0;
 /// Values from this one on have a common bucket in a table: 2^48.
@@ -146,6 +149,16 @@ impl WindowValues {
         let within = |value: f64, least: f64, most: f64| value.max(least).min(most);
         let low = within(low, self.least.low, self.most.low);
         Some(Bounds { low, high: within(high, self.least.high, self.most.high).max(low) })
+    }
+
+    /// Returns the bounds of the interval of the median, for tables. A bound is `None` if there are too few values, or
+    /// if it is unknown because values were cut off.
+    pub fn median_interval(&mut self) -> [Option<f64>; 2] {
+        let n = self.count();
+        let Ok(ranks) = quantile_ranks(n, 0.5, ERROR / 2.0, ERROR / 2.0) else { return [None; 2] };
+        let mut at_rank = |rank: Option<u64>| self.quantile(rank? as f64 / (n - 1).max(1) as f64);
+        let [low, high] = [ranks.low, ranks.high].map(&mut at_rank);
+        [low.map(|range| range.low), high.map(|range| range.high)].map(|end| end.filter(|end| end.is_finite()))
     }
 
     /// Returns a lower bound of a quantile with this estimate, for an estimate outside of the table.

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::canvas::{Canvas, Frame, Paint};
 use super::{Drawing, fitting};
-use crate::ink::glyph;
+use crate::ink::{HOLLOW, glyph};
 use crate::scene::{Scene, stepped};
 use crate::{Interval, Layer, Range, Which};
 
@@ -166,7 +166,7 @@ impl Drawing<'_> {
         let braille = self.braille_dots();
         for is_braille in [true, false] {
             for layer in &self.scene.plot.layers {
-                let Layer::Dots { series, points, .. } = layer else { continue };
+                let Layer::Dots { series, points, hollow } = layer else { continue };
                 if (series.is_some() && *series == braille) != is_braille {
                     continue;
                 }
@@ -174,7 +174,7 @@ impl Drawing<'_> {
                     if is_braille {
                         canvas.dot(frame.dot(share), paint(*series));
                     } else {
-                        let mark = glyph(*series).to_string();
+                        let mark = if *hollow { HOLLOW } else { glyph(*series) }.to_string();
                         canvas.write(frame.column(share[0]), frame.row(share[1]), &mark, paint(*series));
                     }
                 }

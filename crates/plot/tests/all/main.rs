@@ -61,6 +61,34 @@ fn every_kind_of_plot() {
     compare_with_golden("plot-forest-60.txt", &text::render(&plots::forest(3), 60, 20, true));
 }
 
+/// The character `○` of the second series must not stand for a hollow dot of the first one.
+#[test]
+fn hollow_dots_have_a_character_of_their_own() {
+    let dots = |series, hollow| Layer::Dots {
+        series: Some(series),
+        points: vec![[1.0 + f64::from(u8::from(hollow)), 1.0 + series as f64]],
+        hollow,
+    };
+    let plot = |layers| Plot {
+        id: "hollow".into(),
+        title: "Bounds".into(),
+        alt: String::new(),
+        x: Axis::new("", Scale::Linear, NONE),
+        y: Axis::new("", Scale::Linear, NONE),
+        series: vec!["p99".into(), "median".into()],
+        layers,
+    };
+    let text = |layers| text::render(&plot(layers), 60, 12, false);
+    let mixed = text(vec![dots(0, true), dots(0, false), dots(1, false)]);
+    let legend = mixed.lines().nth(1).unwrap();
+    assert!(legend.contains("○ median") && legend.contains("▵ hollow"), "{mixed}");
+    // A series that has only hollow dots is named by them.
+    let hollow = text(vec![dots(0, true), dots(1, false)]);
+    assert_eq!(hollow.lines().nth(1).unwrap().trim_end(), "▵ p99   ○ median");
+    assert_eq!(hollow.matches('▵').count(), 2, "{hollow}");
+    assert!(!text(vec![dots(0, false), dots(1, false)]).contains('▵'));
+}
+
 /// Returns the vertices of a path in the form that [`svg`] writes: `M`, then `m l h v z` with relative coordinates.
 fn vertices(data: &str) -> Vec<[f64; 2]> {
     let (mut at, mut start, mut all) = ([0.0, 0.0], [0.0, 0.0], Vec::new());

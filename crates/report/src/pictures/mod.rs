@@ -36,4 +36,4 @@ pub use forest::for_terminal;
 pub use overview::overview;
 pub use picture::{Picture, PictureKind, Table};
 pub use suite::{forests, forests_in_short};
-pub(crate) use windows::{percentiles, windows};
+pub(crate) use windows::{of_live_series, percentiles, windows};

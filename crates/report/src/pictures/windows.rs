@@ -21,8 +21,13 @@ pub(crate) fn windows(outcome: &Outcome) -> Vec<Picture> {
         table.rows = grid.rows.iter().map(|row| row.iter().map(|cell| cell.text().to_string()).collect()).collect();
         Picture { kind: PictureKind::Curve, plot, table }
     });
-    let series = report.series.iter().enumerate().filter_map(|(index, series)| derived(series, report, index));
-    by_window.into_iter().chain(series).collect()
+    by_window.into_iter().chain(of_live_series(report)).collect()
+}
+
+/// Returns the pictures of the derived series of a long measurement.
+pub(crate) fn of_live_series(report: &WindowReport) -> Vec<Picture> {
+    let series = report.series.iter().enumerate();
+    series.filter_map(|(index, series)| derived(series, report, index)).collect()
 }
 
 /// Draws the median and the 99th percentile by window. A window is drawn at its middle. A figure that is known only as
@@ -58,11 +63,11 @@ pub(crate) fn percentiles(windows: &[WindowSummary], unit: Unit, metric: &str) -
         return None;
     }
     let (least, most) =
-        values().fold((f64::INFINITY, 0.0_f64), |(least, most), value| (least.min(value), most.max(value)));
-    let open = windows.iter().filter(|window| is_open(&window.p99_range())).count();
+        values().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)));
+    let open = windows.iter().filter(|window| FIGURES.iter().any(|(_, figure)| is_open(&figure(window)))).count();
     let note = match open {
         0 => String::new(),
-        open => format!(" (only lower bounds in {open} of {})", counted(windows.len() as u64, "window")),
+        open => format!(" (hollow: only lower bounds, in {open} of {})", counted(windows.len() as u64, "window")),
     };
     Some(Plot {
         id: "windows".into(),
@@ -143,7 +148,7 @@ mod tests {
         let between = Known { low: Some(6e6), high: Some(8e6) };
         let windows = [window(0, Known::exact(7e6)), window(1, above), window(2, between), window(3, Known::default())];
         let plot = percentiles(&windows, Unit::Nanosecond, "wall").unwrap();
-        assert_eq!(plot.title, "wall: p99 and median by window (only lower bounds in 2 of 4 windows)");
+        assert_eq!(plot.title, "wall: p99 and median by window (hollow: only lower bounds, in 2 of 4 windows)");
         let of_p99 = |layer: &&Layer| match layer {
             Layer::Line { series, .. } | Layer::Band { series, .. } | Layer::Dots { series, .. } => *series == Some(0),
             _ => false,
@@ -158,6 +163,26 @@ mod tests {
         assert_eq!(points[..3], [[0.5, 7e6], [1.5, 2e8], [2.5, 7e6]]);
         assert!(points[3][1].is_nan(), "of an unknown value, there is no point");
         assert_eq!(dots.as_slice(), [[1.5, 2e8]]);
+    }
+
+    #[test]
+    fn negative_values_have_a_negative_maximum() {
+        let windows = [0, 1].map(|index| {
+            let ranges = Ranges { median: Known::exact(-5.0), p99: Known::exact(-3.0), ..Ranges::default() };
+            WindowSummary { ranges: Some(ranges), ..window(index, Known::default()) }
+        });
+        let plot = percentiles(&windows, Unit::One, "change").unwrap();
+        assert!(plot.alt.ends_with("from -5 to -3."), "{}", plot.alt);
+    }
+
+    #[test]
+    fn a_window_of_which_only_the_median_is_open_is_counted() {
+        let median = Known { low: Some(2e8), high: None };
+        let open = Ranges { median, p99: Known::exact(3e8), ..Ranges::default() };
+        let windows =
+            [window(0, Known::exact(7e6)), WindowSummary { ranges: Some(open), ..window(1, Known::default()) }];
+        let plot = percentiles(&windows, Unit::Nanosecond, "wall").unwrap();
+        assert!(plot.title.contains("in 1 of 2 windows"), "{}", plot.title);
     }
 
     #[test]

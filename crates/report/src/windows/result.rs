@@ -12,15 +12,19 @@ use crate::grid::{ColumnKind, Grid};
 use crate::outlook::span;
 use crate::text::{counted, escape_controls, grouped, quoted};
 
-/// Returns a table with a row for each group of windows.
+/// Returns a table with a row for each group of windows. If outcomes are unknown, a column has their share.
 pub(crate) fn grid(report: &WindowReport) -> Grid {
-    let headings = ["Time", "Observations", "Succeeded", "Median", "p90", "p99", "p99.9", "Max"];
+    let has_unknown = report.total.unknown > 0;
+    let headings = ["Time", "Observations", "Succeeded", "Unknown", "Median", "p90", "p99", "p99.9", "Max"];
     let kind = |heading| (heading, if heading == "Time" { ColumnKind::Prose } else { ColumnKind::Number });
-    let mut grid = Grid::with_kinds(headings.map(kind));
+    let shown_headings = headings.into_iter().filter(|heading| has_unknown || *heading != "Unknown");
+    let mut grid = Grid::with_kinds(shown_headings.map(kind));
     for group in &report.groups {
         let [_, figures @ ..] = group.figures().map(|figure| shown(figure, report.unit, report.limit));
-        let counts = [times(group), grouped(group.observations), group.share().map_or_else(|| "–".into(), percent)];
-        grid.rows.push(counts.into_iter().chain(figures).map(Into::into).collect());
+        let share = |share: Option<f64>| share.map_or_else(|| "–".into(), percent);
+        let counts = [times(group), grouped(group.observations), share(group.share())];
+        let unknown = has_unknown.then(|| share(group.unknown_share()));
+        grid.rows.push(counts.into_iter().chain(unknown).chain(figures).map(Into::into).collect());
     }
     grid
 }
@@ -33,7 +37,8 @@ pub(crate) fn sentences(outcome: &Outcome) -> Vec<String> {
     let drift = report.drift.as_ref().map(|drift| drift_sentence(drift, report));
     let ended = ending(report);
     let sentences = without_verdict.into_iter().chain(drift).chain(ended).chain([error_sentence(report)]);
-    sentences.chain(report.series.iter().filter_map(unbounded)).chain([recorded(report)]).collect()
+    let of_series = report.series.iter().flat_map(|series| [unbounded(series), ended_early(series, report)]);
+    sentences.chain(of_series.flatten()).chain([recorded(report)]).collect()
 }
 
 /// Returns a sentence about the observations of a run without a verdict.
@@ -43,7 +48,14 @@ fn description(report: &WindowReport) -> String {
     let share = match (report.condition.as_str(), total.share()) {
         ("", _) | (_, None) => String::new(),
         (condition, Some(share)) => {
-            format!("; {} was true of {} ({})", quoted(condition), grouped(total.successes), percent(share))
+            let unknown = match total.unknown {
+                0 => String::new(),
+                unknown => {
+                    let share = percent(total.unknown_share().unwrap_or_default());
+                    format!(" and is unknown for {} ({share}), which were cut off", grouped(unknown))
+                }
+            };
+            format!("; {} was true of {} ({}){unknown}", quoted(condition), grouped(total.successes), percent(share))
         }
     };
     let [_, median, _, p99, p999, most] = total.figures();
@@ -89,7 +101,7 @@ fn drift_sentence(drift: &Drift, report: &WindowReport) -> String {
         }
         Some(trend) => format!(" The medians of the windows show no notable trend (Kendall's tau {:.2}).", trend.tau),
     };
-    format!("{part}, the median went {median}, and p99 {p99}.{trend}")
+    format!("{part}, the median changed {median}, and p99 {p99}.{trend}")
 }
 
 /// Returns a sentence about a run that ended before its time was up.
@@ -97,7 +109,10 @@ fn ending(report: &WindowReport) -> Option<String> {
     let (elapsed, duration) = (span(report.elapsed_ns as f64 / 1e9), span(report.duration_ns as f64 / 1e9));
     match &report.ended {
         Ended::Time => None,
-        Ended::Command(how) => Some(format!("The command {how} after {elapsed} of {duration}.")),
+        Ended::Command(how) => {
+            let left_out = if report.is_last_line_left_out { " Its incomplete last line is left out." } else { "" };
+            Some(format!("The command {how} after {elapsed} of {duration}.{left_out}"))
+        }
         Ended::Interrupted => Some(format!("The run was interrupted after {elapsed} of {duration}.")),
         Ended::Error(error) => {
             Some(format!("An error ended the run after {elapsed} of {duration}: {}.", escape_controls(error)))
@@ -112,7 +127,8 @@ fn error_sentence(report: &WindowReport) -> String {
     let error = exact_percent(report.relative_error);
     let without = match report.total.without_value {
         0 => String::new(),
-        without => format!(" {} without a value are not part of them.", counted(without, "observation")),
+        1 => " 1 observation without a value has no percentile.".to_string(),
+        without => format!(" {} observations without a value have no percentile.", grouped(without)),
     };
     let ranges = match (report.total.stopped, report.total.ranges) {
         (0, None) => String::new(),
@@ -122,7 +138,7 @@ fn error_sentence(report: &WindowReport) -> String {
             format!(" {} {were} cut off, so some figures are ranges.", counted(stopped, "observation"))
         }
     };
-    format!("Percentiles are within {error} of the value with that rank; the maximum is exact.{ranges}{without}")
+    format!("Each percentile is within {error} of the exact one; the maximum is exact.{ranges}{without}")
 }
 
 /// Returns a sentence about a derived series with results that have no bound.
@@ -140,6 +156,14 @@ fn unbounded(series: &SeriesReport) -> Option<String> {
     })
 }
 
+/// Returns a sentence about a derived series that ended before the run.
+fn ended_early(series: &SeriesReport, report: &WindowReport) -> Option<String> {
+    let error = escape_controls(series.error.as_ref()?);
+    let last = series.windows.len().checked_sub(1).and_then(|last| report.windows.get(last));
+    let place = last.map_or_else(String::new, |window| format!(" in window {} ({})", window.window + 1, times(window)));
+    Some(format!("{}: an error ended this series{place}: {error}.", quoted(&series.expression)))
+}
+
 /// Returns a sentence about the recorded observations.
 fn recorded(report: &WindowReport) -> String {
     let RecordedReport { every, is_growing, observations, around, around_observations, failures, .. } = report.recorded;
@@ -153,6 +177,10 @@ fn recorded(report: &WindowReport) -> String {
         (every, true) => format!("every observation at first, and one in {} at the end", grouped(every)),
     };
     let rows = if observations > 0 { format!("{rows} ({} in all)", grouped(observations)) } else { rows };
+    let (failure, plural) = match report.total.unknown {
+        0 => ("failure", "failures"),
+        _ => ("failure or unknown outcome", "failures and unknown outcomes"),
+    };
     let failed = match failures {
         0 => "no observation failed".to_string(),
         failures => {
@@ -165,8 +193,10 @@ fn recorded(report: &WindowReport) -> String {
             } else {
                 String::new()
             };
-            let which =
-                if failures == 1 { "the failure".into() } else { format!("each of {} failures", grouped(failures)) };
+            let which = match failures {
+                1 => format!("the {failure}"),
+                _ => format!("each of {} {plural}", grouped(failures)),
+            };
             format!("{} before and after {which}{all}{left_out}", counted(around, "observation"))
         }
     };
@@ -176,15 +206,21 @@ fn recorded(report: &WindowReport) -> String {
     format!("Recorded: {rows}; a histogram for each window; {failed}.{ended}")
 }
 
-/// Returns the windows as CSV, with a line for each window.
+/// Returns the windows as CSV, with a line for each window. Each derived series has further columns, with its number in
+/// their names.
 pub(crate) fn csv(report: &WindowReport) -> String {
     const FIGURES: [&str; 6] = ["least", "median", "p90", "p99", "p999", "most"];
+    const OF_SERIES: [&str; 7] = ["unit", "results", "nulls", "unbounded", "least", "mean", "most"];
     let mut text =
         String::from("window,start_ns,end_ns,metric,unit,observations,successes,unknown,without_value,stopped");
     FIGURES.iter().for_each(|figure| text += &format!(",{figure}"));
     FIGURES.iter().for_each(|figure| text += &format!(",{figure}_low,{figure}_high"));
+    for number in 1..=report.series.len() {
+        text += &format!(",series_{number}");
+        OF_SERIES.iter().for_each(|name| text += &format!(",series_{number}_{name}"));
+    }
     text.push('\n');
-    for window in &report.windows {
+    for (row, window) in report.windows.iter().enumerate() {
         let WindowSummary { window: index, start_ns, end_ns, observations, successes, unknown, .. } = window;
         let WindowSummary { without_value, stopped, least, median, p90, p99, p999, most, .. } = window;
         let place: [&dyn Field; 5] = [index, start_ns, end_ns, &report.metric, &report.unit.symbol()];
@@ -192,7 +228,15 @@ pub(crate) fn csv(report: &WindowReport) -> String {
         let ranges = window.figures().map(Range::of);
         let bounds: Vec<&dyn Field> = ranges.iter().flat_map(|Range { low, high }| [low as &dyn Field, high]).collect();
         let values: [&dyn Field; 6] = [least, median, p90, p99, p999, most];
-        text += &record(&[&place[..], &counts, &values, &bounds].concat());
+        // A series that ended early has no results in the later windows.
+        let of_series =
+            report.series.iter().map(|series| (series, series.windows.get(row).copied().unwrap_or_default()));
+        let of_series: Vec<_> = of_series.map(|(series, window)| (series, series.unit.symbol(), window)).collect();
+        let of_series = of_series.iter().flat_map(|(SeriesReport { expression, .. }, unit, window)| {
+            let SeriesWindow { results, nulls, unbounded, least, mean, most } = window;
+            [expression as &dyn Field, unit, results, nulls, unbounded, least, mean, most]
+        });
+        text += &record(&[&place[..], &counts, &values, &bounds, &of_series.collect::<Vec<_>>()].concat());
     }
     text
 }
@@ -213,6 +257,65 @@ mod tests {
         serde_json::from_value(json).unwrap()
     }
 
+    fn series(windows: Vec<SeriesWindow>, error: Option<&str>) -> SeriesReport {
+        let (expression, unit) = ("ewma(wall, .01)".into(), Unit::Nanosecond);
+        SeriesReport { expression, unit, windows, error: error.map(str::to_string) }
+    }
+
+    #[test]
+    fn unknown_outcomes_are_named_in_the_sentences_and_the_table() {
+        let total =
+            WindowSummary { observations: 104, successes: 72, unknown: 32, windows: 1, ..WindowSummary::default() };
+        let recorded_part = RecordedReport { every: 1, around: 10, failures: 32, ..RecordedReport::default() };
+        let report = WindowReport { total, groups: vec![total], recorded: recorded_part, ..report() };
+        let sentence = description(&report);
+        assert!(
+            sentence.contains("was true of 72 (69 %) and is unknown for 32 (31 %), which were cut off"),
+            "{sentence}"
+        );
+        let sentence = recorded(&report);
+        assert!(sentence.contains("each of 32 failures and unknown outcomes"), "{sentence}");
+        let grid = grid(&report);
+        let place = grid.columns.iter().position(|column| column.heading == "Unknown").unwrap();
+        assert_eq!((grid.rows[0][2].text(), grid.rows[0][place].text()), ("69 %", "31 %"));
+        let known = WindowReport { total: WindowSummary { unknown: 0, ..total }, ..report };
+        assert!(super::grid(&known).columns.iter().all(|column| column.heading != "Unknown"));
+        assert!(!description(&known).contains("unknown"));
+    }
+
+    #[test]
+    fn a_series_is_part_of_the_csv_until_it_ends() {
+        let window = SeriesWindow { results: 5, nulls: 1, mean: Some(2.5), ..SeriesWindow::default() };
+        let (all, early) = (series(vec![window; 2], None), series(vec![window], Some("the buffer is full")));
+        let windows = [0, 1].map(|window| WindowSummary { window, windows: 1, ..WindowSummary::default() }).to_vec();
+        let report = WindowReport { windows, series: vec![all, early], ..report() };
+        let text = csv(&report);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].ends_with(
+            ",series_2,series_2_unit,series_2_results,series_2_nulls,series_2_unbounded,\
+                                    series_2_least,series_2_mean,series_2_most"
+        ));
+        let of_series = r#""ewma(wall, .01)",ns,5,1,0,,2.5,"#;
+        assert!(lines[1].ends_with(&format!(",{of_series},{of_series}")), "{text}");
+        assert!(lines[2].ends_with(&format!(r#",{of_series},"ewma(wall, .01)",ns,0,0,0,,,"#)), "{text}");
+        let sentence = ended_early(&report.series[1], &report).unwrap();
+        assert!(
+            sentence.contains("an error ended this series in window 1") && sentence.contains("is full"),
+            "{sentence}"
+        );
+        assert_eq!(ended_early(&report.series[0], &report), None);
+    }
+
+    #[test]
+    fn an_incomplete_last_line_has_a_sentence_of_its_own() {
+        let ended = Ended::Command("was ended by signal 9".into());
+        let report = WindowReport { ended, is_last_line_left_out: true, elapsed_ns: 3_000_000_000, ..report() };
+        assert_eq!(
+            ending(&report).unwrap(),
+            "The command was ended by signal 9 after 3 s of 60 s. Its incomplete last line is left out."
+        );
+    }
+
     #[test]
     fn a_median_above_the_limit_is_part_of_the_drift() {
         let above = Range { low: Some(2e8), high: None };
@@ -226,8 +329,8 @@ mod tests {
         };
         assert_eq!(
             drift_sentence(&drift, &report()),
-            "From the first 15 windows to the last 15, the median went from 5.000 ms to > 200 ms, and p99 from 8.000 ms to \
-             > 200 ms. There are too few windows for a trend."
+            "From the first 15 windows to the last 15, the median changed from 5.000 ms to > 200 ms, and p99 from \
+             8.000 ms to > 200 ms. There are too few windows for a trend."
         );
         let alike = Drift { median_last: Range::exact(6e6), p99_last: Range::exact(8e6), ..drift };
         let sentence = drift_sentence(&alike, &report());
@@ -237,7 +340,7 @@ mod tests {
     #[test]
     fn results_without_bounds_are_counted_in_a_sentence() {
         let window = SeriesWindow { results: 50, unbounded: 2, ..SeriesWindow::default() };
-        let series = |windows| SeriesReport { expression: "ewma(wall, .01)".into(), unit: Unit::Nanosecond, windows };
+        let series = |windows| series(windows, None);
         let sentence = unbounded(&series(vec![window, SeriesWindow::default(), window])).unwrap();
         assert!(sentence.contains("4 of 100 results have an infinite bound"), "{sentence}");
         assert_eq!(unbounded(&series(vec![SeriesWindow { unbounded: 0, ..window }])), None);

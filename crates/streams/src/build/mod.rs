@@ -116,7 +116,7 @@ impl<'a> Builder<'a> {
             Built::Stream(node) => return Ok(node),
             Built::Number(..) => format!("`{expression}` is a number; write a series in its place"),
             Built::Held(_) => {
-                "`hold` has no pace of its own; use it as one side of an operator, such as `time / hold(…)`".into()
+                "`hold` gives no values by itself; use it as one side of an operator, such as `time / hold(…)`".into()
             }
             Built::Buffered(..) => {
                 "`buffer` is for one side of an operator, such as `every(time, 2) / buffer(time, 1000)`".into()

@@ -4,12 +4,22 @@ use super::RunError;
 use super::accumulator::{Accumulator, add, merge, reset, result};
 use super::memory::filled;
 use crate::graph::Aggregate;
-use crate::table::{CARRY_BYTES, FlatTable};
+use crate::table::FlatTable;
 
 /// Room for full counters in the table of a pane: enough for 67 million values.
 const CARRIES_OF_PANE: u64 = 1 << 10;
 /// Room for full counters in a table whose number of values is not known: enough for 10^9 values.
-pub(crate) const CARRIES: u64 = 1 << 14;
+const CARRIES: u64 = 1 << 14;
+
+/// Returns the room for full counters in a table whose number of values is not known. With `is_endless`, it is never
+/// full.
+pub(crate) fn carries(is_signed: bool, is_endless: bool) -> u64 {
+    if is_endless { FlatTable::buckets(is_signed) } else { CARRIES }
+}
+
+fn carries_of_pane(is_signed: bool, is_endless: bool) -> u64 {
+    if is_endless { FlatTable::buckets(is_signed) } else { CARRIES_OF_PANE }
+}
 
 /// The aggregate of a window of time, as a step of a plan.
 #[derive(Clone, Debug)]
@@ -37,28 +47,39 @@ enum Store {
 
 impl Panes {
     /// Returns the size of the memory in bytes.
-    pub fn bytes(aggregate: Aggregate, panes: u64, is_signed: bool) -> u64 {
+    pub fn bytes(aggregate: Aggregate, panes: u64, is_signed: bool, is_endless: bool) -> u64 {
         let observations = panes.saturating_mul(4);
         let store = match aggregate {
             Aggregate::Closing => 0,
             Aggregate::Quantile(_) => {
-                let pane = FlatTable::bytes(is_signed, CARRIES_OF_PANE) + size_of::<FlatTable>() as u64;
-                pane.saturating_mul(panes).saturating_add(FlatTable::bytes(is_signed, 0) + CARRY_BYTES * CARRIES)
+                let carries = carries_of_pane(is_signed, is_endless);
+                let pane = FlatTable::bytes(is_signed, carries) + size_of::<FlatTable>() as u64;
+                let merged = FlatTable::bytes(is_signed, self::carries(is_signed, is_endless));
+                pane.saturating_mul(panes).saturating_add(merged)
             }
             aggregate => (panes + 1).saturating_mul(8 * Accumulator::numbers(aggregate)),
         };
         observations.saturating_add(store)
     }
 
-    pub fn new(aggregate: Aggregate, panes: u64, step_ns: u64, is_signed: bool) -> Result<Panes, RunError> {
+    /// Allocates the panes. With `is_endless`, their quantile tables are never full.
+    pub fn new(
+        aggregate: Aggregate,
+        panes: u64,
+        step_ns: u64,
+        is_signed: bool,
+        is_endless: bool,
+    ) -> Result<Panes, RunError> {
         let store = match aggregate {
             Aggregate::Closing => Store::Nothing,
             Aggregate::Quantile(_) => {
                 let mut tables = Vec::with_capacity(panes as usize);
+                let carries = carries_of_pane(is_signed, is_endless) as usize;
                 for _ in 0..panes {
-                    tables.push(FlatTable::new(is_signed, CARRIES_OF_PANE as usize)?);
+                    tables.push(FlatTable::new(is_signed, carries)?);
                 }
-                Store::Tables { panes: tables.into_boxed_slice(), merged: FlatTable::new(is_signed, CARRIES as usize)? }
+                let merged = FlatTable::new(is_signed, self::carries(is_signed, is_endless) as usize)?;
+                Store::Tables { panes: tables.into_boxed_slice(), merged }
             }
             aggregate => {
                 let numbers = Accumulator::numbers(aggregate) as usize;
@@ -143,5 +164,27 @@ impl Panes {
                 Ok(merged.quantile(level).unwrap_or(f64::NAN))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two thousand counters are full, which is more than the pane of a recorded series has room for.
+    #[test]
+    fn panes_of_an_endless_series_are_never_full() {
+        let fill = |is_endless: bool| {
+            let mut panes = Panes::new(Aggregate::Quantile(0.5), 1, 10, false, is_endless).unwrap();
+            let Store::Tables { panes: tables, .. } = &mut panes.store else { panic!("a quantile needs tables") };
+            let filled = (0..2000).try_for_each(|value| tables[0].insert_times(1.01_f64.powi(value), 1 << 16));
+            panes.observations[0] = 1;
+            panes.current = Some((0, 0));
+            let mut results = [0.0];
+            filled.and_then(|()| panes.process(&[1.0], &[10.0], &mut results)).map(|count| (count, results[0]))
+        };
+        assert!(matches!(fill(false), Err(RunError::TableFull { .. })));
+        let (count, median) = fill(true).unwrap();
+        assert!(count == 1 && median > 1.01_f64.powi(998) && median < 1.01_f64.powi(1001), "{median}");
     }
 }

@@ -6,7 +6,7 @@ use super::cursor::SlidingCursor;
 use super::held::HeldState;
 use super::join::JoinState;
 use super::memory::filled;
-use super::panes::{CARRIES, Panes};
+use super::panes::{Panes, carries};
 use super::quantiles::QuantileWindow;
 use super::ring::Ring;
 use super::window::{DisjointWindow, SlidingWindow};
@@ -73,7 +73,7 @@ pub(crate) fn sketch_of(plan: &Plan, step: &Step) -> Sketch {
             (false, false) => Sketch::Table { is_signed, carries: length / VALUES_PER_CARRY },
             (false, true) => Sketch::TableSliding { is_signed, carries: length / VALUES_PER_CARRY, values: length },
         },
-        _ => Sketch::Table { is_signed, carries: CARRIES },
+        _ => Sketch::Table { is_signed, carries: carries(is_signed, plan.options.is_endless) },
     }
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn state_bytes(plan: &Plan, step: &Step) -> u64 {
         Operation::Window { length, step, aggregate } if step >= length => 8 * Accumulator::numbers(aggregate),
         Operation::Window { length, step, aggregate } => SlidingWindow::bytes(aggregate, length, step),
         Operation::Panes { length_ns, step_ns, aggregate } => {
-            Panes::bytes(aggregate, length_ns / step_ns, node.is_signed)
+            Panes::bytes(aggregate, length_ns / step_ns, node.is_signed, plan.options.is_endless)
         }
         _ => 0,
     }
@@ -173,7 +173,8 @@ impl State {
                 lanes(count, || SlidingWindow::new(aggregate, length, step)).map(State::Sliding)
             }
             Operation::Panes { length_ns, step_ns, aggregate } => {
-                let panes = || Panes::new(aggregate, length_ns / step_ns, step_ns, node.is_signed);
+                let is_endless = plan.options.is_endless;
+                let panes = || Panes::new(aggregate, length_ns / step_ns, step_ns, node.is_signed, is_endless);
                 lanes(count, panes).map(State::Panes)
             }
             Operation::Join(_) => JoinState::new(ring_of(plan, step), count).map(State::Join),

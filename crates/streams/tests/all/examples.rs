@@ -7,7 +7,7 @@ use ascertain_streams::{
 use crate::{catalogue, run_on};
 
 fn plan(text: &str) -> Plan {
-    Plan::with(text, &catalogue(), PlanOptions { block: 1, has_ranges: false }).unwrap()
+    Plan::with(text, &catalogue(), PlanOptions { block: 1, has_ranges: false, is_endless: false }).unwrap()
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn claims_accept_expressions_with_one_fresh_outcome_per_trial() {
 fn a_full_buffer_ends_the_run() {
     let values = [1.0; 1000];
     for block in [1, 64] {
-        let options = PlanOptions { block, has_ranges: false };
+        let options = PlanOptions { block, has_ranges: false, is_endless: false };
         let plan = Plan::with("every(x, 2) - buffer(x, 100)", &catalogue(), options).unwrap();
         let mut engine = Engine::new(&plan).unwrap();
         match engine.run(&mut Recorded::new(&[&values[..]; 4]), |_| true) {
@@ -343,7 +343,8 @@ fn a_buffer_behind_a_reading_that_ended_is_reported_only_if_results_are_missing(
     let expected: Vec<f64> = (0..1000).map(|i| f64::from(i / 2 - i + i / 3)).collect();
     for block in [1, 7, 64] {
         assert_eq!(run_on(&text(600), &values, block), expected, "block {block}");
-        let plan = Plan::with(&text(100), &catalogue(), PlanOptions { block, has_ranges: false }).unwrap();
+        let plan =
+            Plan::with(&text(100), &catalogue(), PlanOptions { block, has_ranges: false, is_endless: false }).unwrap();
         let mut engine = Engine::new(&plan).unwrap();
         let ran = engine.run(&mut Recorded::new(&[&values[..]; 4]), |_| true);
         assert!(matches!(ran, Err(Failure::Run(RunError::BufferFull { values: 100, .. }))), "block {block}: {ran:?}");

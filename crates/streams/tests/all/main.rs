@@ -36,7 +36,7 @@ where
 
 /// Runs an expression over all series of the catalogue, which have the same values.
 fn run_on(text: &str, values: &[f64], block: usize) -> Vec<f64> {
-    let plan = Plan::with(text, &catalogue(), PlanOptions { block, has_ranges: false });
+    let plan = Plan::with(text, &catalogue(), PlanOptions { block, has_ranges: false, is_endless: false });
     let plan = plan.unwrap_or_else(|error| panic!("{text}: {error}"));
     run(&plan, &mut Recorded::new(&[values; 5])).0
 }

@@ -134,11 +134,29 @@ fn plans_show_steps_rates_and_memory() {
         ("quantile(.5, window(time, 100, 1))", 256, false),
         ("per_second(count(window(time, 10 s, step 1 s)))", 256, false),
     ] {
-        let plan = Plan::with(expression, &catalogue(), PlanOptions { block, has_ranges }).unwrap();
+        let plan = Plan::with(expression, &catalogue(), PlanOptions { block, has_ranges, is_endless: false }).unwrap();
         // The list of steps depends on the compiler.
         let plan = plan.to_string();
         let (plan, _) = plan.rsplit_once(", and ").unwrap();
         writeln!(text, "{plan}\n").unwrap();
     }
     compare("plans.txt", &text);
+}
+
+/// The page about the conjecture prints the answers to both examples of the source, and ways out that are accepted.
+#[test]
+fn the_page_about_the_conjecture_has_the_answers() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/streams-conjecture.md");
+    let page = fs::read_to_string(path).unwrap();
+    for expression in ["every(time, 2) / time", "repeat(time, 2) / time"] {
+        let error = Plan::new(expression, &catalogue()).unwrap_err();
+        let block = format!("```console\n$ ascertain series latest '{expression}'\nerror: {error}\n```\n");
+        assert!(page.contains(&block), "the page has not:\n{block}");
+    }
+    let rows = page.lines().filter(|line| line.starts_with("| ") && line.contains(" / "));
+    let ways: Vec<&str> = rows.flat_map(|row| row.split('`').skip(1).step_by(2)).collect();
+    assert_eq!(ways.len(), 8, "{ways:?}");
+    for way in ways {
+        assert!(Plan::new(way, &catalogue()).is_ok(), "{way}");
+    }
 }

@@ -122,7 +122,8 @@ fn ranges_without_width_give_the_same_results() {
         let expression = random_result(&mut rng, round % 4);
         let series = random_series(&mut rng, false);
         let text = expression.text();
-        let plan = Plan::with(&text, &catalogue(), PlanOptions { block: 16, has_ranges: true }).unwrap();
+        let plan =
+            Plan::with(&text, &catalogue(), PlanOptions { block: 16, has_ranges: true, is_endless: false }).unwrap();
         let (lows, highs) = run(&plan, &mut Recorded::ranges(&[[series.as_slice(); 2]; 4]));
         let expected = run_on(&text, &series, 16);
         for found in [lows, highs] {
@@ -153,7 +154,8 @@ fn windows_of_time_hold_as_many_values_as_arrive() {
         // The quantiles of windows of time come from a flat table.
         let slack = if name.starts_with("quantile") { RELATIVE_ERROR * 99.0 } else { 0.0 };
         let text = call(name, &format!("window(x, {} ns, step {step} ns)", panes * step));
-        let plan = Plan::with(&text, &catalogue(), PlanOptions { block: 7, has_ranges: false }).unwrap();
+        let plan =
+            Plan::with(&text, &catalogue(), PlanOptions { block: 7, has_ranges: false, is_endless: false }).unwrap();
         let (found, _) = run(&plan, &mut Recorded::new(&[&series[..]; 4]).at(&times));
         let pane_of = |time: f64| (time / f64::from(step)) as i64;
         let mut expected = Vec::new();

@@ -29,7 +29,8 @@ const EXPRESSIONS: &[&str] = &[
 fn every_completion_of_censored_values_is_in_the_range() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(6);
     for text in EXPRESSIONS {
-        let plan = Plan::with(text, &catalogue(), PlanOptions { block: 8, has_ranges: true }).unwrap();
+        let plan =
+            Plan::with(text, &catalogue(), PlanOptions { block: 8, has_ranges: true, is_endless: false }).unwrap();
         for _ in 0..40 {
             let lows: Vec<f64> = (0..60).map(|_| f64::from(rng.random_range(0..20))).collect();
             let is_cut: Vec<bool> = lows.iter().map(|_| rng.random_range(0..6) == 0).collect();
@@ -75,7 +76,8 @@ fn ends_of_ranges_are_attained_by_monotone_expressions() {
     let decreasing = ["-x + 2", "1 / (x + 1)", "3 - x"];
     let all = increasing.map(|text| (text, &lows, &highs)).into_iter();
     for (text, of_low, of_high) in all.chain(decreasing.map(|text| (text, &highs, &lows))) {
-        let plan = Plan::with(text, &catalogue(), PlanOptions { block: 8, has_ranges: true }).unwrap();
+        let plan =
+            Plan::with(text, &catalogue(), PlanOptions { block: 8, has_ranges: true, is_endless: false }).unwrap();
         let (found_lows, found_highs) = run(&plan, &mut Recorded::ranges(&[[lows.as_slice(), &highs]; 4]));
         for (found, values) in [(found_lows, of_low), (found_highs, of_high)] {
             assert_eq!(format!("{found:?}"), format!("{:?}", run_on(text, values, 8)), "{text}");
@@ -88,7 +90,8 @@ fn a_quantile_with_censored_values_is_a_range() {
     let lows = [1.0, 2.0, 3.0, 4.0, 5.0];
     let highs = [1.0, f64::INFINITY, 3.0, 4.0, f64::INFINITY];
     let of = |text: &str| {
-        let plan = Plan::with(text, &catalogue(), PlanOptions { block: 2, has_ranges: true }).unwrap();
+        let plan =
+            Plan::with(text, &catalogue(), PlanOptions { block: 2, has_ranges: true, is_endless: false }).unwrap();
         run(&plan, &mut Recorded::ranges(&[[&lows[..], &highs[..]]; 4]))
     };
     assert_eq!(of("quantile(.5, window(x, 5))"), (vec![3.0], vec![4.0]));
@@ -99,7 +102,9 @@ fn a_quantile_with_censored_values_is_a_range() {
 #[test]
 fn a_condition_that_a_censored_value_leaves_open_selects_nothing() {
     let (lows, highs) = ([1.0, 2.0, 6.0], [1.0, f64::INFINITY, f64::INFINITY]);
-    let plan = Plan::with("where(x, x > 5)", &catalogue(), PlanOptions { block: 2, has_ranges: true }).unwrap();
+    let plan =
+        Plan::with("where(x, x > 5)", &catalogue(), PlanOptions { block: 2, has_ranges: true, is_endless: false })
+            .unwrap();
     let mut engine = ascertain_streams::Engine::new(&plan).unwrap();
     let mut found = Vec::new();
     let mut evidence = Recorded::ranges(&[[&lows[..], &highs[..]]; 4]);

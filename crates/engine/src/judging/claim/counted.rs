@@ -55,18 +55,22 @@ impl ClaimJudge {
         self.count(&outcome, &trial(&[], is_interrupted), elapsed_ns);
     }
 
-    /// Counts several trials at once, and looks for an answer after them. Nothing is known about their order.
+    /// Counts several trials at once, of which `unknown` reached a time limit. Nothing is known about their order, so an
+    /// answer is only looked for if all trials so far are whole sets of `look_every` trials.
     #[cfg(feature = "recorded")]
     pub fn count_batch(&mut self, known: Tally, unknown: u64) {
         self.trials += known.trials + unknown;
         self.measured += known.trials + unknown;
         self.successes += known.successes;
         self.unknown += unknown;
+        self.has_met_limit |= unknown > 0;
         self.unseen.known += known;
         self.unseen.unknown += unknown;
-        let answer = self.rule.observe(std::mem::take(&mut self.unseen), None);
-        if let (Some(answer), None) = (answer, self.answer) {
-            self.decide(answer);
+        if self.unseen.trials().is_multiple_of(self.claim.look_every.max(1)) {
+            let answer = self.rule.observe(std::mem::take(&mut self.unseen), None);
+            if let (Some(answer), None) = (answer, self.answer) {
+                self.decide(answer);
+            }
         }
         self.look();
     }

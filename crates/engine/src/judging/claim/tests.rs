@@ -437,3 +437,25 @@ fn other_metrics_are_compared_in_the_same_trials() {
     );
     assert_eq!((unshown.verdict, &unshown.reasons), (Verdict::Unavailable, &vec![lack()]));
 }
+
+/// A time limit is the reason why outcomes of a long measurement are unknown.
+#[cfg(feature = "recorded")]
+#[test]
+fn unknown_trials_of_a_batch_have_met_a_time_limit() {
+    let mut judge = judge(0.5, None, 1);
+    judge.count_batch(Tally { trials: 500, successes: 250 }, 500);
+    let open = Reason::LeftOpen { trials: 500, all: 1000, has_met_limit: true };
+    assert!(judge.result().reasons.contains(&open), "{:?}", judge.result().reasons);
+}
+
+/// The requests of a set come in random order, and each comes once. The trials within a set therefore depend on each
+/// other, so an answer in the middle of a set would have an unknown error.
+#[cfg(feature = "recorded")]
+#[test]
+fn batches_are_judged_only_after_whole_sets() {
+    let mut judge = judge(0.5, None, 100);
+    judge.count_batch(Tally { trials: 150, successes: 150 }, 0);
+    assert_eq!((judge.seen().known.trials, judge.answer.is_some()), (0, false));
+    judge.count_batch(Tally { trials: 48, successes: 48 }, 2);
+    assert_eq!((judge.seen().known.trials, judge.seen().unknown, judge.answer.is_some()), (198, 2, true));
+}

@@ -125,6 +125,12 @@ fn the_figures_of_a_killed_run_are_those_that_the_run_had() {
     );
     let point = read.outcome.points.iter().find(|point| point.metric == "wall").unwrap();
     assert_eq!((point.p99, point.censored), (Some(p99), 6));
+    // The interval and the threat are about all windows. The only row says nothing about either.
+    let interval = [point.median_low, point.median_high].map(Option::unwrap);
+    assert!(interval[0] < point.median.unwrap() && point.median.unwrap() < interval[1], "{interval:?}");
+    let stopped: Vec<&Threat> =
+        read.outcome.threats.iter().filter(|threat| matches!(threat, Threat::Stopped { .. })).collect();
+    assert!(matches!(stopped[..], [Threat::Stopped { trials: 6, all: 12_006, .. }]), "{stopped:?}");
     // The report knows the time limit, and how often each condition was false.
     assert_eq!(report.limit, Some(200.0 * MS));
     let slow = windows.iter().flatten().filter(|value| value.high > 20.0 * MS).count() as u64;

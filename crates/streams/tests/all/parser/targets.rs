@@ -18,7 +18,7 @@ pub fn expressions(bytes: &[u8]) {
         Err(error) => assert!(text.get(error.place()).is_some() && !error.to_string().is_empty(), "{error}"),
     }
     let series = [("time", Unit::TIME), ("memory", Unit::BYTES), ("x", Unit::ONE)];
-    let options = PlanOptions { block: 8, has_ranges: text.len() % 2 == 0 };
+    let options = PlanOptions { block: 8, has_ranges: text.len() % 2 == 0, is_endless: false };
     let plan = match Plan::with(text, &OneClock::new(&series), options) {
         Ok(plan) => plan,
         Err(error) => return assert!(text.get(error.place()).is_some() && !error.to_string().is_empty(), "{error}"),
