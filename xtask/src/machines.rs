@@ -285,7 +285,10 @@ mod tests {
         let pair = toml::from_str::<toml::Table>(
             "candidate = 'a'\nbaseline = { variant = 'b', size = 3 }\nat = { on = 'x' }\nat_least = 0.9",
         );
-        let kept = kept(&json!({"id": "i", "says": "-"}), &[("i".into(), technique(&pair.unwrap().into()))].into());
+        let kept = kept(
+            &json!({"id": "i", "says": "-"}),
+            &[("i".into(), technique(&toml::Value::Table(pair.unwrap())))].into(),
+        );
         let wanted = json!({"id": "i", "says": "-", "candidate": "a", "baseline": "b, size=3", "at": "on=x",
             "required": "≥ 0.9"});
         assert_eq!(kept, wanted);
