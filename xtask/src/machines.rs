@@ -104,11 +104,17 @@ fn techniques() -> anyhow::Result<BTreeMap<String, Technique>> {
     Ok(goals.filter_map(|goal| Some((goal.get("id")?.as_str()?.to_string(), technique(goal)))).collect())
 }
 
-fn technique(goal: &toml::Value) -> Technique {
-    let shown = |value: &toml::Value| match value {
+fn shown(value: &toml::Value) -> String {
+    match value {
         toml::Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+        toml::Value::Integer(number) => number.to_string(),
+        toml::Value::Float(number) => number.to_string(),
+        toml::Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(" to "),
+        other => format!("{other:?}"),
+    }
+}
+
+fn technique(goal: &toml::Value) -> Technique {
     // An arm is a variant, or a variant with levels that differ from those of the goal.
     let arm = |value: &toml::Value| match value.as_table() {
         None => shown(value),

@@ -32,7 +32,7 @@ const VARIANTS: [(&str, &str); 17] = [
     ("plain", "speed limit: a per-thread number whose address is looked up once; no addition to memory is faster"),
     (
         "limit-counter",
-        "speed limit of a restartable sequence in C: store a pointer, read the CPU's number, add to that CPU's number",
+        "speed limit of a restartable sequence in C: store a pointer, read and check the CPU's number, add to its count",
     ),
     ("atomic", "a per-thread atomic, which costs the LOCK prefix but has no contention"),
     ("atomic-shared", "one atomic for all threads"),
@@ -41,7 +41,7 @@ const VARIANTS: [(&str, &str); 17] = [
     ("stack", "speed limit: a per-thread stack in C whose address is looked up once: pop and push, without checks"),
     (
         "limit-free-list",
-        "speed limit in C: the memory accesses of the two sequences of a pop and a push, without checks",
+        "speed limit in C: the memory accesses and checks of the two sequences of a pop and a push",
     ),
     ("box", "Rust's global allocator: allocate 64 bytes and free them"),
     ("malloc", "malloc and free of the C library"),

@@ -182,8 +182,8 @@ ASCERTAIN(stack, uint64_t, uint64_t) {
 }
 "#;
 
-/// The memory accesses of restartable sequences, in the order of the sequences of `per_cpu`, but without checks. The
-/// pointer that they store is null, so the kernel never restarts them. Their data belongs to the thread.
+/// The memory accesses and checks of restartable sequences, in the order of the sequences of `per_cpu`. The pointer that
+/// they store is null, so the kernel never restarts them. Their data belongs to the thread.
 const SEQUENCES_IN_C: &str = r#"
 #include <stddef.h>
 #include <stdint.h>
@@ -193,7 +193,7 @@ const SEQUENCES_IN_C: &str = r#"
 extern const ptrdiff_t __rseq_offset;
 
 struct area { uint32_t cpu_id_start, cpu_id; uint64_t rseq_cs; };
-struct of_cpu { uint64_t count, *top, items[14]; };
+struct of_cpu { uint64_t count, *top, *floor, *ceiling, items[12]; };
 
 static volatile struct area *own_area(void) {
     return (volatile struct area *)((char *)__builtin_thread_pointer() + __rseq_offset);
@@ -204,7 +204,10 @@ static struct of_cpu *all_cpus(long *cpus) {
     if (!known) known = sysconf(_SC_NPROCESSORS_CONF);
     *cpus = known;
     struct of_cpu *all = aligned_alloc(128, known * sizeof *all);
-    if (all) for (long cpu = 0; cpu < known; cpu++) all[cpu] = (struct of_cpu){0, all[cpu].items + 7, {0}};
+    for (long cpu = 0; all && cpu < known; cpu++) {
+        uint64_t *items = all[cpu].items;
+        all[cpu] = (struct of_cpu){0, items + 6, items, items + 12, {0}};
+    }
     __asm__ volatile("" : "+r"(all) : : "memory");
     return all;
 }
@@ -219,7 +222,9 @@ ASCERTAIN(counter, uint64_t, uint64_t) {
     __asm__ volatile("" : "+r"(one));
     for (uint64_t i = 0; i < times; i++) {
         area->rseq_cs = 0;
-        all[area->cpu_id].count += one;
+        const uint32_t cpu = area->cpu_id;
+        if (__builtin_expect(cpu >= cpus, 0)) break;
+        all[cpu].count += one;
         __asm__ volatile("" : : : "memory");
     }
     for (long cpu = 0; cpu < cpus; cpu++) sum += all[cpu].count;
@@ -233,19 +238,27 @@ ASCERTAIN(free_list, uint64_t, uint64_t) {
     struct of_cpu *all = all_cpus(&cpus);
     if (!all) return 0;
     volatile struct area *area = own_area();
-    for (uint64_t i = 0; i < times; i++) {
+    uint64_t done = 0;
+    for (; done < times; done++) {
         area->rseq_cs = 0;
         const uint32_t from = area->cpu_id;
-        uint64_t item = *--all[from].top;
+        if (__builtin_expect(from >= cpus, 0)) break;
+        uint64_t *limit = all[from].floor, *top = all[from].top;
+        if (__builtin_expect(top <= limit, 0)) break;
+        uint64_t item = top[-1];
+        all[from].top = top - 1;
         __asm__ volatile("" : "+r"(item) : : "memory");
         area->rseq_cs = 0;
         uint32_t to = area->cpu_id;
         // If the kernel has moved the thread, the item goes back to where it was.
         if (__builtin_expect(to != from, 0)) to = from;
-        *all[to].top++ = item;
+        limit = all[to].ceiling, top = all[to].top;
+        if (__builtin_expect(top >= limit, 0)) break;
+        *top = item;
+        all[to].top = top + 1;
         __asm__ volatile("" : : : "memory");
     }
     free(all);
-    return times;
+    return done;
 }
 "#;
