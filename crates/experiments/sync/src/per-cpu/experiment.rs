@@ -39,10 +39,7 @@ const VARIANTS: [(&str, &str); 17] = [
     ("free-list", "per_cpu::FreeList by restartable sequences: pop 64 bytes and push them"),
     ("free-list-sharded", "per_cpu::FreeList by sharded locks"),
     ("stack", "speed limit: a per-thread stack in C whose address is looked up once: pop and push, without checks"),
-    (
-        "limit-free-list",
-        "speed limit in C: the memory accesses and checks of the two sequences of a pop and a push",
-    ),
+    ("limit-free-list", "speed limit in C: the memory accesses and checks of the two sequences of a pop and a push"),
     ("box", "Rust's global allocator: allocate 64 bytes and free them"),
     ("malloc", "malloc and free of the C library"),
     ("lock", "per_cpu::Lock by restartable sequences: acquire, and store twice"),
