@@ -104,11 +104,17 @@ fn techniques() -> anyhow::Result<BTreeMap<String, Technique>> {
     Ok(goals.filter_map(|goal| Some((goal.get("id")?.as_str()?.to_string(), technique(goal)))).collect())
 }
 
-fn technique(goal: &toml::Value) -> Technique {
-    let shown = |value: &toml::Value| match value {
+fn shown(value: &toml::Value) -> String {
+    match value {
         toml::Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+        toml::Value::Integer(number) => number.to_string(),
+        toml::Value::Float(number) => number.to_string(),
+        toml::Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(" to "),
+        other => format!("{other:?}"),
+    }
+}
+
+fn technique(goal: &toml::Value) -> Technique {
     // An arm is a variant, or a variant with levels that differ from those of the goal.
     let arm = |value: &toml::Value| match value.as_table() {
         None => shown(value),
@@ -285,7 +291,10 @@ mod tests {
         let pair = toml::from_str::<toml::Table>(
             "candidate = 'a'\nbaseline = { variant = 'b', size = 3 }\nat = { on = 'x' }\nat_least = 0.9",
         );
-        let kept = kept(&json!({"id": "i", "says": "-"}), &[("i".into(), technique(&pair.unwrap().into()))].into());
+        let kept = kept(
+            &json!({"id": "i", "says": "-"}),
+            &[("i".into(), technique(&toml::Value::Table(pair.unwrap())))].into(),
+        );
         let wanted = json!({"id": "i", "says": "-", "candidate": "a", "baseline": "b, size=3", "at": "on=x",
             "required": "≥ 0.9"});
         assert_eq!(kept, wanted);

@@ -143,9 +143,15 @@ impl Awaitable {
         if threads > 0 {
             self.count.wake_threads();
         }
-        let others = others.into_iter().filter_map(|(_, waker)| waker);
-        // If a waker panics, `drop_all` still wakes the others, and then resumes the panic.
-        drop_all(first.into_iter().chain(others).map(Waker::wake));
+        match first {
+            // If a single waker panics, no other one is left. While another panic unwinds, `drop_all` ends that panic.
+            Some(waker) if !std::thread::panicking() => waker.wake(),
+            // If a waker panics, `drop_all` still wakes the others, and then resumes the panic.
+            _ => {
+                let others = others.into_iter().filter_map(|(_, waker)| waker);
+                drop_all(first.into_iter().chain(others).map(Waker::wake));
+            }
+        }
     }
 }
 

@@ -166,7 +166,10 @@ fn own(
     addresses: &[SocketAddr],
     path: &str,
     stop: &Stop,
-    download: impl Fn(TcpStream, &ClientOptions, &str) -> Result<(HttpResponse, Option<TlsSession>), Error> + Copy + Sync,
+    download: impl Fn(TcpStream, &ClientOptions, &str) -> Result<(HttpResponse, Option<TlsSession>), Error>
+    + Copy
+    + Send
+    + Sync,
 ) -> Result<Download, TargetError> {
     let start_ns = now_ns();
     let streams = connect(addresses)?;

@@ -4,12 +4,11 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use ascertain_engine::experiment::{Unavailable, compiled_function};
 use ascertain_sync::per_cpu::{Counter, FreeList, Lock, Method};
 use ascertain_sys::compiled::{Function, Language, Source};
-use ascertain_sys::rseq::possible_cpus;
 
 /// A value on its own cache lines.
 #[derive(Default)]
@@ -33,9 +32,6 @@ pub enum Operation {
     Lock(Lock),
     Mutex,
 }
-
-/// The number of CPUs whose data the limits in C allocate.
-static CPUS: LazyLock<u64> = LazyLock::new(|| possible_cpus() as u64);
 
 thread_local! {
     static OWN: Cell<u64> = const { Cell::new(0) };
@@ -111,7 +107,7 @@ impl Operation {
             }),
             Operation::Box => repeat.for_each(|_| drop(black_box(Box::new(Item::uninit())))),
             Operation::Compiled(repeated) => {
-                return u64::try_from(repeated.call(&[operations, *CPUS], &mut [])).unwrap_or(0);
+                return u64::try_from(repeated.call(&[operations], &mut [])).unwrap_or(0);
             }
             Operation::Lock(lock) => repeat.for_each(|_| while commit(lock, one).is_none() {}),
             Operation::Mutex => {
@@ -186,33 +182,40 @@ ASCERTAIN(stack, uint64_t, uint64_t) {
 }
 "#;
 
-/// The memory accesses of restartable sequences, in the order of the sequences of `per_cpu`. The only check is that the
-/// CPU's number is below the number of possible CPUs, which is the second input. The pointer that they store is null, so
-/// the kernel never restarts them. Their data belongs to the thread.
+/// The memory accesses and checks of restartable sequences, in the order of the sequences of `per_cpu`. The pointer that
+/// they store is null, so the kernel never restarts them. Their data belongs to the thread.
 const SEQUENCES_IN_C: &str = r#"
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 extern const ptrdiff_t __rseq_offset;
 
 struct area { uint32_t cpu_id_start, cpu_id; uint64_t rseq_cs; };
-struct of_cpu { uint64_t count, *top, items[14]; };
+struct of_cpu { uint64_t count, *top, *floor, *ceiling, items[12]; };
 
 static volatile struct area *own_area(void) {
     return (volatile struct area *)((char *)__builtin_thread_pointer() + __rseq_offset);
 }
 
-static struct of_cpu *all_cpus(uint64_t cpus) {
-    struct of_cpu *all = aligned_alloc(128, cpus * sizeof *all);
-    if (all) for (uint64_t cpu = 0; cpu < cpus; cpu++) all[cpu] = (struct of_cpu){0, all[cpu].items + 7, {0}};
+static struct of_cpu *all_cpus(long *cpus) {
+    static long known;
+    if (!known) known = sysconf(_SC_NPROCESSORS_CONF);
+    *cpus = known;
+    struct of_cpu *all = aligned_alloc(128, known * sizeof *all);
+    for (long cpu = 0; all && cpu < known; cpu++) {
+        uint64_t *items = all[cpu].items;
+        all[cpu] = (struct of_cpu){0, items + 6, items, items + 12, {0}};
+    }
     __asm__ volatile("" : "+r"(all) : : "memory");
     return all;
 }
 
 ASCERTAIN(counter, uint64_t, uint64_t) {
-    const uint64_t times = in_count ? in[0] : 0, cpus = in_count > 1 ? in[1] : 0;
-    struct of_cpu *all = cpus ? all_cpus(cpus) : 0;
+    const uint64_t times = in_count ? in[0] : 0;
+    long cpus;
+    struct of_cpu *all = all_cpus(&cpus);
     if (!all) return 0;
     volatile struct area *area = own_area();
     uint64_t one = 1, sum = 0;
@@ -220,33 +223,42 @@ ASCERTAIN(counter, uint64_t, uint64_t) {
     for (uint64_t i = 0; i < times; i++) {
         area->rseq_cs = 0;
         const uint32_t cpu = area->cpu_id;
-        if (__builtin_expect(cpu < cpus, 1)) all[cpu].count += one;
+        if (__builtin_expect(cpu >= cpus, 0)) break;
+        all[cpu].count += one;
         __asm__ volatile("" : : : "memory");
     }
-    for (uint64_t cpu = 0; cpu < cpus; cpu++) sum += all[cpu].count;
+    for (long cpu = 0; cpu < cpus; cpu++) sum += all[cpu].count;
     free(all);
     return sum;
 }
 
 ASCERTAIN(free_list, uint64_t, uint64_t) {
-    const uint64_t times = in_count ? in[0] : 0, cpus = in_count > 1 ? in[1] : 0;
-    struct of_cpu *all = cpus ? all_cpus(cpus) : 0;
+    const uint64_t times = in_count ? in[0] : 0;
+    long cpus;
+    struct of_cpu *all = all_cpus(&cpus);
     if (!all) return 0;
     volatile struct area *area = own_area();
-    for (uint64_t i = 0; i < times; i++) {
+    uint64_t done = 0;
+    for (; done < times; done++) {
         area->rseq_cs = 0;
         const uint32_t from = area->cpu_id;
-        if (__builtin_expect(from >= cpus, 0)) continue;
-        uint64_t item = *--all[from].top;
+        if (__builtin_expect(from >= cpus, 0)) break;
+        uint64_t *limit = all[from].floor, *top = all[from].top;
+        if (__builtin_expect(top <= limit, 0)) break;
+        uint64_t item = top[-1];
+        all[from].top = top - 1;
         __asm__ volatile("" : "+r"(item) : : "memory");
         area->rseq_cs = 0;
         uint32_t to = area->cpu_id;
         // If the kernel has moved the thread, the item goes back to where it was.
         if (__builtin_expect(to != from, 0)) to = from;
-        *all[to].top++ = item;
+        limit = all[to].ceiling, top = all[to].top;
+        if (__builtin_expect(top >= limit, 0)) break;
+        *top = item;
+        all[to].top = top + 1;
         __asm__ volatile("" : : : "memory");
     }
     free(all);
-    return times;
+    return done;
 }
 "#;

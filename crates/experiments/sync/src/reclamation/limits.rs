@@ -147,8 +147,9 @@ thread_local! {
 
 #[cold]
 fn first_pin() -> &'static Pin {
-    OWN_PIN.set(Some(&PIN));
-    &PIN
+    let pin: &'static Pin = &PIN;
+    OWN_PIN.set(Some(pin));
+    pin
 }
 
 /// Reads like [`epoch`], by a pin that a thread-local variable leads to. It also checks whether a fence is needed.
