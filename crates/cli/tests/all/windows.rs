@@ -337,13 +337,15 @@ fn a_command_that_closes_its_output_and_goes_on_is_a_failure() {
 fn a_full_buffer_ends_only_its_series() {
     let state = tempfile::tempdir().unwrap();
     let state = state.path();
-    let arguments = ["--for", "1h", "--lines", "--series", "every(value, 2) / buffer(value, 10)", "--shell", "--"];
-    let ran = slo(state, &[&arguments[..], &["yes 1 ms | head -n 3000"]].concat());
+    let series = ["--series", "every(value, 2) / buffer(value, 10)", "--series", "ewma(value, .01)"];
+    let arguments = [&["--for", "1h", "--lines"], &series[..], &["--shell", "--", "yes 1 ms | head -n 3000"]].concat();
+    let ran = slo(state, &arguments);
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     let printed = ran.stdout.replace('\n', " ");
     assert!(printed.contains("3,000 observations") && printed.contains("an error ended this series"), "{printed}");
     let markdown = ascertain(state, &["report", "latest", "--format", "markdown"]).stdout;
-    assert!(markdown.contains("| Results |") && markdown.contains("results by window"), "{markdown}");
+    assert!(markdown.contains("`ewma(value, .01)`: results by window"), "{markdown}");
+    assert!(markdown.contains("| 1 | 3000 | 1.000 ms | 1.000 ms | 1.000 ms |"), "{markdown}");
 }
 
 #[test]
@@ -416,7 +418,7 @@ fn figures_with_time_outs_are_ranges() {
         ),
         "{csv}"
     );
-    assert!(csv.lines().nth(1).unwrap().contains("\"ewma(wall, 0.5)\",ns,"), "{csv}");
+    assert!(csv.lines().nth(1).unwrap().contains("\"ewma(wall, .5)\",ns,"), "{csv}");
 }
 
 /// Nothing is known of a figure that a stopped command did not print, so it moves no quantile in one direction only.
