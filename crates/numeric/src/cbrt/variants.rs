@@ -7,7 +7,7 @@ use super::exact::cbrt_by_lzcnt;
 use super::exact::{cbrt_each, cbrt_u64, limit};
 use super::method;
 use crate::code_size::sized;
-use crate::features::first_missing;
+use crate::features::{first_missing, on};
 
 /// One method of computing the cube roots of integers.
 ///
@@ -135,8 +135,12 @@ const BY_LZCNT: Variant = Variant {
     requires: LZCNT,
     each: each_by_lzcnt,
     chain: Some(chain_by_lzcnt),
+    code_bytes: on!("x86_64", code_bytes_by_lzcnt, || None),
     ..EACH
 };
+
+#[cfg(target_arch = "x86_64")]
+sized!("cbrt" "exact_lzcnt", alone_by_lzcnt, code_bytes_by_lzcnt, (x: u64) -> u32, cbrt_by_lzcnt, "lzcnt,bmi2");
 
 const LZCNT: &[&str] = &["lzcnt", "bmi2"];
 
