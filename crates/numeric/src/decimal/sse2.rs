@@ -43,8 +43,8 @@ pub unsafe fn digits<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
             store(text as u64, to);
             to.add(8).cast::<u16>().write_unaligned((text >> 64) as u16);
         } else {
-            // If the first half has digits, the second half follows them. Otherwise the text is a part of the second
-            // half, and the second half is stored after the text, where it does no harm.
+            // If the first half has digits, the second half follows them. Otherwise the text is the end of the second
+            // half; the second half is stored once more after the text, and the caller allows any bytes there.
             let front = if zeros < 8 { first } else { last };
             store(front >> (8 * (zeros % 8)), to);
             store(last, to.add(8 - zeros % 8));
