@@ -331,7 +331,7 @@ mod tests {
         if std::env::var_os(LEAVES).is_some() {
             let group = rustix::process::getpgid(rustix::process::getppid()).unwrap();
             rustix::process::setpgid(None, Some(group)).unwrap();
-            println!("\n{LEAVES}");
+            io::Write::write_all(&mut io::stdout(), format!("\n{LEAVES}\n").as_bytes()).unwrap();
             thread::sleep(Duration::from_secs(1000));
         }
     }
