@@ -82,9 +82,9 @@ fn sign(early: Bounds, late: Bounds) -> i64 {
 
 /// Returns the trend of values in the order of time.
 ///
-/// The variance is that of a rank correlation under all orders of the values, for any signs of the pairs (Daniels 1944,
-/// "The relation between measures of correlation in the universe of sample permutations"). Without ties and ranges, it
-/// equals n (n − 1) (2n + 5) / 18.
+/// The variance is the variance of a rank correlation under all orders of the values, for any signs of the pairs.
+/// Without ties and ranges, it equals n (n − 1) (2n + 5) / 18. The formula is from Daniels 1944, "The relation between
+/// measures of correlation in the universe of sample permutations".
 fn trend(values: &[Bounds]) -> Option<Trend> {
     if values.len() < FEWEST {
         return None;

@@ -119,7 +119,7 @@ pub struct WindowSummary {
     /// The least value; `None` if there are no values, or if it is known only as a range. The same is true of all other
     /// figures.
     pub least: Option<f64>,
-    /// The median.
+    /// The 50th percentile.
     pub median: Option<f64>,
     /// The 90th percentile.
     pub p90: Option<f64>,

@@ -122,8 +122,9 @@ fn corrected(estimate: __m128i, x: __m256i) -> __m128i {
 const NUDGE: f64 = 1e-8;
 
 /// Constant, linear and quadratic coefficients of the parabolas for m^(−1/3). Each parabola passes through the function
-/// at the Chebyshev points of its interval. The intervals are those from 2, 3, 4 and 6, two that do not occur, and
-/// those from 1 and 1.5: in the order of the last two bits of the biased exponent and the first bit of the mantissa.
+/// at the Chebyshev points of its interval. The intervals are in the order of the last two bits of the
+/// biased exponent and the first bit of the mantissa. They begin at 2, 3, 4 and 6; two do not occur; the last two begin
+/// at 1 and 1.5.
 const INVERSE_ROOTS: [[f64; 8]; 3] = [
     [
         1.1533076263869846,

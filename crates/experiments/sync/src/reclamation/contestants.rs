@@ -14,8 +14,8 @@ pub const VARIANTS: [(&str, &str); 20] = [
     ("limit-hazard", "speed limit of a hazard pointer: `announced`, and a check of the object's owner"),
     (
         "limit-epoch",
-        "speed limit of a pin by a handle: `bare`, and the minimum of a pin that may be nested (two loads and a store, a \
-         check of the object's owner, a load and a store)",
+        "speed limit of a pin by a handle: `bare`, a check of the object's owner, and three loads and two stores, the \
+         least for pins that may be nested",
     ),
     (
         "limit-pin",
