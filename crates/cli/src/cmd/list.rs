@@ -109,7 +109,7 @@ impl<'a> Listed<'a> {
         // reasons.
         let here = match (spec.variants.len(), missing) {
             (_, 0) => String::new(),
-            (variants, missing) => format!("{} of {variants} variants available, ", variants - missing),
+            (variants, missing) => format!("{} of {variants} variants here, ", variants - missing),
         };
         format!("{}: {} ({here}{})", spec.id, spec.title, self.claims_counted())
     }

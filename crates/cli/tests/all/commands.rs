@@ -212,7 +212,8 @@ fn list_and_explain_show_the_experiments() {
         list.stdout
     );
     assert!(list.stdout.contains("\nChance\n  fill-rate: "), "{}", list.stdout);
-    assert!(list.stdout.lines().count() < 50, "a screen: {}", list.stdout);
+    // Each line with unavailable variants may be wrapped, so the number of lines depends on the machine.
+    assert!(list.stdout.lines().count() < 60, "a screen: {}", list.stdout);
     let list = ascertain(state.path(), &["list", "sum", "reshuffle"]);
     assert!(list.stdout.contains("\nHow fast, and how exactly, can an array"), "{}", list.stdout);
     assert!(list.stdout.contains("kahan-avx512") && !list.stdout.contains("fill-rate"), "{}", list.stdout);
