@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::mem;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use super::Handle;
@@ -24,7 +25,8 @@ pub(super) const PINNED: u64 = 1;
 /// and then frees everything that was retired in it.
 pub struct Collector<B: Barrier>(Arc<Inner<B>>);
 
-struct Inner<B> {
+/// The data of a collector, which its clones share.
+pub(super) struct Inner<B> {
     barrier: B,
     epoch: AtomicU64,
     participants: Records<Participant>,
@@ -72,6 +74,18 @@ enum State {
 // SAFETY: only the thread that has the turn uses the state, and only one thread has it at a time.
 unsafe impl Sync for Advance {}
 
+impl<B> Inner<B> {
+    #[inline(always)]
+    pub(super) fn current(&self) -> &AtomicU64 {
+        &self.epoch
+    }
+
+    #[inline(always)]
+    pub(super) fn barrier(&self) -> &B {
+        &self.barrier
+    }
+}
+
 impl<B: Barrier> Collector<B> {
     /// Creates a collector without participants, in epoch 0.
     pub fn new(barrier: B) -> Self {
@@ -113,11 +127,15 @@ impl<B: Barrier> Collector<B> {
         &self.0.barrier
     }
 
-    /// Returns the word with the current epoch, and the barrier, by a single load of this collector's pointer.
     #[inline(always)]
-    pub(super) fn current_and_barrier(&self) -> (&AtomicU64, &B) {
-        let Inner { epoch, barrier, .. } = &*self.0;
-        (epoch, barrier)
+    pub(super) fn inner(&self) -> &Inner<B> {
+        &self.0
+    }
+
+    /// Returns whether `inner` is the data of this collector.
+    #[inline(always)]
+    pub(super) fn has(&self, inner: NonNull<Inner<B>>) -> bool {
+        ptr::eq(Arc::as_ptr(&self.0), inner.as_ptr())
     }
 
     pub(super) fn orphans(&self) -> &Orphans<Bag> {

@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 
 use super::Published;
-use super::collector::{Bag, Collector, PINNED, Participant, UNPINNED};
+use super::collector::{Bag, Collector, Inner, PINNED, Participant, UNPINNED};
 use crate::barrier::{Barrier, ExpeditedOrFences};
 use crate::drop_all::drop_all;
 use crate::primitives::{AtomicPtr, AtomicU64, Ordering};
@@ -75,15 +75,15 @@ impl<B: Barrier> Handle<B> {
     #[inline(always)]
     pub(super) unsafe fn pin_at<'h>(handle: NonNull<Self>) -> Guard<'h, B> {
         // SAFETY: the caller ensures that the handle lives.
-        let word = unsafe { handle.as_ref() }.enter();
-        Guard { handle, word, borrow: PhantomData }
+        let (word, collector) = unsafe { handle.as_ref() }.enter();
+        Guard { handle, word, collector, borrow: PhantomData }
     }
 
-    /// Pins this handle, and returns its word.
+    /// Pins this handle. Returns its word and the data of its collector.
     #[inline(always)]
-    fn enter(&self) -> NonNull<AtomicU64> {
+    fn enter(&self) -> (NonNull<AtomicU64>, NonNull<Inner<B>>) {
         // Each pointer is loaded once. After an acquire load, the compiler would load it again.
-        let (word, (current, barrier)) = (self.word(), self.collector.current_and_barrier());
+        let (word, collector) = (self.word(), self.collector.inner());
         // The word tells whether this pin is nested, so that the usual pin stores nothing but the word. Only a branch
         // depends on this load, so the processor does not wait for the store that ended the previous pin. Relaxed: only
         // this handle writes the word.
@@ -91,14 +91,14 @@ impl<B: Barrier> Handle<B> {
             // Acquire: this thread does not find objects that were taken out before the epoch began. A light side
             // without instructions does not ensure that. It only orders this thread with a heavy side, and the last
             // heavy side may have been complete before these objects were taken out.
-            let epoch = current.load(Ordering::Acquire);
+            let epoch = collector.current().load(Ordering::Acquire);
             // Release: this thread's reads during earlier pins come before any epoch that begins because of this store.
             word.store(epoch | PINNED, Ordering::Release);
-            barrier.light();
+            collector.barrier().light();
         } else {
             self.nested.set(deeper(self.nested.get()));
         }
-        NonNull::from(word)
+        (NonNull::from(word), NonNull::from(collector))
     }
 
     /// Pins this handle as [`pin`](Self::pin) does, and moves the handle into the returned guard.
@@ -307,6 +307,8 @@ pub struct Guard<'h, B: Barrier = ExpeditedOrFences> {
     handle: NonNull<Handle<B>>,
     /// The word of the handle, so that the end of the pin need not load its address.
     word: NonNull<AtomicU64>,
+    /// The data of the handle's collector, so that a read need not load its address.
+    collector: NonNull<Inner<B>>,
     borrow: PhantomData<&'h Handle<B>>,
 }
 
@@ -386,7 +388,7 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
     /// If the guard belongs to another collector.
     #[inline]
     pub fn load<'g>(&self, guard: &'g Guard<'_, B>) -> &'g T {
-        self.check(&guard.collector);
+        self.check_owner(|collector| collector.has(guard.collector));
         // SAFETY: a published pointer is never null, and only this collector frees its object.
         unsafe { &*self.object().load(Ordering::Acquire) }
     }

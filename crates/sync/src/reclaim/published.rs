@@ -58,7 +58,16 @@ impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
     /// If the object belongs to another domain or collector.
     #[inline(always)]
     pub(crate) fn check(&self, reclaimer: &R) {
-        if !self.reclaimer.is_same(reclaimer) {
+        self.check_owner(|owner| owner.is_same(reclaimer));
+    }
+
+    /// Checks the object's domain or collector by `is_right`.
+    ///
+    /// # Panics
+    /// If `is_right` returns `false`.
+    #[inline(always)]
+    pub(crate) fn check_owner(&self, is_right: impl FnOnce(&R) -> bool) {
+        if !is_right(&self.reclaimer) {
             belongs_to_another();
         }
     }

@@ -219,11 +219,12 @@ ASCERTAIN(counter, uint64_t, uint64_t) {
     if (!all) return 0;
     volatile struct area *area = own_area();
     uint64_t one = 1, sum = 0;
+    const uint32_t end = cpus;
     __asm__ volatile("" : "+r"(one));
     for (uint64_t i = 0; i < times; i++) {
         area->rseq_cs = 0;
         const uint32_t cpu = area->cpu_id;
-        if (__builtin_expect(cpu >= cpus, 0)) break;
+        if (__builtin_expect(cpu >= end, 0)) break;
         all[cpu].count += one;
         __asm__ volatile("" : : : "memory");
     }
@@ -238,11 +239,12 @@ ASCERTAIN(free_list, uint64_t, uint64_t) {
     struct of_cpu *all = all_cpus(&cpus);
     if (!all) return 0;
     volatile struct area *area = own_area();
+    const uint32_t end = cpus;
     uint64_t done = 0;
     for (; done < times; done++) {
         area->rseq_cs = 0;
         const uint32_t from = area->cpu_id;
-        if (__builtin_expect(from >= cpus, 0)) break;
+        if (__builtin_expect(from >= end, 0)) break;
         uint64_t *limit = all[from].floor, *top = all[from].top;
         if (__builtin_expect(top <= limit, 0)) break;
         uint64_t item = top[-1];
