@@ -148,7 +148,8 @@ pub(crate) fn headline(comparison: &SuiteComparison) -> String {
         [] => String::new(),
         names => format!("; against the trend: {}", listed(names, MOST_NAMES)),
     };
-    format!("{candidate} is {} {baseline}{same}{against}", times(mean.ratio))
+    let open = if mean.decision == Some(Decision::Undecided) { ", which is not decided" } else { "" };
+    format!("{candidate} is {} {baseline}{same}{open}{against}", times(mean.ratio))
 }
 
 /// Returns whether the mean is shown to be faster or slower: by its verdict or, if it was not judged, by its interval

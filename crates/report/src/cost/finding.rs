@@ -139,7 +139,7 @@ impl CostFinding {
             ),
             Self::Cores { whole, parts, unknown } => cores(&types(whole), &types(parts), &types(unknown)),
             Self::PartLoad { workloads, is_left_out: true } => format!(
-                "{} left CPUs idle and {} no cost: the speed of one thread is not the speed of a whole machine.",
+                "{} left CPUs idle and {} no cost, because the answer is about work that uses all CPUs.",
                 counted(*workloads, "workload"),
                 if *workloads == 1 { "has" } else { "have" }
             ),

@@ -106,6 +106,10 @@ fn a_workload_is_against_the_trend_only_by_its_verdict() {
         mean.decision = Some(Undecided);
     }
     assert!(disagreeing(&mixed).is_empty());
+    assert_eq!(
+        headline(&mixed).replace(['\u{1}', '\u{2}'], ""),
+        "a is 1.20 times as fast as base, which is not decided"
+    );
 }
 
 #[test]
