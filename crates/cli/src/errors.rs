@@ -71,10 +71,12 @@ fn option(error: &anyhow::Error) -> Option<String> {
             EVIDENCE_OPTIONS
         }
         Some(Engine(EngineError::Windows(error))) => match error {
-            WindowError::WindowTooLong { .. } | WindowError::TooManyWindows { .. } => " (--window)",
+            WindowError::WindowTooLong { .. }
+            | WindowError::WindowTooShort { .. }
+            | WindowError::TooManyWindows { .. } => " (--window)",
             WindowError::Memory { .. } => " (--memory)",
             WindowError::TooManyAround { .. } => " (--around)",
-            WindowError::Line { .. } | WindowError::LongLine { .. } => " (--count-bad-lines)",
+            WindowError::Line { .. } | WindowError::LongLine { .. } => " (--unit, --count-bad-lines)",
             _ => return None,
         },
         Some(NoMachineType { run }) => return Some(format!(" (--type {run}=TYPE)")),

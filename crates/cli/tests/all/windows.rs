@@ -246,7 +246,7 @@ fn bad_lines_are_named_or_counted() {
     let ran = slo(state, &["--for", "1min", "--lines", "--shell", "--", script]);
     assert_eq!(ran.code, Some(5));
     assert!(ran.stderr.contains("line 3 of the command is `oops`: it does not begin with a number"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("(--count-bad-lines)"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("(--unit, --count-bad-lines)"), "{}", ran.stderr);
     // The observations before the line are printed and recorded.
     assert!(ran.stdout.contains("p99.9") && ran.stdout.contains("An error ended the run"), "{}", ran.stdout);
     let json = ascertain(state, &["report", "latest", "--format", "json"]).json();
@@ -448,6 +448,7 @@ fn impossible_runs_are_refused_with_a_way_out() {
     let cases: &[(&[&str], &str)] = &[
         (&["--for", "0s", "--", "true"], "--for"),
         (&["--for", "10s", "--window", "11s", "--", "true"], "a window of 11 s is longer than the run"),
+        (&["--for", "10s", "--window", "10ms", "--", "true"], "is too short: the end of a window takes a few millisec"),
         (&["--for", "10h", "--window", "1s", "--", "true"], "the run would have 36000 windows"),
         (&["--for", "10s", "--memory", "1MB", "--", "true"], "and the limit is 1000000"),
         (&["--for", "10s", "--series", "wall +", "--", "true"], "series `wall +`"),

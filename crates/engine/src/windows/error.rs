@@ -23,6 +23,15 @@ pub enum WindowError {
         /// Duration of the run.
         duration: Duration,
     },
+    /// A window is so short that ending the windows would take much of the time.
+    #[error(
+        "a window of {} is too short: the end of a window takes a few milliseconds; use windows of at least {}",
+        seconds(*.window), seconds(super::LEAST_WINDOW)
+    )]
+    WindowTooShort {
+        /// Length of a window.
+        window: Duration,
+    },
     /// The run has more windows than are kept in memory.
     #[error(
         "the run would have {windows} windows, and at most {} are possible; use windows of at least {}",

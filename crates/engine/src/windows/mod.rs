@@ -50,7 +50,7 @@ pub use error::WindowError;
 pub use histogram::{HISTOGRAMS, WindowLine};
 #[cfg(feature = "commands")]
 pub use meter::Meter;
-pub use plan::{Around, MOST_WINDOWS, WindowPlan, default_window};
+pub use plan::{Around, LEAST_WINDOW, MOST_WINDOWS, WindowPlan, default_window};
 pub use report::{
     Ended, MemoryPart, MemoryReport, Range, Ranges, RecordedReport, SeriesReport, SeriesWindow, WindowReport,
     WindowSummary,

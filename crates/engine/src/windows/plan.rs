@@ -9,6 +9,8 @@ use crate::claim::Test;
 
 /// Largest number of windows. A window needs about 400 bytes of memory, and up to some 100 kB in `windows.jsonl`.
 pub const MOST_WINDOWS: u64 = 10_000;
+/// The shortest window of a run that has several windows. The end of a window takes a few milliseconds.
+pub const LEAST_WINDOW: Duration = Duration::from_millis(100);
 /// Number of windows of a run for which no length is given, before the length is rounded.
 const USUAL_WINDOWS: u32 = 60;
 /// Largest number of observations before and after a failure.
@@ -72,6 +74,7 @@ impl WindowPlan {
             () if duration.is_zero() => Err(WindowError::NoTime),
             () if window.is_zero() => Err(WindowError::NoWindow),
             () if window > duration => Err(WindowError::WindowTooLong { window, duration }),
+            () if window < LEAST_WINDOW.min(duration) => Err(WindowError::WindowTooShort { window }),
             () if self.windows() > MOST_WINDOWS => {
                 let least = rounded(duration / MOST_WINDOWS as u32);
                 Err(WindowError::TooManyWindows { windows: self.windows(), least })

@@ -83,8 +83,8 @@ fn drift_sentence(drift: &Drift, report: &WindowReport) -> String {
         format!("from {from} to {to}{}", change(first, last))
     };
     let part = match drift.windows {
-        1 => "From the first window to the last".to_string(),
-        windows => format!("From the first {windows} windows to the last {windows}"),
+        1 => "From the first whole window to the last".to_string(),
+        windows => format!("From the first {windows} whole windows to the last {windows}"),
     };
     let median = course(drift.median_first, drift.median_last);
     let p99 = course(drift.p99_first, drift.p99_last);
@@ -329,7 +329,7 @@ mod tests {
         };
         assert_eq!(
             drift_sentence(&drift, &report()),
-            "From the first 15 windows to the last 15, the median changed from 5.000 ms to > 200 ms, and p99 from \
+            "From the first 15 whole windows to the last 15, the median changed from 5.000 ms to > 200 ms, and p99 from \
              8.000 ms to > 200 ms. There are too few windows for a trend."
         );
         let alike = Drift { median_last: Range::exact(6e6), p99_last: Range::exact(8e6), ..drift };
