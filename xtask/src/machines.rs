@@ -1,4 +1,4 @@
-//! Records the verdicts of a machine in `docs/machines/`, and writes the tables of all recorded machines.
+//! Records the verdicts of a machine in `docs/machines/`, and writes the tables of all recorded machines to a page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::tools;
 
 const FOLDER: &str = "docs/machines";
+const PAGE: &str = "docs/machines.md";
 /// The file with the goals, which names the technique of each goal.
 const GOALS: &str = "claims/goals.toml";
 /// The variable that hides instruction sets from Ascertain.
@@ -39,10 +40,14 @@ const VERDICTS: [&str; 4] = ["holds", "refuted", "undecided", "unavailable"];
 pub fn run(words: &[String]) -> anyhow::Result<()> {
     match words {
         [] => {}
-        [name] => record(name)?,
-        _ => anyhow::bail!("`cargo xtask machines` takes at most one name, such as zen4"),
+        [name] => record(name, &SETS)?,
+        [name, set] => match SETS.iter().find(|(key, _)| key == set) {
+            Some(set) => record(name, std::slice::from_ref(set))?,
+            None => anyhow::bail!("`{set}` is not a set of claims; use `check` or `goals`"),
+        },
+        _ => anyhow::bail!("`cargo xtask machines` takes a name, such as zen4, and perhaps `check` or `goals`"),
     }
-    let path = tools::in_root(&format!("{FOLDER}/README.md"));
+    let path = tools::in_root(PAGE);
     fs::write(&path, table(&read()?))?;
     println!("wrote {path}");
     Ok(())
@@ -58,27 +63,32 @@ fn check_name(name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Judges the shipped claims and the goals on this machine, and writes the verdicts to a file with this name.
-fn record(name: &str) -> anyhow::Result<()> {
+/// Judges the claims of some sets on this machine, and writes the verdicts to the file with this name. A set that is not
+/// judged now keeps its earlier verdicts.
+fn record(name: &str, sets: &[(&str, &[&str])]) -> anyhow::Result<()> {
     check_name(name)?;
+    let path = tools::in_root(&format!("{FOLDER}/{name}.json"));
     let binary = tools::release_binary()?;
     let level = std::env::var(LEVEL).ok().filter(|level| !level.is_empty());
     let techniques = techniques()?;
-    let mut recorded = Map::new();
+    let mut recorded: Map<String, Value> = match fs::read_to_string(&path) {
+        Ok(earlier) => serde_json::from_str(&earlier).with_context(|| path.clone())?,
+        Err(_) => Map::new(),
+    };
     recorded.insert("schema".into(), json!("ascertain.machine/1"));
-    for (set, arguments) in SETS {
+    recorded.insert("level".into(), json!(level));
+    for (set, arguments) in sets {
         println!("judging the claims of `{set}` (10 minutes)");
-        let output = tools::capture(&binary, &[arguments, &["--format", "json", "--no-evidence", "--quiet"]].concat())?;
+        let output = tools::capture(&binary, &[*arguments, &["--format", "json", "--no-evidence", "--quiet"]].concat())?;
         let json = String::from_utf8(output.stdout)?;
         let json: Value = serde_json::from_str(&json)
             .with_context(|| format!("the JSON of `{set}`: {}", String::from_utf8_lossy(&output.stderr)))?;
-        recorded.entry("date").or_insert_with(|| date(&json));
-        recorded.entry("level").or_insert_with(|| json!(level));
-        recorded.entry("machine").or_insert_with(|| json["machine"].clone());
+        recorded.insert("date".into(), date(&json));
+        recorded.insert("machine".into(), json["machine"].clone());
         let claims = json["claims"].as_array().context("the JSON has no claims")?;
-        recorded.insert(set.into(), claims.iter().map(|claim| kept(claim, &techniques)).collect());
+        recorded.insert((*set).into(), claims.iter().map(|claim| kept(claim, &techniques)).collect());
     }
-    let path = tools::in_root(&format!("{FOLDER}/{name}.json"));
+    fs::create_dir_all(tools::in_root(FOLDER))?;
     let unfinished = format!("{path}.unfinished");
     fs::write(&unfinished, format!("{:#}\n", Value::Object(recorded)))?;
     fs::rename(unfinished, &path)?;
@@ -152,7 +162,9 @@ fn kept(claim: &Value, techniques: &BTreeMap<String, Technique>) -> Value {
 
 /// Returns the recorded machines, in the order of their names.
 fn read() -> anyhow::Result<Vec<(String, Value)>> {
-    let files = tools::files(tools::in_root(FOLDER).as_ref(), "json")?;
+    let folder = tools::in_root(FOLDER);
+    // git keeps no empty folder.
+    let files = if fs::exists(&folder)? { tools::files(folder.as_ref(), "json")? } else { Vec::new() };
     let read = |path: PathBuf| {
         let json = serde_json::from_str(&fs::read_to_string(&path)?).with_context(|| path.display().to_string())?;
         Ok((path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), json))
@@ -205,10 +217,10 @@ fn row<S: AsRef<str>>(cells: impl IntoIterator<Item = S>) -> String {
 fn table(machines: &[(String, Value)]) -> String {
     let mut text = String::from(
         "# Machines on which the claims were judged\n\n\
-         Each file in this folder has the verdicts of one machine: on the shipped claims (`check`), and on our own goals\n\
-         (`goals`). A file with a level was recorded with `ASCERTAIN_CPU`, which hides newer instructions.\n\n\
+         The folder `docs/machines/` has a file per machine, with the verdicts on the shipped claims (`check`) and on our own\n\
+         goals (`goals`). A file with a level was recorded with `ASCERTAIN_CPU`, which hides newer instructions.\n\n\
          To add your machine, run `cargo xtask machines NAME`, which takes 20 minutes, and send us the file. The command\n\
-         also writes this page. [Limits of machines](../limits.md) explains why some goals are relative to a limit.\n\n",
+         also writes this page. [Limits of machines](limits.md) explains why some goals are relative to a limit.\n\n",
     );
     text += &row(["machine", "CPU", "level", "date", "shipped claims", "goals"]);
     text += &row(["---"; 6]);
@@ -222,7 +234,7 @@ fn table(machines: &[(String, Value)]) -> String {
         let word =
             |key: &str, other: &str| machine[key].as_str().filter(|word| !word.is_empty()).unwrap_or(other).to_string();
         let counted = |set: &str| counts(claims(machine, set));
-        let link = format!("[{name}]({name}.json)");
+        let link = format!("[{name}](machines/{name}.json)");
         text += &row([link, cpu, word("level", "full"), word("date", "–"), counted("check"), counted("goals")]);
     }
     text += "\n## Goals by technique\n\n\
@@ -269,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_page_has_the_recorded_machines() {
-        let page = fs::read_to_string(tools::in_root(&format!("{FOLDER}/README.md"))).unwrap();
+        let page = fs::read_to_string(tools::in_root(PAGE)).unwrap();
         assert_eq!(page, table(&read().unwrap()), "run `cargo xtask machines`");
     }
 
@@ -329,7 +341,7 @@ mod tests {
         let page = table(&[("zen9".into(), machine)]);
         assert!(
             page.contains(
-                "| [zen9](zen9.json) | A \\| B, 2 CPUs, no virtual machine | full | 2026-12-01 | – | 1 hold, 1"
+                "| [zen9](machines/zen9.json) | A \\| B, 2 CPUs, no virtual machine | full | 2026-12-01 | – | 1 hold, 1"
             )
         );
         assert!(page.contains("- zen9, `a.goal`: 1.20 to 1.30. A is fast.\n"), "{page}");

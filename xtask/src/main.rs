@@ -54,8 +54,10 @@ cargo xtask gits              fetch git 2.30, 2.39 and 2.55 from Debian's archiv
                               ~/.cache/ascertain-xtask/gits/, and print their paths; nothing is installed
 cargo xtask pythons           build Python 3.11 with gcc, with gcc -O1 and with clang from Debian's source, in
                               ~/.cache/ascertain-xtask/pythons/ (3 minutes each on 2 cores), and print their paths
-cargo xtask machines [NAME]   judge all claims on this machine, write the verdicts to docs/machines/NAME.json (20
-                              minutes), and write the page with all machines; without a name, only the page
+cargo xtask machines [NAME [check|goals]]
+                              judge the shipped claims and the goals on this machine (10 minutes each), write the
+                              verdicts to docs/machines/NAME.json, and write the page with all machines; without a
+                              name, only the page
 cargo xtask schema            write the JSON schema of the claims file to claims/schema.json
 cargo xtask outputs [NAME …]  run the commands in README and in the book whose output is shown there, and write the
                               output below each command

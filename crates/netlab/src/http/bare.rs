@@ -1,12 +1,12 @@
 //! A download over TLS with rustls alone: the limit of each client that uses this library.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConnection, Stream};
 
-use super::client::{ClientOptions, HttpResponse, name};
+use super::client::{ClientOptions, HttpResponse, READ_AHEAD_BYTES, name};
 use super::tls::disagreement;
 use super::{Protocol, TlsSession};
 use crate::Error;
@@ -36,7 +36,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// - [`Error::Broken`] for an answer without a length, or one that ends early, or if no byte arrives for
 ///   [`limit`](ClientOptions::limit).
 pub fn download_with_rustls(
-    mut stream: TcpStream,
+    stream: TcpStream,
     options: &ClientOptions,
     path: &str,
 ) -> Result<(HttpResponse, Option<TlsSession>), Error> {
@@ -45,11 +45,34 @@ pub fn download_with_rustls(
     stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(options.limit))).map_err(set_up)?;
     let server = ServerName::try_from(name(&options.host).to_string()).map_err(Error::tls)?;
     let mut connection = ClientConnection::new(tls.asking_for(Protocol::Http1), server).map_err(Error::tls)?;
+    let mut stream = Socket { reads: BufReader::with_capacity(READ_AHEAD_BYTES, &stream), writes: &stream };
     connection.complete_io(&mut stream).map_err(disagreement)?;
     let session = TlsSession::from_state(&connection);
     let mut tls = Stream::new(&mut connection, &mut stream);
     let answer = send(&mut tls, &format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", options.host));
     Ok((answer.map_err(|error| Error::broken("in the middle of the answer", error))?, session))
+}
+
+/// A socket with a buffer for its reads.
+struct Socket<'a> {
+    reads: BufReader<&'a TcpStream>,
+    writes: &'a TcpStream,
+}
+
+impl Read for Socket<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reads.read(buffer)
+    }
+}
+
+impl Write for Socket<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writes.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writes.flush()
+    }
 }
 
 fn send(tls: &mut (impl Read + Write), request: &str) -> io::Result<HttpResponse> {

@@ -9,6 +9,7 @@ use hyper::client::conn::{http1, http2};
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HOST, HeaderValue};
 use hyper::{Method, Response, Uri, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::BufReader;
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -39,6 +40,10 @@ impl ClientOptions {
         Self { host: host.into(), protocol: Protocol::Http1, tls: None, limit }
     }
 }
+
+/// Maximum number of bytes that one read takes from the socket of a TLS connection. It is four records. Without this
+/// buffer, rustls reads at most 4 KiB at a time, so each record needs several system calls.
+pub(super) const READ_AHEAD_BYTES: usize = 1 << 16;
 
 /// The text in the field `when` of [`Error::Broken`] if no byte of the answer arrived. This happens, for example, if
 /// the server closed the connection after the previous answer.
@@ -128,6 +133,7 @@ impl Connection {
             };
             let name = ServerName::try_from(name(&options.host).to_string()).map_err(Error::tls)?;
             let connector = TlsConnector::from(tls.asking_for(options.protocol));
+            let stream = BufReader::with_capacity(READ_AHEAD_BYTES, stream);
             let stream = connector.connect(name, stream).await.map_err(disagreement)?;
             phases.end(Phase::Tls, now_ns());
             let state = stream.get_ref().1;

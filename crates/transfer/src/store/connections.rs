@@ -19,7 +19,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::HeaderValue;
 use hyper_util::rt::TokioIo;
 use percent_encoding::percent_decode_str;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -49,6 +49,9 @@ const KEPT: Duration = Duration::from_secs(4);
 /// Maximum number of bytes that one read takes from a connection. The number is so small that the bytes are still in
 /// the processor's cache when they are copied.
 const READ_BYTES: usize = 256 << 10;
+/// Maximum number of encrypted bytes that one read takes from a socket. It is four records of TLS. Without this buffer,
+/// rustls reads at most 4 KiB at a time, so each record needs several system calls.
+const READ_AHEAD_BYTES: usize = 64 << 10;
 
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
@@ -361,7 +364,7 @@ impl Connections {
         attempt.connected = Some(Instant::now());
         let name = ServerName::try_from(endpoint.host.clone())
             .map_err(|_| Failure::fatal(format!("{} can't be the name of a server", endpoint.host)))?;
-        let tcp = WatchedStream::new(tcp, request.clone());
+        let tcp = BufReader::with_capacity(READ_AHEAD_BYTES, WatchedStream::new(tcp, request.clone()));
         let stream = self.tls()?.connect(name, tcp).await.map_err(|error| insecure(&endpoint.host, &error))?;
         attempt.secured = Some(Instant::now());
         Ok(Box::new(stream))
