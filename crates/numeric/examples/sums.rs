@@ -14,7 +14,7 @@ fn main() {
             f64::variant(variant).and_then(|variant| variant.function(1)).expect("scalar variants run everywhere");
         println!("{variant:>10}  {}", function(&numbers));
     }
-    println!("{:>10}  {}  (by {})", "sum", sum(&numbers), sums::chosen::<f64>().0.name);
+    println!("{:>10}  {}  (by {})", "sum", sum(&numbers), sums::chosen::<f64>(numbers.len()).0.name);
     println!("{:>10}  {}", "exact", exact(&numbers));
 
     let mut text = Vec::new();

@@ -23,8 +23,9 @@ use alloc::vec::Vec;
 /// is 2^26 times less than the error of rounding the numbers to `f32`.
 ///
 /// The result has the same bits on every machine, in every run and wherever the slice begins. The numbers are added in
-/// a fixed order, with the instructions that are fastest on this machine. The first call takes about 30 µs longer, to
-/// measure which instructions are the fastest. [`chosen`](super::chosen()) returns the variant with these instructions.
+/// a fixed order, with the instructions that are fastest on this machine. The first call for a slice of less than 32 kB
+/// takes about 30 µs longer, to measure which instructions are the fastest. The first call for a longer slice does the
+/// same. [`chosen`](super::chosen()) returns the variant with these instructions.
 /// If the numbers are reordered, the last bit may change; [`exact`](super::exact) returns the same bits in any order.
 ///
 /// NaN, infinities, signed zeros, and sums that overflow only in an intermediate result give the same result as
@@ -37,7 +38,7 @@ use alloc::vec::Vec;
 /// assert_eq!(sum(&[1.0, 1e100, 1.0, -1e100]), 2.0);
 /// ```
 pub fn sum<T: Element>(xs: &[T]) -> f64 {
-    T::fastest().sum.get().1(xs)
+    T::fastest().sum(xs.len()).1(xs)
 }
 
 /// The variants that [`sum`](super::sum()) chooses from. All give the same bits. If several are equally fast, the first
@@ -60,23 +61,23 @@ const DOTS: &[&str] = &["dot2-avx512", "dot2-avx2", "dot2-neon"];
 /// The variant that `dot` uses on machines that can run none of [`DOTS`].
 const PLAIN_DOT: &str = if cfg!(target_arch = "x86_64") { "dot2-sse2" } else { "dot2" };
 
-/// Returns the variant that [`sum`](super::sum()) uses on this machine, and its number of accumulators. The variant is
-/// the fastest `block-twosum` variant that the machine can run, with 1 accumulator for `f32` and 4 for `f64`. All of
-/// them give the same bits, so the choice does not change a result.
+/// Returns the variant that [`sum`](super::sum()) uses on this machine for a slice of `length` numbers, and its number of
+/// accumulators. The variant is the fastest `block-twosum` variant that the machine can run, with 1 accumulator for
+/// `f32` and 4 for `f64`. All of them give the same bits, so the choice does not change a result.
 ///
 /// ```
 /// use ascertain_numeric::sum::{Element, chosen, sum};
 ///
 /// let xs = [0.1, 0.2, 0.3];
-/// let (variant, accumulators) = chosen();
+/// let (variant, accumulators) = chosen(xs.len());
 /// assert_eq!(variant.function(accumulators).unwrap()(&xs).to_bits(), sum(&xs).to_bits());
 ///
 /// // The result of a machine without SIMD instructions.
 /// let elsewhere = f64::variant("block-twosum").unwrap().function(accumulators).unwrap();
 /// assert_eq!(elsewhere(&xs).to_bits(), sum(&xs).to_bits());
 /// ```
-pub fn chosen<T: Element>() -> (&'static Variant<T>, u32) {
-    (T::fastest().sum.get().0, accumulators::<T>())
+pub fn chosen<T: Element>(length: usize) -> (&'static Variant<T>, u32) {
+    (T::fastest().sum(length).0, accumulators::<T>())
 }
 
 /// Returns the variant that [`dot`](super::dot()) uses on this machine: the fastest `dot2` variant that the machine can
@@ -95,10 +96,16 @@ type Sum<T> = fn(&[T]) -> f64;
 type AddExactly<T> = fn(&mut Exact, &[T]);
 type Distances<T> = fn(&[T], f64) -> (f64, f64);
 
+/// Size in bytes from which a slice is summed by the function for long slices. Wider registers save time at the end of
+/// each sum, where the registers are added up. So they can be the best choice for short slices alone: on an Emerald
+/// Rapids, AVX2 is faster than AVX-512 from 9,700 `f32` on.
+const LONG_BYTES: usize = 32 << 10;
+
 /// The functions that [`sum`](super::sum()), [`dot`](super::dot()), exact sums and variances use. Each is chosen when
 /// it is first called.
 pub struct FastestFunctions<T: 'static> {
-    pub sum: AtFirstUse<(&'static Variant<T>, Sum<T>)>,
+    short_sum: AtFirstUse<(&'static Variant<T>, Sum<T>)>,
+    long_sum: AtFirstUse<(&'static Variant<T>, Sum<T>)>,
     pub dot: AtFirstUse<(&'static DotVariant<T>, Dot<T>)>,
     pub add_exactly: AtFirstUse<AddExactly<T>>,
     pub distances: AtFirstUse<Distances<T>>,
@@ -108,7 +115,8 @@ impl<T: Element> FastestFunctions<T> {
     /// Returns the functions in their initial state: none is chosen yet.
     pub const fn new() -> Self {
         FastestFunctions {
-            sum: AtFirstUse::new(|| fastest_on(&sums(is_here), 4, |(_, sum), xs| sum(xs))),
+            short_sum: AtFirstUse::new(|| fastest_on(&sums(is_here), 4, |(_, sum), xs| sum(xs))),
+            long_sum: AtFirstUse::new(|| fastest_on(&sums(is_here), 1, |(_, sum), xs| sum(xs))),
             dot: AtFirstUse::new(|| fastest_on(&dots(is_here), 4, |(_, dot), xs| dot(xs, xs))),
             add_exactly: AtFirstUse::new(|| {
                 // The first 4,096 numbers of a call may be added twice, so one call takes four times as many.
@@ -120,6 +128,12 @@ impl<T: Element> FastestFunctions<T> {
             }),
             distances: AtFirstUse::new(|| fastest_on(&all_distances(is_here), 4, |distances, xs| distances(xs, 0.5))),
         }
+    }
+
+    /// Returns the function for sums of slices of `length` numbers, and its variant.
+    fn sum(&self, length: usize) -> (&'static Variant<T>, Sum<T>) {
+        let is_long = length >= LONG_BYTES / size_of::<T>();
+        if is_long { self.long_sum.get() } else { self.short_sum.get() }
     }
 }
 
@@ -248,12 +262,12 @@ mod tests {
 
     /// Checks that every candidate of every simulated machine returns the same bits.
     fn is_the_same_on_all<T: Element>(numbers: impl Fn(usize) -> T) {
-        for length in [0, 1, 7, 8, 9, 33, 255, 256, 300, 1111, 5000] {
+        for length in [0, 1, 7, 8, 9, 33, 255, 256, 300, 1111, 5000, 9000] {
             let xs: Vec<T> = (0..length).map(&numbers).collect();
             let ys: Vec<T> = (0..length).map(|i| numbers(3 * i + 1)).collect();
             let bits = |(a, b): (f64, f64)| (a.to_bits(), b.to_bits());
             let here = T::fastest();
-            let expected_sum = here.sum.get().1(&xs).to_bits();
+            let expected_sum = here.sum(length).1(&xs).to_bits();
             let expected_dot = here.dot.get().1(&xs, &ys).to_bits();
             let expected_distances = bits(here.distances.get()(&xs, 0.3));
             for mask in MASKS {
