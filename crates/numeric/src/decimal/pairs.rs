@@ -40,11 +40,17 @@ pub unsafe fn digits(magnitude: u64, to: *mut u8) -> usize {
     }
 }
 
+/// Returns whether a number has ten digits, as Unix times have.
+#[inline(always)]
+pub fn has_ten(x: u64) -> bool {
+    const BILLION: u64 = 1_000_000_000;
+    x.wrapping_sub(BILLION) < 9 * BILLION
+}
+
 /// Writes a number of ten digits.
 ///
 /// # Safety
 /// The number must have ten digits, and ten bytes must be writable at `to`.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub unsafe fn ten(x: u64, to: *mut u8) {
     // SAFETY: the first two digits are a number below 100, and the caller guarantees ten bytes.

@@ -2,18 +2,14 @@
 //!
 //! A number below 10¹⁶ is split by 10⁸ into the two halves of a register. Each half is split by 10⁴, 10² and 10, as in
 //! [`portable`](super::portable), but in both halves at once. The leading zeros are counted and shifted out. So numbers
-//! of one to sixteen digits take the same time. Ten digits, as Unix times have, take a branch of their own: `pairs` is
-//! faster for them, and few of the numbers of mixed lengths have ten digits. The idea is Wojciech Muła's, "SSE:
-//! conversion integers to decimal representation" (2011).
+//! of one to sixteen digits take the same time. The idea is Wojciech Muła's, "SSE: conversion integers to decimal
+//! representation" (2011).
 
 use core::arch::x86_64::*;
 
 use super::SIXTEEN;
-use super::pairs::{EIGHT, leading, ten};
+use super::pairs::{EIGHT, leading};
 use super::portable::store;
-
-/// 10⁹, the smallest number with ten digits.
-const BILLION: u64 = 1_000_000_000;
 
 /// Writes a magnitude of at most `MOST` digits (10, 19 or 20) to `to`, and returns the number of written digits.
 ///
@@ -27,10 +23,6 @@ pub unsafe fn digits<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
             let length = leading(magnitude / SIXTEEN, to);
             _mm_storeu_si128(to.add(length).cast(), text(sixteen(magnitude % SIXTEEN)));
             return length + 16;
-        }
-        if magnitude.wrapping_sub(BILLION) < 9 * BILLION {
-            ten(magnitude, to);
-            return 10;
         }
         let digits = sixteen(magnitude);
         // The number zero keeps its last digit.

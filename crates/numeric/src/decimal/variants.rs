@@ -119,7 +119,7 @@ pub const VARIANTS: &[Variant] = &[
     },
     Variant {
         name: "table-avx512",
-        about: "a table for numbers below 1,000, otherwise avx512; a program compiled for this CPU uses this variant",
+        about: "a table for numbers below 1,000, pairs for ten digits, otherwise avx512, as in a program for this CPU",
         each: on!("x86_64", Some(x86::each_by_table), None),
         one: on!("x86_64", Some(x86::with_table), None),
         code_bytes: on!("x86_64", x86::code_bytes_with_table, || None),
@@ -137,7 +137,7 @@ pub const VARIANTS: &[Variant] = &[
     },
     Variant {
         name: "table-avx2",
-        about: "a table for numbers below 1,000, otherwise avx2",
+        about: "a table for numbers below 1,000, pairs for ten digits, otherwise avx2",
         requires: &["avx2"],
         each: on!("x86_64", Some(x86::each_by_table_and_avx2), None),
         one: on!("x86_64", Some(x86::table_and_avx2), None),
@@ -147,7 +147,7 @@ pub const VARIANTS: &[Variant] = &[
     },
     Variant {
         name: "sse2",
-        about: "ten digits from a table of pairs, otherwise up to sixteen digits at once, by SSE2",
+        about: "up to sixteen digits at once, by SSE2",
         each: on!("x86_64", Some(x86::each_by_sse2), None),
         one: on!("x86_64", Some(x86::sse2_alone), None),
         code_bytes: on!("x86_64", x86::code_bytes_of_sse2, || None),
@@ -155,7 +155,7 @@ pub const VARIANTS: &[Variant] = &[
     },
     Variant {
         name: "table-sse2",
-        about: "a table for numbers below 1,000, otherwise sse2",
+        about: "a table for numbers below 1,000, pairs for ten digits, otherwise sse2",
         each: on!("x86_64", Some(x86::each_by_table_and_sse2), None),
         one: on!("x86_64", Some(x86::table_and_sse2), None),
         code_bytes: on!("x86_64", x86::code_bytes_of_table_and_sse2, || None),
@@ -171,7 +171,7 @@ pub const VARIANTS: &[Variant] = &[
     },
     Variant {
         name: "table-neon",
-        about: "a table for numbers below 1,000, otherwise neon",
+        about: "a table for numbers below 1,000, pairs for ten digits, otherwise neon",
         each: on!("aarch64", Some(arm::each_by_table_and_neon), None),
         one: on!("aarch64", Some(arm::table_and_neon), None),
         code_bytes: on!("aarch64", arm::code_bytes_of_table_and_neon, || None),
@@ -292,16 +292,24 @@ alone!("portable", alone, code_bytes, value, to, portable::digits(value, to));
 /// enough for the largest magnitude of the integer's type.
 pub(super) type Digits = unsafe fn(u64, *mut u8) -> usize;
 
-/// Writes a magnitude to `to`: by the table if it is small enough, otherwise with `many`. Returns its number of digits.
+/// Writes a magnitude to `to`: by the table if it is small enough, in pairs if it has ten digits, otherwise with `many`.
+/// Returns its number of digits. Few numbers of mixed lengths have ten digits, so the CPU predicts this branch well.
 ///
 /// # Safety
 /// `to` must have room for the largest magnitude of the integer's type, and the CPU must have the features that `many`
 /// needs.
 #[inline(always)]
 pub(super) unsafe fn digits(magnitude: u64, to: *mut u8, many: Digits) -> usize {
-    // SAFETY: the caller guarantees the features and the room, which is more than the four bytes that the table needs.
+    // SAFETY: the caller guarantees the features and the room for the largest magnitude, which has ten digits or more.
     unsafe {
-        if magnitude < portable::TABLE_END { portable::digits_by_table(magnitude, to) } else { many(magnitude, to) }
+        if magnitude < portable::TABLE_END {
+            return portable::digits_by_table(magnitude, to);
+        }
+        if pairs::has_ten(magnitude) {
+            pairs::ten(magnitude, to);
+            return 10;
+        }
+        many(magnitude, to)
     }
 }
 

@@ -1,7 +1,6 @@
 //! An event count on which both threads and asynchronous tasks can wait. A publication wakes a task by the waker of its
 //! future.
 
-use std::collections::BTreeMap;
 use std::mem;
 use std::pin::Pin;
 use std::sync::PoisonError;
@@ -66,11 +65,53 @@ pub struct Awaitable {
 /// publisher clears the flag before it reads the list. So the publisher finds all waiters that rely on this flag.
 #[derive(Debug, Default)]
 struct Waiters {
-    /// The wakers of the waiting tasks by ticket. Tickets are numbered in the order in which the wakers were added.
-    wakers: BTreeMap<u64, Waker>,
+    /// The wakers of the waiting tasks by ascending ticket. Tickets are numbered in the order in which the wakers were
+    /// added. A waker that was removed leaves a gap, `None`.
+    wakers: Vec<(u64, Option<Waker>)>,
     last_ticket: u64,
+    gaps: u32,
     /// The number of threads that sleep or are about to sleep. Only threads need a system call to be woken.
-    threads: usize,
+    threads: u32,
+}
+
+/// All wakers of the waiting tasks, in the order of their tickets.
+type AllWakers = (Option<Waker>, Vec<(u64, Option<Waker>)>);
+
+impl Waiters {
+    /// Adds a waker, or replaces the waker with this ticket. Returns the ticket, and the waker that was replaced.
+    fn add(&mut self, ticket: Option<u64>, waker: Waker) -> (u64, Option<Waker>) {
+        if let Some((ticket, index)) = ticket.and_then(|ticket| Some((ticket, self.index(ticket)?))) {
+            return (ticket, self.wakers[index].1.replace(waker));
+        }
+        self.last_ticket += 1;
+        self.wakers.push((self.last_ticket, Some(waker)));
+        (self.last_ticket, None)
+    }
+
+    fn index(&self, ticket: u64) -> Option<usize> {
+        self.wakers.binary_search_by_key(&ticket, |&(ticket, _)| ticket).ok()
+    }
+
+    fn remove(&mut self, ticket: u64) -> Option<Waker> {
+        let index = self.index(ticket)?;
+        let waker = self.wakers[index].1.take();
+        self.gaps += 1;
+        // The gaps are closed when they are the majority, so a removal takes constant time on average.
+        if self.gaps as usize > self.wakers.len() / 2 {
+            self.wakers.retain(|(_, waker)| waker.is_some());
+            self.gaps = 0;
+        }
+        waker
+    }
+
+    /// Takes all wakers out. If there is only one, the list keeps its memory, so the next wait need not allocate.
+    fn take_all(&mut self) -> AllWakers {
+        self.gaps = 0;
+        match self.wakers.len() {
+            1 => (self.wakers.pop().and_then(|(_, waker)| waker), Vec::new()),
+            _ => (None, mem::take(&mut self.wakers)),
+        }
+    }
 }
 
 impl Awaitable {
@@ -91,12 +132,19 @@ impl Awaitable {
     #[inline(never)]
     fn wake(&self) {
         self.count.clear_flag();
-        let (wakers, threads) = self.waiting(|waiting| (mem::take(&mut waiting.wakers), waiting.threads));
+        let ((first, others), threads) = self.waiting(|waiting| (waiting.take_all(), waiting.threads));
         if threads > 0 {
             self.count.wake_threads();
         }
-        // If a waker panics, `drop_all` still wakes the others, and then resumes the panic.
-        drop_all(wakers.into_values().map(Waker::wake));
+        match first {
+            // If a single waker panics, no other one is left. While another panic unwinds, `drop_all` ends that panic.
+            Some(waker) if !std::thread::panicking() => waker.wake(),
+            // If a waker panics, `drop_all` still wakes the others, and then resumes the panic.
+            _ => {
+                let others = others.into_iter().filter_map(|(_, waker)| waker);
+                drop_all(first.into_iter().chain(others).map(Waker::wake));
+            }
+        }
     }
 }
 
@@ -143,13 +191,7 @@ impl VersionChange<'_> {
     /// Adds the waker to the waiters. The next publication that finds the sleepers' flag set then wakes the task.
     fn enter(&mut self, waker: &Waker) {
         let waker = waker.clone();
-        let (ticket, replaced) = self.count.waiting(|waiting| {
-            let ticket = self.ticket.unwrap_or_else(|| {
-                waiting.last_ticket += 1;
-                waiting.last_ticket
-            });
-            (ticket, waiting.wakers.insert(ticket, waker))
-        });
+        let (ticket, replaced) = self.count.waiting(|waiting| waiting.add(self.ticket, waker));
         self.ticket = Some(ticket);
         drop(replaced);
     }
@@ -184,7 +226,7 @@ impl Future for VersionChange<'_> {
 impl Drop for VersionChange<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
-            let waker = self.count.waiting(|waiting| waiting.wakers.remove(&ticket));
+            let waker = self.count.waiting(|waiting| waiting.remove(ticket));
             drop(waker);
         }
     }
@@ -203,5 +245,53 @@ mod tests {
             assert_eq!(count.wait(Version::new(0), Some(Instant::now())), None);
         }
         assert_eq!(count.waiting(|waiting| waiting.threads), 0);
+    }
+
+    fn waits(count: &Awaitable) -> Pin<Box<VersionChange<'_>>> {
+        let mut wait = Box::pin(count.changed(count.snapshot()));
+        assert_eq!(wait.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending);
+        wait
+    }
+
+    /// One task waits for a long time, while others give up. The list must not keep a place for each of them.
+    #[test]
+    fn tasks_that_gave_up_take_no_memory() {
+        let count = Awaitable::default();
+        let stays = waits(&count);
+        for _ in 0..1_000 {
+            drop(waits(&count));
+            assert!(count.waiting(|waiting| waiting.wakers.len()) <= 2);
+        }
+        // In any order, the right waker is removed.
+        let mut all: Vec<_> = (0..10).map(|_| Some(waits(&count))).collect();
+        for index in [3, 0, 9, 4, 7] {
+            all[index] = None;
+        }
+        let left = || count.waiting(|waiting| waiting.wakers.iter().filter_map(|(_, waker)| waker.as_ref()).count());
+        assert_eq!(left(), 6);
+        let tickets: Vec<u64> = all.iter().flatten().filter_map(|wait| wait.ticket).collect();
+        let kept = count.waiting(|waiting| {
+            waiting.wakers.iter().filter(|(_, waker)| waker.is_some()).map(|(ticket, _)| *ticket).collect::<Vec<_>>()
+        });
+        assert_eq!(kept[1..], tickets);
+        count.publish();
+        assert_eq!(left(), 0);
+        drop((stays, all));
+    }
+
+    /// A publication may wake a task only after the task has seen the new version and waits again. The task then gets
+    /// another ticket, by which it can still be removed.
+    #[test]
+    fn a_task_may_be_woken_without_a_new_version() {
+        let count = Awaitable::default();
+        let mut early = waits(&count);
+        let late = waits(&count);
+        count.wake();
+        assert_eq!(early.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending);
+        assert!(early.ticket > late.ticket);
+        drop(late);
+        assert_eq!(count.waiting(|waiting| waiting.wakers.len()), 1);
+        drop(early);
+        assert_eq!(count.waiting(|waiting| waiting.wakers.len()), 0);
     }
 }
