@@ -79,7 +79,8 @@ fn record(name: &str, sets: &[(&str, &[&str])]) -> anyhow::Result<()> {
     recorded.insert("level".into(), json!(level));
     for (set, arguments) in sets {
         println!("judging the claims of `{set}` (10 minutes)");
-        let output = tools::capture(&binary, &[*arguments, &["--format", "json", "--no-evidence", "--quiet"]].concat())?;
+        let output =
+            tools::capture(&binary, &[*arguments, &["--format", "json", "--no-evidence", "--quiet"]].concat())?;
         let json = String::from_utf8(output.stdout)?;
         let json: Value = serde_json::from_str(&json)
             .with_context(|| format!("the JSON of `{set}`: {}", String::from_utf8_lossy(&output.stderr)))?;
@@ -339,11 +340,9 @@ mod tests {
         let machine = json!({"date": "2026-12-01", "level": null, "check": [],
             "machine": {"cpu_model": "A | B", "cpus_allowed": 2}, "goals": [goal, {"experiment": "a", "verdict": "holds"}]});
         let page = table(&[("zen9".into(), machine)]);
-        assert!(
-            page.contains(
-                "| [zen9](machines/zen9.json) | A \\| B, 2 CPUs, no virtual machine | full | 2026-12-01 | – | 1 hold, 1"
-            )
-        );
+        assert!(page.contains(
+            "| [zen9](machines/zen9.json) | A \\| B, 2 CPUs, no virtual machine | full | 2026-12-01 | – | 1 hold, 1"
+        ));
         assert!(page.contains("- zen9, `a.goal`: 1.20 to 1.30. A is fast.\n"), "{page}");
     }
 }
