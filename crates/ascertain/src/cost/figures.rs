@@ -131,13 +131,14 @@ impl FigureFile {
         let record = |machine_type: &str| {
             let evidence = self.evidence(machine_type, command_line);
             let folder = evidence.record(runs, known)?;
-            let machines: BTreeSet<&str> = evidence.figures.iter().map(|figure| figure.machine.as_str()).collect();
+            let measured = self.measured(machine_type);
             Ok(Recorded {
                 machine_type: machine_type.into(),
                 run_id: runs::name(&folder),
                 workloads: evidence.spec.variants.len() as u64,
                 figures: evidence.figures.len() as u64,
-                machines: machines.len() as u64,
+                machines: measured.machines(),
+                fewest_machines: measured.fewest_machines(),
             })
         };
         self.types().into_iter().map(record).collect()
@@ -154,6 +155,22 @@ impl FigureFile {
         match sources.is_empty() {
             true => self.file.clone(),
             false => sources.into_iter().collect::<Vec<_>>().join("; "),
+        }
+    }
+
+    /// Groups the figures of a type by workload, number of threads and machine.
+    fn measured(&self, machine_type: &str) -> MeasuredType {
+        let rows = self.of_type(machine_type);
+        let first = rows.first();
+        let figure =
+            |row: &&FigureRow| (row.workload().to_string(), row.threads, row.unit(), row.machine.clone(), row.value);
+        MeasuredType {
+            machine_type: machine_type.into(),
+            cpus: first.and_then(|row| row.cpus),
+            cores: first.and_then(|row| row.cores),
+            recorded_by_others: Some(self.source(&rows)),
+            looks: String::new(),
+            series: grouped(rows.iter().map(figure)),
         }
     }
 
@@ -198,24 +215,9 @@ impl FigureFile {
 }
 
 impl From<FigureFile> for Machines {
-    /// Groups the figures by type, workload, number of threads and machine.
     fn from(file: FigureFile) -> Machines {
-        let measured =
-            |machine_type: &str| {
-                let rows = file.of_type(machine_type);
-                let first = rows.first();
-                MeasuredType {
-                    machine_type: machine_type.into(),
-                    cpus: first.and_then(|row| row.cpus),
-                    cores: first.and_then(|row| row.cores),
-                    recorded_by_others: Some(file.source(&rows)),
-                    looks: String::new(),
-                    series: grouped(rows.iter().map(|row| {
-                        (row.workload().to_string(), row.threads, row.unit(), row.machine.clone(), row.value)
-                    })),
-                }
-            };
-        Machines { types: file.types().into_iter().map(measured).collect(), copies: file.copies, ..Machines::default() }
+        let types = file.types().into_iter().map(|machine_type| file.measured(machine_type)).collect();
+        Machines { types, copies: file.copies, ..Machines::default() }
     }
 }
 

@@ -245,6 +245,18 @@ fn wrong_figures_name_the_line_and_the_way_out() {
     assert!(error.contains("6 fields where the first line has 7"), "{error}");
 }
 
+/// Each workload was measured on another machine, so the type has one machine for each workload, and not two machines.
+#[test]
+fn recorded_figures_have_as_many_machines_as_priced_ones() {
+    let text = "type,workload,value,unit,machine\na,v,1.5,op/s,m1\na,w,2.5,op/s,m2\na,w,2.6,op/s,m3\n";
+    let file = figures(text).unwrap();
+    let priced = Machines::from(file.clone()).types.remove(0);
+    let runs = tempfile::tempdir().unwrap();
+    let recorded = file.record(runs.path(), None, &[]).unwrap().remove(0);
+    assert_eq!((recorded.machines, recorded.fewest_machines), (2, 1));
+    assert_eq!((priced.machines(), priced.fewest_machines()), (2, 1));
+}
+
 /// Equal figures of six digits are copies. Equal figures of three digits may be equal by rounding.
 #[test]
 fn copies_of_a_figure_count_once() {

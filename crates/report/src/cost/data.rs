@@ -280,6 +280,9 @@ pub struct Recorded {
     pub workloads: u64,
     /// Number of figures.
     pub figures: u64,
-    /// Number of machines.
+    /// Number of machines that were measured. If the workloads were measured on different numbers of machines, the
+    /// largest of these numbers.
     pub machines: u64,
+    /// Smallest number of machines on which a workload was measured.
+    pub fewest_machines: u64,
 }

@@ -2,7 +2,7 @@
 
 use ascertain_engine::unit::significant;
 
-use super::data::{ClaimOnCost, CostComparison, CostReport, Interval, Offer, RecordedFigures, WorkloadCost};
+use super::data::{ClaimOnCost, CostComparison, CostReport, Interval, RecordedFigures, WorkloadCost};
 use super::finding::CostFinding;
 use super::sentence::{answer, chance, explained};
 use crate::csv::{self, Field};
@@ -78,16 +78,16 @@ impl Report for RecordedFigures {
     const SCHEMA: &'static str = "ascertain.figures/1";
 
     fn elements(&self) -> Vec<Element> {
-        let headings = ["Type", "Run", "Workloads", "Machines", "Figures"];
+        let headings = ["Type", "Run", "Workloads", "Machines measured", "Figures"];
         let mut grid = Grid::new(&headings)
             .kind(ColumnKind::Word, &["Run"])
-            .kind(ColumnKind::Number, &["Workloads", "Machines", "Figures"]);
+            .kind(ColumnKind::Number, &["Workloads", "Machines measured", "Figures"]);
         grid.rows.extend(self.runs.iter().map(|run| {
             vec![
                 Cell::Code(run.machine_type.clone()),
                 Cell::Code(run.run_id.clone()),
                 run.workloads.to_string().into(),
-                run.machines.to_string().into(),
+                machines(run.fewest_machines, run.machines).into(),
                 run.figures.to_string().into(),
             ]
         }));
@@ -100,18 +100,19 @@ impl Report for RecordedFigures {
     /// Returns a line for each run.
     fn csv(&self) -> String {
         let line = |run: &super::data::Recorded| {
-            csv::record(&[&run.machine_type, &run.run_id, &run.workloads, &run.machines, &run.figures])
+            let (workloads, most, fewest) = (&run.workloads, &run.machines, &run.fewest_machines);
+            csv::record(&[&run.machine_type, &run.run_id, workloads, most, fewest, &run.figures])
         };
-        format!("type,run,workloads,machines,figures\n{}", self.runs.iter().map(line).collect::<String>())
+        format!(
+            "type,run,workloads,machines,fewest_machines,figures\n{}",
+            self.runs.iter().map(line).collect::<String>()
+        )
     }
 }
 
 /// Returns the number of machines as text: `2`, or `1 to 2` if it depends on the workload.
-fn machines(offer: &Offer) -> String {
-    match offer.fewest_machines < offer.machines {
-        true => format!("{} to {}", offer.fewest_machines, offer.machines),
-        false => offer.machines.to_string(),
-    }
+fn machines(fewest: u64, most: u64) -> String {
+    if fewest < most { format!("{fewest} to {most}") } else { most.to_string() }
 }
 
 impl CostReport {
@@ -129,7 +130,7 @@ impl CostReport {
                 significant(offer.price_per_hour).into(),
                 offer.cpus.to_string().into(),
                 cores.into(),
-                machines(offer).into(),
+                machines(offer.fewest_machines, offer.machines).into(),
                 offer.date.clone().into(),
             ]
         }));

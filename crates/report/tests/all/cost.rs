@@ -171,6 +171,7 @@ fn recorded_figures_in_every_format() {
         workloads: 33,
         figures: 45,
         machines: 8,
+        fewest_machines: 1,
     };
     let recorded = RecordedFigures { folder: "/home/me/runs".into(), copies: 10, runs: vec![run] };
     compare_with_golden("figures-80.txt", &recorded.text(&Style { color: false, width: 80 }));
