@@ -8,7 +8,7 @@ use ascertain_engine::series::{RunCatalogue, RunSeries};
 use ascertain_engine::unit::Unit;
 use ascertain_engine::windows;
 use ascertain_streams::{Catalogue, Engine, Failure};
-pub use ascertain_streams::{Memory, Plan, PlanOptions, Results};
+pub use ascertain_streams::{Memory, Plan, PlanOptions, Problem, Results};
 use ascertain_sys::interrupt::Stop;
 
 use crate::error::{Error, refused};
@@ -38,7 +38,8 @@ pub struct SeriesEnd {
 ///
 /// # Errors
 /// If the run is still being written or can't be read, or if the expression is refused. A series with gaps is refused
-/// unless it is in `with_gaps(…)`.
+/// unless it is in `with_gaps(…)`. If the run recorded only a part of its observations, sums and counts of windows of time
+/// and of all values so far are refused.
 pub fn plan(run: &Path, expression: &str) -> Result<Series, Error> {
     if evidence::is_going_on(run) {
         return refused(format!("{} is still being written; wait until the run has ended", run.display()));
@@ -54,6 +55,7 @@ pub fn plan(run: &Path, expression: &str) -> Result<Series, Error> {
         plan = plan_with(true);
     }
     let plan = plan?;
+    plan.check_sampled(stride)?;
     Ok(Series { series, plan })
 }
 
@@ -103,11 +105,10 @@ impl Series {
         self.series.catalogue().cut_off()
     }
 
-    /// Returns a sentence if the run recorded only a part of its observations.
+    /// Returns the n of a run that recorded every n-th observation; 1 if the run recorded all of them.
     #[must_use]
-    pub fn sampled(&self) -> Option<String> {
-        let stride = self.series.catalogue().stride();
-        (stride > 1).then(|| format!("the series has one observation in {stride}, because the run recorded no more"))
+    pub fn recorded_every(&self) -> u64 {
+        self.series.catalogue().stride()
     }
 
     /// Checks that the memory of the plan, and of the columns for reading, is within a limit.

@@ -3,6 +3,7 @@
 
 use anyhow::anyhow;
 use ascertain::compare::NeedsTwo;
+use ascertain::series::Problem;
 use ascertain_engine::Error as EngineError;
 use ascertain_engine::command::CommandError;
 use ascertain_engine::evidence;
@@ -56,7 +57,7 @@ pub const EVIDENCE_OPTIONS: &str = " (--evidence DIR, --no-evidence)";
 /// message suggests several solutions, the option must belong to the last solution, because the option is printed right
 /// after the message.
 fn option(error: &anyhow::Error) -> Option<String> {
-    use ascertain::Error::{Engine, Evidence, NoMachineType, Regions, TooManyTrials};
+    use ascertain::Error::{Engine, Evidence, Expression, NoMachineType, Regions, TooManyTrials};
     use ascertain_engine::samples::Error::{Column, TooLong};
     use ascertain_sys::Error::NotFound;
     use evidence::Error::{Folder, Write};
@@ -79,6 +80,9 @@ fn option(error: &anyhow::Error) -> Option<String> {
             WindowError::Line { .. } | WindowError::LongLine { .. } => " (--unit, --count-bad-lines)",
             _ => return None,
         },
+        Some(Expression(error)) if matches!(error.problem(), Problem::Sampled(_)) => {
+            " (slo --series, slo --record-every 1)"
+        }
         Some(NoMachineType { run }) => return Some(format!(" (--type {run}=TYPE)")),
         Some(Regions { regions, .. }) => return Some(format!(" (--region {})", regions[0])),
         Some(TooManyTrials { fitting, .. }) => return Some(format!(" (--max-trials {fitting})")),

@@ -163,11 +163,10 @@ fn continue_hint(run: &RunResult, more: &[(&str, String)]) -> Option<String> {
     let reasons = run.outcome.claims.iter().flat_map(|claim| &claim.reasons).filter(|_| !is_interrupted);
     let (mut least_trials, mut takes_ns) = (0, 0.0_f64);
     for reason in reasons {
-        if let Reason::TooEarly { least, is_shared, most_trials, .. } = reason {
+        if let Reason::TooEarly { least, most_trials, run_ns, .. } = reason {
             least_trials = least_trials.max(least.trials);
             // If the run ended because of its maximum number of trials, more time is not needed.
-            let is_by_time = !is_shared && most_trials.is_none();
-            takes_ns = takes_ns.max(least.takes_ns.filter(|_| is_by_time).unwrap_or(0.0));
+            takes_ns = takes_ns.max(run_ns.filter(|_| most_trials.is_none()).unwrap_or(0.0));
         }
     }
     let config = &run.plan.config;

@@ -62,6 +62,9 @@ pub enum Reason {
         /// A higher error probability with which the remaining time would be enough, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_error: Option<AtError>,
+        /// Estimated time in which a run has enough trials for all its claims, in nanoseconds. `None` if it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run_ns: Option<f64>,
     },
     /// The run ended with fewer trials than an answer needs.
     TooEarly {
@@ -74,6 +77,12 @@ pub enum Reason {
         /// `true` if the run also spent time on other claims. The claim then needs more time than `least` states,
         /// because `least` is for a run with this claim alone.
         is_shared: bool,
+        /// The setting or event that ended the run.
+        #[serde(default, skip_serializing_if = "EndedBy::is_limit")]
+        ended_by: EndedBy,
+        /// Estimated time in which a run has enough trials for all its claims, in nanoseconds. `None` if it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run_ns: Option<f64>,
     },
     /// A verdict or answer had been reached, but later trials contradict it, so it is withdrawn.
     Withdrawn {
@@ -119,6 +128,25 @@ impl Reason {
             Reason::TimeUp { .. } | Reason::TooLong { .. } => Verdict::Deferred,
             _ => Verdict::Undecided,
         }
+    }
+}
+
+/// The setting or event that ended a run before there were enough trials.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// The time limit or the limit on trials.
+    #[default]
+    Limit,
+    /// The fixed duration of a long measurement.
+    Duration,
+    /// An error or the end of the command, before the duration of a long measurement was over.
+    Early,
+}
+
+impl EndedBy {
+    fn is_limit(&self) -> bool {
+        *self == EndedBy::Limit
     }
 }
 

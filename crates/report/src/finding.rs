@@ -1,14 +1,14 @@
 //! Reasons, warnings and remarks of the engine as text.
 
 use ascertain_engine::claim::Judging;
-use ascertain_engine::finding::{Dissent, Estimated, Reason, Remark, Threat, Unlike};
+use ascertain_engine::finding::{Dissent, EndedBy, Estimated, Least, Reason, Remark, Threat, Unlike};
 use ascertain_engine::outcome::{ClaimResult, Decision};
 use ascertain_engine::unit::{Unit, significant};
 
 use crate::text::{counted, escape_controls, grouped, sorted};
 use crate::{outlook, stores, suite};
 
-/// The shortest time that a message recommends as `--max-time`, in nanoseconds. If a verdict needs less time than this,
+/// The shortest time that a message recommends as `--max-time` or `--for`, in nanoseconds. If a verdict needs less time than this,
 /// the time limit was not the reason why the run ended, so the message names no time.
 const SLOW_NS: f64 = 2e9;
 
@@ -20,9 +20,11 @@ pub(crate) fn kind(found: &Reason) -> String {
         Reason::TooEarly { most_trials: None, is_interrupted: true, .. } => {
             "interrupted before there were enough trials for a verdict".into()
         }
-        Reason::TooEarly { most_trials: None, .. } => {
-            "too few trials for a verdict; allow more time with --max-time".into()
-        }
+        Reason::TooEarly { most_trials: None, ended_by, .. } => match ended_by {
+            EndedBy::Limit => "too few trials for a verdict; allow more time with --max-time".into(),
+            EndedBy::Duration => "too few trials for a verdict; measure for a longer time with --for".into(),
+            EndedBy::Early => "the run ended before there were enough trials for a verdict".into(),
+        },
         Reason::TooEarly { .. } => "the limit on trials is too low for a verdict".into(),
         found => reason(found),
     }
@@ -32,17 +34,23 @@ pub(crate) fn kind(found: &Reason) -> String {
 /// needs 12 s to 3 min". `None` if there are no such claims.
 pub(crate) fn needed<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Option<String> {
     let needed_s = reasons.filter_map(|found| match found {
-        Reason::TooLong { needed_ns, .. } => Some(needed_ns / 1e9),
+        Reason::TooLong { needed_ns, run_ns, .. } => Some((needed_ns / 1e9, *run_ns)),
         _ => None,
     });
-    let all_s = sorted(needed_s.collect(), |seconds| *seconds);
+    let (all_s, runs_ns): (Vec<f64>, Vec<Option<f64>>) = needed_s.unzip();
+    let all_s = sorted(all_s, |seconds| *seconds);
     let (least, most) = (outlook::span(*all_s.first()?), outlook::span(*all_s.last()?));
     let takes = match all_s.len() {
         1 => format!("it needs {least}"),
         _ if least == most => format!("each needs {least}"),
         _ => format!("each needs {least} to {most}"),
     };
-    Some(format!("alone {takes}; use more than `--max-time {}`", outlook::allowance(*all_s.last()?)))
+    // All claims have the same time of the run.
+    let way_out = match runs_ns.into_iter().flatten().next() {
+        Some(run_ns) => format!("use `--max-time {}` or more", outlook::allowance(run_ns / 1e9)),
+        None => format!("use more than `--max-time {}`", outlook::allowance(*all_s.last()?)),
+    };
+    Some(format!("alone {takes}; {way_out}"))
 }
 
 /// Returns the reason why a claim has no verdict, or why an arm was not measured. The text does not name the arm:
@@ -63,28 +71,19 @@ pub(crate) fn reason(reason: &Reason) -> String {
             let way_out = all_tried_ns.as_ref().map_or_else(|| "allow more time with --max-time".into(), way_out);
             format!("the time ran out before it was tried; {way_out}")
         }
-        Reason::TooLong { needed_ns, trials, at_error } => {
+        Reason::TooLong { needed_ns, trials, at_error, run_ns } => {
             let trials = counted(*trials, "trial");
             let easier = at_error.map_or_else(String::new, |at| outlook::at_error(at, "trial"));
-            let (needed, time) = (span_ns(*needed_ns), outlook::allowance(needed_ns / 1e9));
-            format!("a verdict needs at least {trials}, {needed}; use `--max-time {time}` or more{easier}")
+            let (needed, way_out) = (span_ns(*needed_ns), max_time(*needed_ns, run_ns.unwrap_or(*needed_ns)));
+            format!("a verdict needs at least {trials}, {needed}{way_out}{easier}")
         }
-        Reason::TooEarly { least, most_trials, is_interrupted, is_shared } => {
+        Reason::TooEarly { least, most_trials, is_interrupted, is_shared, ended_by, run_ns } => {
             let way_out = match most_trials {
                 Some(most) => format!(", but only {most} were allowed"),
                 // A user who interrupted the run did not want to wait, so the advice is not to allow more time. Another
                 // message explains how to continue.
                 None if *is_interrupted => ", but the run was interrupted".into(),
-                None => match least.takes_ns.filter(|takes_ns| *takes_ns >= SLOW_NS) {
-                    None => "; allow more time with --max-time".into(),
-                    Some(_) if least.verdict.is_none() => format!("; use {}", outlook::ways_out(least)),
-                    // Each claim gets a share of the run's time, and the time that all claims need together is unknown.
-                    Some(takes_ns) if *is_shared => format!(
-                        " for this claim alone; other claims share the time, so use more than `--max-time {}`",
-                        outlook::allowance(takes_ns / 1e9)
-                    ),
-                    Some(takes_ns) => format!("; use `--max-time {}` or more", outlook::allowance(takes_ns / 1e9)),
-                },
+                None => more_time(least, *is_shared, *ended_by, *run_ns),
             };
             format!("{}{way_out}", outlook::needed(least))
         }
@@ -120,6 +119,34 @@ pub(crate) fn reason(reason: &Reason) -> String {
             format!("trials are judged in sets of {trials}, and the last set has only {measured}")
         }
     }
+}
+
+/// Returns the clause with the option that gives a claim enough time for a verdict.
+fn more_time(least: &Least, is_shared: bool, ended_by: EndedBy, run_ns: Option<f64>) -> String {
+    let slow_ns = least.takes_ns.filter(|takes_ns| run_ns.unwrap_or(*takes_ns) >= SLOW_NS);
+    match (ended_by, slow_ns, run_ns) {
+        (EndedBy::Early, ..) => ", but the run ended before that".into(),
+        (EndedBy::Duration, None, _) => "; measure for a longer time with --for".into(),
+        (EndedBy::Duration, Some(own_ns), _) => format!("; use `--for {}` or more", outlook::allowance(own_ns / 1e9)),
+        (EndedBy::Limit, None, _) => "; allow more time with --max-time".into(),
+        (EndedBy::Limit, Some(own_ns), _) if least.verdict.is_none() => {
+            format!("; use {}", outlook::ways_out(&Least { takes_ns: run_ns.or(Some(own_ns)), ..*least }))
+        }
+        (EndedBy::Limit, Some(own_ns), Some(run_ns)) => max_time(own_ns, run_ns),
+        // Older versions did not record the time that all claims need together.
+        (EndedBy::Limit, Some(own_ns), None) if is_shared => format!(
+            " for this claim alone; other claims share the time, so use more than `--max-time {}`",
+            outlook::allowance(own_ns / 1e9)
+        ),
+        (EndedBy::Limit, Some(own_ns), None) => max_time(own_ns, own_ns),
+    }
+}
+
+/// Returns the clause with the time limit of a run that needs `run_ns` for all claims, and `own_ns` for this one.
+fn max_time(own_ns: f64, run_ns: f64) -> String {
+    let [own, of_run] = [own_ns, run_ns].map(|ns| outlook::allowance(ns / 1e9));
+    let together = if own == of_run { "" } else { "for all claims, " };
+    format!("; {together}use `--max-time {of_run}` or more")
 }
 
 /// Returns the reasons why a claim has no verdict; `None` if it has one. Each begins with the arm, unless the reason

@@ -15,7 +15,7 @@ use crate::formats::Element;
 use crate::grid::{Cell, ColumnKind, Grid};
 use crate::options::Format;
 use crate::terminal::Style;
-use crate::text::parted;
+use crate::text::{grouped, parted};
 #[cfg(feature = "html")]
 pub use digest::SeriesDigest;
 
@@ -50,12 +50,22 @@ pub struct SeriesHeader {
     pub memory: SeriesMemory,
     /// `true` if results are ranges, because observations were cut off.
     pub has_ranges: bool,
+    /// The n of a run that recorded every n-th observation; 1 if the run recorded all of them.
+    pub recorded_every: u64,
 }
 
 impl SeriesHeader {
     /// Returns a sentence about the memory for reading.
     fn reading(&self) -> String {
         format!("reading the evidence: {} B for columns", self.memory.reading_bytes)
+    }
+
+    /// Returns a sentence if the run recorded only a part of its observations.
+    #[must_use]
+    pub fn sampled(&self) -> Option<String> {
+        let every = Some(self.recorded_every).filter(|every| *every > 1)?;
+        let every = grouped(every);
+        Some(format!("The series has one observation in {every}, because the run recorded only one in {every}."))
     }
 }
 
@@ -89,15 +99,21 @@ impl SeriesWriter {
     /// Returns the text before the first result. Tables have the plan there.
     #[must_use]
     pub fn start(&self) -> String {
-        let SeriesHeader { expression, unit, plan, memory, has_ranges } = &self.header;
+        let SeriesHeader { expression, unit, plan, memory, has_ranges, recorded_every } = &self.header;
+        let sampled = |before: &str| {
+            let sentence = self.header.sampled();
+            sentence.map_or_else(String::new, |sentence| format!("{before}{sentence}\n"))
+        };
         match self.format {
-            Format::Table => format!("{plan}\n{}\n", self.header.reading()),
-            Format::Markdown => format!("```\n{plan}\n```\n\n{}\n", self.header.reading()),
+            Format::Table => format!("{plan}\n{}\n{}", self.header.reading(), sampled("")),
+            Format::Markdown => format!("```\n{plan}\n```\n\n{}\n{}", self.header.reading(), sampled("\n")),
             Format::Csv if *has_ranges => "index,low,high\n".into(),
             Format::Csv => "index,value\n".into(),
             Format::Json => {
-                let head =
-                    json!({ "expression": expression, "unit": unit, "memory": memory, "has_ranges": has_ranges });
+                let head = json!({
+                    "expression": expression, "unit": unit, "memory": memory, "has_ranges": has_ranges,
+                    "recorded_every": recorded_every,
+                });
                 let head = head.to_string();
                 let head = head.strip_prefix('{').and_then(|head| head.strip_suffix('}')).unwrap_or_default();
                 format!("{{\"schema\":\"{SCHEMA}\",{head},\"results\":[")

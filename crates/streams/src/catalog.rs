@@ -12,6 +12,9 @@ pub struct Series {
     pub clock: usize,
     /// Number of observations, if it is known. A window that is longer is refused.
     pub observations: Option<u64>,
+    /// Times of the first and of the last observation in nanoseconds, if they are known. A window of time that does not
+    /// fit between them is refused.
+    pub times_ns: Option<[u64; 2]>,
     /// `true` if a value can be negative. The flat quantile table of such a series has two halves.
     pub is_signed: bool,
     /// The gaps of the series, as a clause for a message: the observations without a value. `None` if it has no gaps.
@@ -48,7 +51,8 @@ impl OneClock {
     pub fn new(series: &[(&str, Unit)]) -> OneClock {
         let entry = |(name, unit): &(&str, Unit)| {
             let is_signed = *unit == Unit::ONE;
-            ((*name).to_string(), Series { unit: *unit, clock: 0, observations: None, is_signed, gaps: None })
+            let series = Series { unit: *unit, clock: 0, observations: None, times_ns: None, is_signed, gaps: None };
+            ((*name).to_string(), series)
         };
         OneClock { series: series.iter().map(entry).collect() }
     }
@@ -57,6 +61,13 @@ impl OneClock {
     #[must_use]
     pub fn with_observations(mut self, observations: u64) -> OneClock {
         self.series.iter_mut().for_each(|(_, series)| series.observations = Some(observations));
+        self
+    }
+
+    /// Sets the times of the first and of the last observation of every series, in nanoseconds.
+    #[must_use]
+    pub fn with_times(mut self, times_ns: [u64; 2]) -> OneClock {
+        self.series.iter_mut().for_each(|(_, series)| series.times_ns = Some(times_ns));
         self
     }
 

@@ -41,6 +41,9 @@ pub enum Problem {
     /// Successive values of the expression depend on one another, so a claim about it would not be valid.
     #[error("{0}")]
     Dependent(String),
+    /// The results depend on the share of the observations that was recorded.
+    #[error("{0}")]
+    Sampled(String),
     /// Two paths of one source have different rates, so the memory would grow with the length of the series.
     #[error("{0}")]
     Unbounded(Box<Unbounded>),

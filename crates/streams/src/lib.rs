@@ -12,6 +12,7 @@ mod plan;
 mod ratio;
 mod refusal;
 mod run;
+mod sampled;
 mod table;
 mod unit;
 

@@ -152,9 +152,6 @@ fn derived(args: &Args, folders: &[PathBuf]) -> anyhow::Result<Vec<Vec<SeriesDig
 fn digest(folder: &Path, expression: &str) -> anyhow::Result<SeriesDigest> {
     let planned = series::plan(folder, expression)?;
     planned.check_memory(machine::usable_memory_bytes())?;
-    if let Some(part) = planned.sampled() {
-        output::note(&format!("note: {}: {part}", runs::name(folder)));
-    }
     if let Some(trial) = planned.cut_off() {
         output::note(&format!("note: {}: {trial}", runs::name(folder)));
     }

@@ -58,7 +58,6 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let folder = runs::find(Some(run), &below)?;
     let planned = series::plan(&folder, expression)?;
     if !display.quiet {
-        planned.sampled().iter().for_each(|part| output::note(&format!("note: {part}")));
         planned.cut_off().iter().for_each(|trial| output::note(&format!("note: {trial}")));
     }
     if !args.plan {
@@ -68,6 +67,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let is_for_people = matches!(display.format, Format::Table | Format::Markdown);
     if !is_for_people && !display.quiet {
         output::note(&header.plan);
+        header.sampled().iter().for_each(|sentence| output::note(sentence));
     }
     let mut writer = SeriesWriter::new(header, display.format, display.style());
     let print = |text: &str| match display.format {
@@ -113,5 +113,6 @@ pub fn header_of(planned: &Series, expression: &str) -> SeriesHeader {
         plan: planned.plan().to_string(),
         memory,
         has_ranges: planned.plan().options().has_ranges,
+        recorded_every: planned.recorded_every(),
     }
 }

@@ -70,6 +70,11 @@ const SCHEMAS: &[Schema] = &[
             ("expression", "string", "The expression."),
             ("unit", "string", "The unit of the results."),
             ("has_ranges", "boolean", "`true` if results are ranges, because observations were cut off."),
+            (
+                "recorded_every",
+                "number",
+                "The n of a run that recorded every n-th observation; 1 if the run recorded all of them.",
+            ),
             ("memory.states_bytes", "number", "Buffers and states of the operators, in bytes."),
             ("memory.in_flight_bytes", "number", "Values in flight between the operators, in bytes."),
             ("memory.steps_bytes", "number", "The list of steps, in bytes."),

@@ -135,6 +135,86 @@ fn the_rows_are_every_nth_observation_and_those_around_failures() {
     assert!(series.stderr.contains("one observation in 100"), "{}", series.stderr);
 }
 
+/// A count of the recorded observations is not the count of all. The ratio of two counts does not depend on their share.
+#[test]
+fn counts_of_a_sample_are_refused() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let script = "seq 1 1000";
+    let arguments =
+        ["--for", "10min", "--lines", "--unit", "us", "--record-every", "10", "-q", "--shell", "--", script];
+    let ran = slo(state, &arguments);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for expression in ["count(value)", "sum(value)", "where(value, count(value) > 5)"] {
+        let ran = ascertain(state, &["series", "latest", expression]);
+        assert_eq!(ran.code, Some(2), "{expression}: {}", ran.stdout);
+        let message = "recorded only one in 10 of its observations";
+        assert!(ran.stderr.contains(message) && ran.stderr.contains("(slo --series, "), "{}", ran.stderr);
+        let report = ascertain(state, &["report", "latest", "--format", "markdown", "--series", expression]);
+        assert!(report.code == Some(2) && report.stderr.contains(message), "{}", report.stderr);
+    }
+    let ratio = ascertain(state, &["series", "latest", "sum(value) / count(value)", "--format", "json", "-q"]);
+    let json = ratio.json();
+    assert_eq!((number(&json, "recorded_every"), number(&json, "count")), (10.0, 100.0));
+    // The mean of 1, 11, 21 … 991 µs.
+    let last = json["results"].as_array().unwrap().last().unwrap().as_f64().unwrap();
+    assert!((last / 496e3 - 1.0).abs() < 1e-9, "{last}");
+    let markdown = ascertain(state, &["report", "latest", "--format", "markdown", "--series", "mean(value)"]);
+    assert!(markdown.stdout.contains("The series has one observation in 10,"), "{}", markdown.stdout);
+}
+
+/// Times of a run are compared with the windows of an expression before anything is computed.
+#[test]
+fn windows_that_are_longer_than_the_run_are_refused() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let ran = slo(state, &["--for", "10min", "--lines", "-q", "--shell", "--", "echo 1 ms; echo 2 ms"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for (expression, message) in [
+        ("mean(window(value, 1000 s))", "no window of 1000 s ends before the last observation of `value`"),
+        ("mean(window(value, 1000))", "the window of 1,000 values is longer than the evidence, which has 2 values"),
+    ] {
+        let ran = ascertain(state, &["series", "latest", expression]);
+        assert_eq!(ran.code, Some(2), "{expression}: {}", ran.stdout);
+        assert!(ran.stderr.contains(message), "{expression}: {}", ran.stderr);
+    }
+}
+
+/// The verdict is certain after the first lines. The share and its interval are about all of them.
+#[test]
+fn the_figures_of_a_verdict_name_their_observations() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let script = "yes 1 ms | head -n 4000; echo 9 ms";
+    let arguments = ["--for", "10min", "--lines", "--within", "5ms", "--at-least", "90%", "--shell", "--", script];
+    let ran = slo(state, &arguments);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    let printed = ran.stdout.replace('\n', " ");
+    assert!(
+        printed.contains("in all of the first ") && printed.contains(", so at least 90 % of the time"),
+        "{printed}"
+    );
+    assert!(printed.contains("This was true in 4000 of all 4001 trials, 99.9"), "{printed}");
+    assert!(printed.contains("Its median `value` in all trials was 1.000 ms."), "{printed}");
+}
+
+#[test]
+fn a_run_that_is_too_short_for_a_verdict_recommends_a_longer_one() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let arguments = ["--for", "1s", "--at-least", "99.999%", "--within", "1h", "--", "sleep 0.01"];
+    let ran = slo(state, &arguments);
+    assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
+    let printed = format!("{} {}", ran.stdout, ran.stderr).replace('\n', " ");
+    assert!(printed.contains("`--for ") && !printed.contains("--max-time"), "{printed}");
+    // A longer time is of no use if the command ends.
+    let script = "echo 1 ms; echo 2 ms";
+    let arguments = ["--for", "1h", "--lines", "--at-least", "99%", "--within", "5ms", "--shell", "--", script];
+    let ran = slo(state, &arguments);
+    let printed = format!("{} {}", ran.stdout, ran.stderr).replace('\n', " ");
+    assert!(printed.contains("but the run ended before that"), "{printed}");
+}
+
 #[test]
 fn a_command_is_measured_until_the_time_is_up() {
     let state = tempfile::tempdir().unwrap();
@@ -257,6 +337,34 @@ fn bad_lines_are_named_or_counted() {
     let arguments = ["--for", "1min", "--lines", "--count-bad-lines", "--format", "json", "--shell", "--", script];
     let total = &slo(state, &arguments).json()["windows"]["total"];
     assert_eq!([4.0, 3.0, 1.0], ["observations", "successes", "without_value"].map(|key| number(total, key)));
+    // The trials in the table include the bad line.
+    let markdown = ascertain(state, &["report", "latest", "--format", "markdown"]).stdout;
+    assert!(markdown.contains("echo 3 ms` | 4 |"), "{markdown}");
+}
+
+/// It is unknown how long the command would have taken whose execution a signal ended.
+#[test]
+fn the_maximum_of_an_interrupted_run_is_not_called_exact() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let script = "if test -e second; then touch third; exec sleep 1000; fi; if test -e first; then touch second; fi; \
+                  touch first";
+    let mut command = command(state, &["slo", "--for", "1h", "--window", "30min", "--shell", "--", script]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !state.join("third").exists() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    send_signal(&child, "-TERM");
+    let ran = ran(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+    let printed = ran.stdout.replace('\n', " ");
+    assert!(printed.contains("The end of the run cut off the last observation"), "{printed}");
+    assert!(!printed.contains("the maximum is exact"), "{printed}");
+    let json = ascertain(state, &["report", "latest", "--format", "json"]).json();
+    assert_eq!(json["windows"]["is_last_cut_off"], true);
+    assert_eq!(number(&json["windows"]["total"], "observations"), 3.0);
+    let markdown = ascertain(state, &["report", "latest", "--format", "markdown"]).stdout;
+    assert!(markdown.contains("| 3 |"), "{markdown}");
 }
 
 /// The distance between recorded rows doubles within a window, so the last window that has ended does not show it.

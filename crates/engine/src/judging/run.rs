@@ -332,7 +332,30 @@ impl<'a> RunJudge<'a> {
 
     /// Returns the result of each claim.
     pub fn results(&mut self) -> Vec<ClaimResult> {
-        self.claims.iter_mut().map(ClaimJudge::result).collect()
+        let mut results: Vec<ClaimResult> = self.claims.iter_mut().map(ClaimJudge::result).collect();
+        self.add_time_of_run(&mut results);
+        results
+    }
+
+    /// Adds the time that all claims need together to each reason that there was too little time. Claims of one lane share
+    /// its trials, so the slowest claim of each lane counts. A lane without such a claim needs the time that it took.
+    fn add_time_of_run(&self, results: &mut [ClaimResult]) {
+        let needed_ns = |reason: &Reason| match reason {
+            Reason::TooLong { needed_ns, .. } => Some(*needed_ns),
+            Reason::TooEarly { least, .. } => least.takes_ns,
+            _ => None,
+        };
+        let of_lane = |lane: &Lane| {
+            let reasons = lane.claims.iter().flat_map(|claim| &results[*claim].reasons);
+            reasons.filter_map(needed_ns).fold(lane.trials as f64 * lane.cost_ns, f64::max)
+        };
+        let all_ns: f64 = self.lanes.iter().map(of_lane).sum();
+        for reason in results.iter_mut().flat_map(|result| &mut result.reasons) {
+            let is_known = needed_ns(&*reason).is_some();
+            if let Reason::TooLong { run_ns, .. } | Reason::TooEarly { run_ns, .. } = reason {
+                *run_ns = is_known.then_some(all_ns);
+            }
+        }
     }
 
     /// Returns the result that each claim would have if the run ended now. Works on copies of the judges, because

@@ -58,7 +58,7 @@ impl TrialLoop<'_, '_> {
             if !fits(trials) {
                 let needed_ns = trial_ns * trials as f64;
                 let at_error = judge.soonest_at_easier().filter(|at| fits(at.trials));
-                judge.close(ClosedReason::NotJudged(Reason::TooLong { needed_ns, trials, at_error }));
+                judge.close(ClosedReason::NotJudged(Reason::TooLong { needed_ns, trials, at_error, run_ns: None }));
             }
         }
     }

@@ -39,6 +39,8 @@ struct Clock {
     trials: u64,
     /// The number of the latest trial in the experiment.
     latest: Option<u64>,
+    /// Times of the first and of the last trial, in nanoseconds.
+    times_ns: Option<[u64; 2]>,
 }
 
 /// All series of a run.
@@ -70,6 +72,7 @@ struct CutOff {
 #[derive(Debug, Default)]
 struct Pending {
     trial: u64,
+    start_ns: u64,
     /// For each row, the index of its kind and the range of its value.
     rows: Vec<(usize, [f64; 2])>,
 }
@@ -80,7 +83,7 @@ impl RunCatalogue {
         let mut catalogue = RunCatalogue { stride: stride.max(1), ..RunCatalogue::default() };
         let mut cursor = RowCursor::open(run)?;
         let mut pending = Pending::default();
-        while let Some(NumberRow { kind, trial, value, status, .. }) = cursor.next_number()? {
+        while let Some(NumberRow { kind, trial, value, status, start_ns, .. }) = cursor.next_number()? {
             if kind == catalogue.series.len() {
                 catalogue.add(cursor.kinds()[kind].clone());
             }
@@ -89,7 +92,9 @@ impl RunCatalogue {
             if is_next {
                 catalogue.take_trial(&mut pending);
             }
-            pending.trial = trial;
+            if pending.rows.is_empty() {
+                (pending.trial, pending.start_ns) = (trial, start_ns);
+            }
             pending.rows.push((kind, range_of(value, status, catalogue.series[kind].kind.unit)));
             if cursor.ends_trial() {
                 catalogue.take_trial(&mut pending);
@@ -117,6 +122,8 @@ impl RunCatalogue {
             if clock.latest != Some(pending.trial) {
                 clock.latest = Some(pending.trial);
                 clock.trials += 1;
+                let [first_ns, last_ns] = clock.times_ns.unwrap_or([pending.start_ns; 2]);
+                clock.times_ns = Some([first_ns, last_ns.max(pending.start_ns)]);
             }
             series.rows += 1;
             // Without gaps, the rows of a scalar are as many as the trials so far.
@@ -218,6 +225,7 @@ impl Catalogue for RunCatalogue {
                     unit: Unit::of_symbol(kind.unit.symbol()).unwrap_or(Unit::ONE),
                     clock: *clock,
                     observations: Some(self.clocks[*clock].trials),
+                    times_ns: self.clocks[*clock].times_ns,
                     is_signed: *can_be_negative,
                     gaps: self.gaps(*index),
                 };

@@ -6,22 +6,23 @@ use ascertain_streams::{
     Advance, Engine, Evidence, Failure, OneClock, Plan, PlanOptions, RunError, Unit as StreamUnit,
 };
 
-use super::{MemoryReport, SeriesReport, SeriesWindow, WindowError};
+use super::{MemoryReport, SeriesReport, SeriesWindow, WindowError, WindowPlan};
 use crate::experiment::Spec;
 use crate::unit::Unit;
 
 /// Most observations that are passed to the series at once.
 pub(super) const BLOCK: usize = 1024;
 
-/// Plans the expressions over the metrics of a command.
+/// Plans the expressions of a run over the metrics of its command.
 ///
 /// # Errors
 /// If an expression is refused, or reads its observations twice.
-pub(super) fn plans(expressions: &[String], spec: &Spec, has_ranges: bool) -> Result<Vec<Plan>, WindowError> {
+pub(super) fn plans(windows: &WindowPlan, spec: &Spec, has_ranges: bool) -> Result<Vec<Plan>, WindowError> {
     let unit = |unit: Unit| StreamUnit::of_symbol(unit.symbol()).unwrap_or(StreamUnit::ONE);
     let metrics: Vec<(&str, StreamUnit)> =
         spec.metrics.iter().map(|metric| (metric.name.as_str(), unit(metric.unit))).collect();
-    let catalogue = OneClock::new(&metrics);
+    let last_ns = u64::try_from(windows.duration.as_nanos()).unwrap_or(u64::MAX).saturating_sub(1);
+    let catalogue = OneClock::new(&metrics).with_times([0, last_ns]);
     let planned = |expression: &String| {
         let refused = |reason: String| WindowError::Series { expression: expression.clone(), reason };
         let block = if has_ranges { 1 } else { BLOCK };
@@ -36,7 +37,7 @@ pub(super) fn plans(expressions: &[String], spec: &Spec, has_ranges: bool) -> Re
         }
         Ok(plan)
     };
-    expressions.iter().map(planned).collect()
+    windows.series.iter().map(planned).collect()
 }
 
 /// A derived series, with its results by window.
@@ -197,15 +198,39 @@ impl Evidence for Feed<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::experiment::{Better, Metric};
+    use crate::claim::Test;
+    use crate::experiment::{Arm, Better, Metric, Point};
+    use crate::windows::Around;
+
+    fn planned(expression: &str) -> Result<Vec<Plan>, WindowError> {
+        let arm = Arm { variant: "true".into(), point: Point::default() };
+        let windows = WindowPlan {
+            duration: Duration::from_secs(10),
+            window: Duration::from_secs(1),
+            success: Test::Predicate { arm, predicate: String::new(), measure: None, conditions: Vec::new() },
+            record_every: None,
+            around: Around::default(),
+            series: vec![expression.to_string()],
+            memory_limit_bytes: None,
+        };
+        let spec = Spec { metrics: vec![Metric::new("wall", "", Unit::Nanosecond, Better::Lower)], ..Spec::default() };
+        plans(&windows, &spec, false)
+    }
+
+    #[test]
+    fn a_window_as_long_as_the_run_is_refused() {
+        assert!(planned("mean(window(wall, 9 s))").is_ok());
+        let refused = planned("mean(window(wall, 10 s))").unwrap_err().to_string();
+        assert!(refused.contains("no window of 10 s ends before the last observation of `wall`"), "{refused}");
+    }
 
     /// The second side waits in a buffer of ten values, which is full after twenty observations.
     #[test]
     fn a_full_buffer_ends_the_series() {
-        let spec = Spec { metrics: vec![Metric::new("wall", "", Unit::Nanosecond, Better::Lower)], ..Spec::default() };
-        let expressions = ["every(wall, 2) / buffer(wall, 10)".to_string()];
-        let plans = plans(&expressions, &spec, false).unwrap();
+        let plans = planned("every(wall, 2) / buffer(wall, 10)").unwrap();
         let mut series = LiveSeries::new(&plans[0], 3).unwrap();
         for _ in 0..3 {
             series.add(&[[&[1.0; 15], &[1.0; 15]]], &[0.0; 15]);

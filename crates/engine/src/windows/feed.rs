@@ -58,6 +58,8 @@ pub(super) struct Feeder<'r, 'p> {
     pub ended_ns: Option<u64>,
     /// `true` if the command failed within a line, which is then not an observation.
     pub is_last_line_left_out: bool,
+    /// `true` if the end of the run cut off the last observation, which then has no value.
+    pub is_last_cut_off: bool,
     /// The process ID of a command that could not be ended.
     pub left_running: Option<u32>,
 }
@@ -102,6 +104,7 @@ impl<'r, 'p> Feeder<'r, 'p> {
             crash: None,
             ended_ns: None,
             is_last_line_left_out: false,
+            is_last_cut_off: false,
             left_running: None,
         }
     }
@@ -295,6 +298,7 @@ impl Feeder<'_, '_> {
         let unit = |metric: usize| self.spec.metrics[metric].unit;
         meter.add(counted(row[self.primary], unit(self.primary), is_interrupted), success);
         let start_ns = record.measured.first().map_or(0, |arm| arm.start_ns);
+        self.is_last_cut_off = is_interrupted && row[self.primary].value().is_none();
         self.recorder.observe(self.index, start_ns, samples, success != Some(true));
         self.index += 1;
         if series.is_empty() {

@@ -1,13 +1,13 @@
 //! The judge of a long measurement, and the metric that its windows are about.
 
-use super::WindowPlan;
+use super::{Ended, WindowPlan, WindowSummary};
 use crate::claim::{Claim, Test};
 use crate::command::CommandSet;
 use crate::error::Error;
 use crate::experiment::{Arm, Metric, Spec};
-use crate::finding::Threat;
+use crate::finding::{EndedBy, Reason, Threat};
 use crate::judging::ClaimJudge;
-use crate::outcome::PointSummary;
+use crate::outcome::{ClaimResult, PointSummary};
 use crate::plan::{Config, Plan, share_error};
 
 /// Returns the judge of the plan's claim. Without a claim, its tests still tell which observations are successes.
@@ -20,6 +20,22 @@ pub(super) fn judge_of(plan: &Plan, windows: &WindowPlan, spec: &Spec) -> Result
     let mut judge = ClaimJudge::new(&claim, spec, &config, None)?;
     judge.bind(spec, |_| 0);
     Ok(judge)
+}
+
+/// Completes the reason "too early" of a claim: the end of the run, and the time that a verdict needs at the pace of all
+/// observations. `total` has the counts of the run.
+pub(super) fn explain_too_early(claim: &mut ClaimResult, ended: &Ended, total: &WindowSummary) {
+    for reason in &mut claim.reasons {
+        if let Reason::TooEarly { least, is_interrupted, ended_by, .. } = reason {
+            *is_interrupted |= matches!(ended, Ended::Interrupted | Ended::Open);
+            *ended_by = match ended {
+                Ended::Command(_) | Ended::Error(_) => EndedBy::Early,
+                Ended::Time | Ended::Interrupted | Ended::Open => EndedBy::Duration,
+            };
+            let pace_ns = (total.observations > 0).then(|| total.end_ns as f64 / total.observations as f64);
+            least.takes_ns = pace_ns.map(|pace_ns| pace_ns * least.trials as f64);
+        }
+    }
 }
 
 /// Returns the index of the metric whose quantiles are reported: the one in the condition of a success, or else the

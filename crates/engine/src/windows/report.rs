@@ -29,7 +29,11 @@ pub struct WindowReport {
     /// `true` if the command failed within a line, which is then not an observation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_last_line_left_out: bool,
-    /// Largest relative error of the quantiles. The least and the greatest value are exact.
+    /// `true` if the end of the run cut off the last observation. It has no value, and its true value may be above the
+    /// maximum.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_last_cut_off: bool,
+    /// Largest relative error of the quantiles. The least and the greatest value are exact, unless values were cut off.
     pub relative_error: f64,
     /// Time limit of an observation, in the unit of the metric. Values that reached it are above all others.
     pub limit: Option<f64>,
@@ -66,6 +70,7 @@ impl WindowReport {
             elapsed_ns: 0,
             ended: Ended::Open,
             is_last_line_left_out: false,
+            is_last_cut_off: false,
             relative_error: RELATIVE_ERROR,
             limit: None,
             total: WindowSummary::default(),

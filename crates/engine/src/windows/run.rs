@@ -6,7 +6,7 @@ use ascertain_sys::{interrupt, machine};
 
 use super::derived::{self, LiveSeries};
 use super::feed::{Feeder, Surroundings};
-use super::judge::{judge_of, limit_of, primary_metric, stopped_threat};
+use super::judge::{explain_too_early, judge_of, limit_of, primary_metric, stopped_threat};
 use super::meter::Meter;
 use super::record::Recorder;
 use super::state::{Measured, State};
@@ -49,7 +49,7 @@ pub(crate) fn run(
     observer.started(plan);
     let machine = machine::describe();
     let judge = judge_of(plan, windows, spec)?;
-    let plans = derived::plans(&windows.series, spec, set.lines.is_none())?;
+    let plans = derived::plans(windows, spec, set.lines.is_none())?;
     let primary = primary_metric(&windows.success, spec);
     let measured = Measured { windows, set, spec, primary, plans: &plans };
     let is_recorded = !matches!(recording, Recording::None);
@@ -95,7 +95,10 @@ pub(crate) fn run(
     let claims = if is_judged { vec![judge.result()] } else { Vec::new() };
     let mut outcome = summary::summarise(&facts, &Observations::default(), claims, interrupted);
     outcome.points = points(spec, &arm, primary, &mut meter, others);
-    outcome.claims.iter_mut().for_each(|claim| claim.median = outcome.points[primary].median);
+    for claim in &mut outcome.claims {
+        claim.median = outcome.points[primary].median;
+        explain_too_early(claim, &report.ended, &report.total);
+    }
     outcome.threats.extend(stopped_threat(&outcome.points[primary], set, &arm));
     outcome.remarks = remarks(&now, &spec.id, &arm);
     outcome.left_out = left_out.into_iter().collect();
@@ -151,7 +154,7 @@ pub fn allocated(
     };
     let experiment = CommandExperiment::new(set.clone())?;
     let (spec, arm) = (experiment.spec(), arm_of(windows)?);
-    let plans = derived::plans(&windows.series, spec, set.lines.is_none())?;
+    let plans = derived::plans(windows, spec, set.lines.is_none())?;
     let primary = primary_metric(&windows.success, spec);
     let measured = Measured { windows, set, spec, primary, plans: &plans };
     let memory = measured.announce(!matches!(recording, Recording::None));
@@ -186,7 +189,7 @@ pub fn fed<T>(
     };
     let experiment = CommandExperiment::new(set.clone())?;
     let (spec, arm) = (experiment.spec(), arm_of(windows)?);
-    let plans = derived::plans(&windows.series, spec, set.lines.is_none())?;
+    let plans = derived::plans(windows, spec, set.lines.is_none())?;
     let measured = Measured { windows, set, spec, primary: primary_metric(&windows.success, spec), plans: &plans };
     let writer = open_evidence(plan, &[&experiment], recording, &machine::describe(), Vec::new()).writer;
     let (recorder, _) = Recorder::new(windows, spec, &arm, writer);
@@ -220,6 +223,7 @@ fn report(feeder: &mut Feeder, ended: &Ended, set: &CommandSet, memory: MemoryRe
     WindowReport {
         ended: ended.clone(),
         is_last_line_left_out: feeder.is_last_line_left_out,
+        is_last_cut_off: feeder.is_last_cut_off,
         limit: limit_of(set, metric),
         elapsed_ns: total.end_ns,
         total,

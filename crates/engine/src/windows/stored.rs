@@ -6,9 +6,9 @@ use std::path::Path;
 
 use ascertain_stats::Tally;
 
-use super::judge::{judge_of, limit_of, primary_metric, stopped_threat};
+use super::judge::{explain_too_early, judge_of, limit_of, primary_metric, stopped_threat};
 use super::values::WindowValues;
-use super::{Drift, HISTOGRAMS, RecordedReport, WindowLine, WindowReport, WindowSummary};
+use super::{Drift, Ended, HISTOGRAMS, RecordedReport, WindowLine, WindowReport, WindowSummary};
 use crate::error::Error;
 use crate::evidence::{Header, RowCursor};
 use crate::finding::Threat;
@@ -52,7 +52,10 @@ pub(crate) fn complete(folder: &Path, header: &Header, every: u64, outcome: &mut
     let [_, median, p90, p99, ..] = total.figures().map(Bounds::estimate);
     if !header.plan.claims.is_empty() {
         outcome.claims = vec![judge.result()];
-        outcome.claims.iter_mut().for_each(|claim| claim.median = median);
+        for claim in &mut outcome.claims {
+            claim.median = median;
+            explain_too_early(claim, &Ended::Open, &total);
+        }
     }
     if let Some(point) = outcome.points.iter_mut().find(|point| point.metric == metric.name) {
         (point.n, point.median, point.p90, point.p99) = (total.values(), median, p90, p99);

@@ -150,6 +150,28 @@ fn a_comparison_says_what_it_takes_and_uses_the_time_there_is() {
     }
 }
 
+/// Claims about the same arms share their trials. Claims about other arms need further trials.
+#[test]
+fn all_claims_name_the_same_time_of_the_run() {
+    let experiment = Scripted::new(&["fast", "slow", "c", "d"], slowly);
+    let config = Config { max_time: Duration::from_millis(350), ..Config::default() };
+    let times = |claims: Vec<Claim>| {
+        let (outcome, _) = recorded(&experiment, claims, config.clone());
+        let time = |reason: &Reason| match reason {
+            Reason::TooEarly { run_ns, .. } | Reason::TooLong { run_ns, .. } => run_ns.map(|ns| (ns / 1e6).round()),
+            _ => panic!("{reason:?}"),
+        };
+        outcome.claims.iter().map(|claim| time(&claim.reasons[0])).collect::<Vec<_>>()
+    };
+    let same_arms = || vec![order().remove(0), versus("rate", "fast", "slow", Bound::AtLeast(1.0), Judging::Rate)];
+    let of_same = times(same_arms());
+    // Two claims share the error, so each needs fifteen pairs.
+    assert_eq!(of_same, [Some(15.0 * 100.0); 2]);
+    let others = versus("others", "c", "d", Bound::AtLeast(1.0), Judging::Order);
+    let of_all = times([same_arms(), vec![others]].concat());
+    assert!(of_all[0] >= Some(30.0 * 100.0) && of_all.iter().all(|time| *time == of_all[0]), "{of_all:?}");
+}
+
 #[test]
 fn a_comparison_takes_the_time_that_it_needs_where_it_may() {
     let experiment = Scripted::new(&["fast", "slow"], slowly);

@@ -43,8 +43,8 @@ fn concluded(claims: &[ClaimResult]) -> Vec<ClaimResult> {
     for claim in &mut claims {
         claim.elapsed_ns = 0;
         for reason in &mut claim.reasons {
-            if let Reason::TooEarly { least, .. } = reason {
-                least.takes_ns = None;
+            if let Reason::TooEarly { least, run_ns, .. } = reason {
+                (least.takes_ns, *run_ns) = (None, None);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use ascertain_engine::claim::Test;
 use ascertain_engine::experiment::Point;
-use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary};
+use ascertain_engine::outcome::{Outcome, PointSummary};
 
 use super::{Cell, ColumnKind, Grid, censored, over};
 use crate::figure::Figure;
@@ -20,7 +20,7 @@ const INTERVAL: &str = "95 % interval";
 /// [`Metric::name`]: ascertain_engine::experiment::Metric::name
 pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
     let tables = gathered(in_tables(outcome).map(|point| (point.experiment.as_str(), point)));
-    tables.iter().map(|(experiment, points)| experiment_table(experiment, points, &outcome.claims)).collect()
+    tables.iter().map(|(experiment, points)| experiment_table(experiment, points, outcome)).collect()
 }
 
 /// Returns a heading and a table for each experiment that has metrics with values by key, for example one value for
@@ -67,14 +67,15 @@ pub(crate) fn in_tables(outcome: &Outcome) -> impl Iterator<Item = &PointSummary
 
 /// Returns the heading and the table of one experiment, see [`points`]. Metrics that a claim uses come first. If
 /// another metric has the same value in every row, the heading shows this value, and the table has no column for the
-/// metric.
-pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary], claims: &[ClaimResult]) -> (String, Grid) {
+/// metric. The trials of a long measurement include those without a value.
+pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary], outcome: &Outcome) -> (String, Grid) {
+    let observations = outcome.windows.as_ref().map(|windows| windows.total.observations);
     let shared = shared_levels(points.iter().map(|point| &point.arm.point));
     let heading = headed(experiment, &shared);
     let (measured, others): (Vec<&PointSummary>, Vec<_>) = points.iter().partition(|point| point.n > 0);
     let mut metrics = distinct(measured.into_iter().chain(others).map(|point| point.metric.as_str()));
     let banded = quantiles_first(&mut metrics);
-    let claims = claims.iter().filter(|claim| claim.experiment == experiment);
+    let claims = outcome.claims.iter().filter(|claim| claim.experiment == experiment);
     let claimed: Vec<&str> = claims.flat_map(|claim| &claim.asked.tests).flat_map(metrics_of).collect();
     metrics[banded..].sort_by_key(|metric| !claimed.contains(metric));
     let variant = if metrics[0] == "wall" { "Command" } else { "Variant" };
@@ -92,13 +93,14 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary], claim
         let first = of_arm(metrics[0]);
         let band = |point: &&&PointSummary| [median_figure(point).value, median_figure(point).range];
         let [value, range] = match first {
+            Some(point) if point.n == 0 && observations.is_some() => ["no values".into(), String::new()],
             Some(point) if point.n == 0 => ["no trials".into(), String::new()],
             first => first.as_ref().map(band).unwrap_or_default(),
         };
         let mut row = vec![
             Cell::Code(arm.variant.clone()),
             own.to_string().into(),
-            first.map_or_else(String::new, |point| point.n.to_string()).into(),
+            first.map_or_else(String::new, |point| observations.unwrap_or(point.n).to_string()).into(),
             value.into(),
             range.into(),
             first.filter(|point| point.n > 100).map_or_else(String::new, |point| plain(point, point.p99)).into(),

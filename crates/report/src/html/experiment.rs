@@ -142,7 +142,7 @@ fn table(run: &RecordedRun, spec: &Spec) -> Option<TableView> {
     if points.is_empty() {
         return None;
     }
-    let (shared, grid) = grid::experiment_table(&spec.id, &points, &outcome.claims);
+    let (shared, grid) = grid::experiment_table(&spec.id, &points, outcome);
     TableView::new(&shared, &grid)
 }
 

@@ -188,7 +188,7 @@ fn sample(run: &RecordedRun) -> Option<String> {
     (every > 1).then(|| {
         format!(
             "The pictures by quantile and trial by trial show one observation in {}, because only these were recorded at \
-             equal distances. The verdict, the tables and the windows are about all observations.",
+             equal distances. The tables and the windows are about all observations.",
             grouped(every)
         )
     })

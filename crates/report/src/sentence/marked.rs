@@ -165,14 +165,36 @@ fn judged(claim: &ClaimResult) -> Sentence {
     let holds = claim.verdict == Verdict::Holds;
     let only = if holds { "" } else { "only " };
     let seen = in_trials(claim, claim.decisive(), only);
-    let so = if at_median(claim).is_some() { String::new() } else { format!(", so {}", time_share(claim, holds)) };
+    let so = || format!(", so {}", time_share(claim, holds));
+    let (figures, of_all) = match went_on(claim) {
+        true => (so(), of_all_trials(claim)),
+        false if at_median(claim).is_some() => (figure_clause(claim), String::new()),
+        false => (format!("{}{}", figure_clause(claim), so()), String::new()),
+    };
     let broken = if holds { String::new() } else { broken(claim) };
     Sentence {
-        finding: format!("{subject} was {complement} {seen}{}{so}", figure_clause(claim)),
+        finding: format!("{subject} was {complement} {seen}{figures}"),
         certainty: Some(certainty(claim)),
-        more: format!("{broken}{}", median(claim)),
+        more: format!("{of_all}{broken}{}", median(claim)),
         ..Sentence::default()
     }
+}
+
+/// Returns whether trials were measured after the verdict.
+fn went_on(claim: &ClaimResult) -> bool {
+    claim.decisive().trials < claim.trials
+}
+
+/// Returns a sentence with the figures of all trials, for a claim whose verdict came before the last trial. An example
+/// is " This was true in 1230 of all 1234 trials, 99.7 % (interval: 99.1 to 99.9 %)."
+fn of_all_trials(claim: &ClaimResult) -> String {
+    let all = claim.judged();
+    let seen = match (all.successes, all.trials.saturating_sub(all.ties)) {
+        (s, n) if s == n => format!("in all {n} trials"),
+        (0, n) => format!("in none of the {n} trials"),
+        (s, n) => format!("in {s} of all {n} trials"),
+    };
+    format!(" This was true {seen}{}{}.", grid::left_open(claim), figure_clause(claim))
 }
 
 /// Returns a sentence about the conditions of the predicate that were not met: " Failed conditions: `exit == 0` in 2 of
@@ -184,7 +206,8 @@ fn broken(claim: &ClaimResult) -> String {
         _ => {}
     }
     let said = claim.broken.iter().enumerate().map(|(index, Broken { condition, trials, .. })| {
-        let of = if index == 0 { format!(" of {} trials", claim.trials) } else { String::new() };
+        let all = if went_on(claim) { "all " } else { "" };
+        let of = if index == 0 { format!(" of {all}{} trials", claim.trials) } else { String::new() };
         format!("{} in {trials}{of}", quoted(condition))
     });
     let label = if claim.broken.len() == 1 { "Failed condition" } else { "Failed conditions" };
@@ -196,7 +219,9 @@ fn median(claim: &ClaimResult) -> String {
     let [Test::Predicate { measure: Some(measure), .. }] = claim.asked.tests.as_slice() else {
         return String::new();
     };
-    grid::median(claim).map_or_else(String::new, |median| format!(" Its median {} was {median}.", metric_name(measure)))
+    let of_all = if went_on(claim) { " in all trials" } else { "" };
+    let metric = metric_name(measure);
+    grid::median(claim).map_or_else(String::new, |median| format!(" Its median {metric}{of_all} was {median}."))
 }
 
 fn undecided(claim: &ClaimResult) -> Sentence {
@@ -268,8 +293,8 @@ fn in_trials(claim: &ClaimResult, of: Decided, only: &str) -> String {
         (0, n) => format!("in none of {first}{n} trials"),
         (s, n) => format!("in {only}{s} of {first}{n} trials"),
     };
-    // Unlike the other counts, the number of stopped trials includes those after the verdict.
-    format!("{seen}{}", grid::left_open(claim))
+    let unknown = if is_part { String::new() } else { grid::left_open(claim) };
+    format!("{seen}{unknown}")
 }
 
 /// Returns the rate that the verdict is about, in words. It is "at least half of the time" if the claim `holds`,

@@ -148,6 +148,8 @@ impl SeriesDigest {
                 format!(" {} left out {}, because its condition was null.", quoted("where"), counted(count, "value"))
             }
         };
+        let sampled = self.header.sampled().map_or_else(String::new, |sentence| format!(" {sentence}"));
+        let undecided = format!("{undecided}{sampled}");
         match self.whole().mean() {
             _ if results == 0 => format!("There are no results: the evidence ends before the first one.{undecided}"),
             None => format!("{}{rest}.{undecided}", counted(results, "result")),
@@ -207,7 +209,14 @@ mod tests {
     fn digest() -> SeriesDigest {
         let memory = SeriesMemory { states_bytes: 0, in_flight_bytes: 8, steps_bytes: 0, reading_bytes: 0 };
         let (expression, plan) = ("time".to_string(), "plan of time".to_string());
-        SeriesDigest::new(SeriesHeader { expression, unit: Unit::Nanosecond, plan, memory, has_ranges: false })
+        SeriesDigest::new(SeriesHeader {
+            expression,
+            unit: Unit::Nanosecond,
+            plan,
+            memory,
+            has_ranges: false,
+            recorded_every: 1,
+        })
     }
 
     #[test]

@@ -103,9 +103,7 @@ fn deferred_table(outcome: &Outcome, style: &Style) -> String {
     let points = grid::in_tables(outcome).filter(is_theirs).map(|point| (point.experiment.as_str(), point));
     let tables = gathered(points);
     parted(
-        tables
-            .iter()
-            .map(|(experiment, points)| style.table(&grid::experiment_table(experiment, points, &outcome.claims).1)),
+        tables.iter().map(|(experiment, points)| style.table(&grid::experiment_table(experiment, points, outcome).1)),
     )
 }
 

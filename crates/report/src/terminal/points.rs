@@ -28,7 +28,7 @@ pub fn points_screen(outcome: &Outcome, style: &Style) -> String {
         let kept = kept(experiment, &points, outcome);
         let of_kept: Vec<&PointSummary> = points.iter().copied().filter(|point| kept.contains(&&point.arm)).collect();
         let more = distinct(points.iter().map(|point| &point.arm)).len() - kept.len();
-        drawn(&grid::experiment_table(experiment, &of_kept, &outcome.claims), style) + &and_more(more, style)
+        drawn(&grid::experiment_table(experiment, &of_kept, outcome), style) + &and_more(more, style)
     });
     // A suite has its own text and picture.
     let is_suite = |experiment: &str| outcome.suites.iter().any(|suite| suite.experiment == experiment);

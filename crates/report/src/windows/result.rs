@@ -52,7 +52,8 @@ fn description(report: &WindowReport) -> String {
                 0 => String::new(),
                 unknown => {
                     let share = percent(total.unknown_share().unwrap_or_default());
-                    format!(" and is unknown for {} ({share}), which were cut off", grouped(unknown))
+                    let were = if unknown == 1 { "was" } else { "were" };
+                    format!(" and is unknown for {} ({share}), which {were} cut off", grouped(unknown))
                 }
             };
             format!("; {} was true of {} ({}){unknown}", quoted(condition), grouped(total.successes), percent(share))
@@ -124,13 +125,20 @@ fn ending(report: &WindowReport) -> Option<String> {
 }
 
 fn error_sentence(report: &WindowReport) -> String {
+    let WindowReport { total, is_last_cut_off, .. } = report;
     let error = exact_percent(report.relative_error);
-    let without = match report.total.without_value {
+    let is_most_known = total.figures()[5].value().is_some() && !is_last_cut_off;
+    let maximum = if is_most_known { "; the maximum is exact" } else { "" };
+    let without = match total.without_value.saturating_sub(u64::from(*is_last_cut_off)) {
         0 => String::new(),
         1 => " 1 observation without a value has no percentile.".to_string(),
         without => format!(" {} observations without a value have no percentile.", grouped(without)),
     };
-    let ranges = match (report.total.stopped, report.total.ranges) {
+    let last = match is_last_cut_off {
+        true => " The end of the run cut off the last observation. It has no percentile, and may be above the maximum.",
+        false => "",
+    };
+    let ranges = match (total.stopped, total.ranges) {
         (0, None) => String::new(),
         (0, Some(_)) => " Percentiles below 2⁻¹⁶ or above 2⁴⁸ are ranges.".to_string(),
         (stopped, _) => {
@@ -138,7 +146,7 @@ fn error_sentence(report: &WindowReport) -> String {
             format!(" {} {were} cut off, so some figures are ranges.", counted(stopped, "observation"))
         }
     };
-    format!("Each percentile is within {error} of the exact one; the maximum is exact.{ranges}{without}")
+    format!("Each percentile is within {error} of the exact one{maximum}.{ranges}{without}{last}")
 }
 
 /// Returns a sentence about a derived series with results that have no bound.
@@ -244,6 +252,7 @@ pub(crate) fn csv(report: &WindowReport) -> String {
 #[cfg(test)]
 mod tests {
     use ascertain_engine::unit::Unit;
+    use ascertain_engine::windows::Ranges;
 
     use super::*;
 
@@ -361,8 +370,27 @@ mod tests {
 
     #[test]
     fn cut_off_observations_are_named_beside_the_error() {
-        let total = WindowSummary { stopped: 3, ..WindowSummary::default() };
+        let ranges = Some(Ranges { most: Range { low: Some(2e8), high: None }, ..Ranges::default() });
+        let total = WindowSummary { observations: 9, stopped: 3, ranges, ..WindowSummary::default() };
         let sentence = error_sentence(&WindowReport { total, ..report() });
         assert!(sentence.contains("3 observations were cut off, so some figures are ranges."), "{sentence}");
+        assert!(!sentence.contains("maximum"), "{sentence}");
+    }
+
+    /// A run that is interrupted does not know how long its last observation would have taken.
+    #[test]
+    fn the_maximum_is_not_called_exact_if_the_last_observation_was_cut_off() {
+        let total = WindowSummary { observations: 9, without_value: 2, most: Some(5e6), ..WindowSummary::default() };
+        let whole = WindowReport { total, ..report() };
+        assert_eq!(
+            error_sentence(&whole),
+            "Each percentile is within 0.0367 % of the exact one; the maximum is exact. 2 observations without a value \
+             have no percentile."
+        );
+        assert_eq!(
+            error_sentence(&WindowReport { is_last_cut_off: true, ..whole }),
+            "Each percentile is within 0.0367 % of the exact one. 1 observation without a value has no percentile. The \
+             end of the run cut off the last observation. It has no percentile, and may be above the maximum."
+        );
     }
 }

@@ -433,7 +433,7 @@ pub fn times() -> Vec<CommandTimes> {
 }
 
 pub fn too_long(needed_ns: f64) -> Reason {
-    Reason::TooLong { needed_ns, trials: 15, at_error: Some(AtError { error: 0.05, trials: 9 }) }
+    Reason::TooLong { needed_ns, trials: 15, at_error: Some(AtError { error: 0.05, trials: 9 }), run_ns: None }
 }
 
 fn needs_neon() -> Reason {

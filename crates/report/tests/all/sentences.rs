@@ -2,7 +2,7 @@
 
 use ascertain_engine::claim::{Bound, Effect, Hypothesis, Judging, Test};
 use ascertain_engine::experiment::{Arm, Better, Point};
-use ascertain_engine::finding::{AtError, Least, Reason, Unlike};
+use ascertain_engine::finding::{AtError, EndedBy, Least, Reason, Unlike};
 use ascertain_engine::outcome::{ClaimResult, Decided, Decision, Verdict};
 use ascertain_engine::unit::Unit;
 use ascertain_report::options::{Shown, TableLayout};
@@ -360,7 +360,14 @@ fn a_printed_metric_is_named_once_with_its_size() {
 fn what_is_too_early_to_tell_says_so_first() {
     let early = |claim: ClaimResult, least: Least, most_trials| {
         says(&ClaimResult {
-            reasons: vec![Reason::TooEarly { least, most_trials, is_interrupted: false, is_shared: false }],
+            reasons: vec![Reason::TooEarly {
+                least,
+                most_trials,
+                is_interrupted: false,
+                is_shared: false,
+                ended_by: EndedBy::Limit,
+                run_ns: None,
+            }],
             ..claim
         })
     };
@@ -379,7 +386,14 @@ fn what_is_too_early_to_tell_says_so_first() {
                  only 3 were allowed. So far `B` won";
     assert!(limited.starts_with(start), "{limited}");
     // A user who pressed Ctrl-C does not want to wait longer, so the sentence recommends no `--max-time`.
-    let interrupted = Reason::TooEarly { least, most_trials: None, is_interrupted: true, is_shared: false };
+    let interrupted = Reason::TooEarly {
+        least,
+        most_trials: None,
+        is_interrupted: true,
+        is_shared: false,
+        ended_by: EndedBy::Limit,
+        run_ns: None,
+    };
     let interrupted = says(&ClaimResult { reasons: vec![interrupted], ..pairs.clone() });
     assert!(interrupted.contains("needed, about 84 s, but the run was interrupted. So far"), "{interrupted}");
     let gate = early(pairs.clone(), Least { takes_ns: Some(7.9e9), ..least }, None);
@@ -392,15 +406,82 @@ fn what_is_too_early_to_tell_says_so_first() {
     let rate =
         counted(with_rate(predicate("slo", "", "curl", "wall <= 50 ms"), 1.0, 0.14, 1.0), Verdict::Undecided, 5, 5);
     let least = Least { verdict: Some(Verdict::Holds), trials: 731, takes_ns: Some(731e9), at_error: None };
-    let is_shared = Reason::TooEarly { least, most_trials: None, is_interrupted: false, is_shared: true };
+    let is_shared = Reason::TooEarly {
+        least,
+        most_trials: None,
+        is_interrupted: false,
+        is_shared: true,
+        ended_by: EndedBy::Limit,
+        run_ns: None,
+    };
     let shared = says(&ClaimResult { reasons: vec![is_shared], ..rate.clone() });
     let alone = "to show that it holds, about 12 min for this claim alone; other claims share the time, so use more than \
                  `--max-time 20min`. So far";
     assert!(shared.contains(alone), "{shared}");
+    // All claims of a run recommend the same time: the time that they need together.
+    let together = |takes_ns, run_ns| {
+        let least = Least { takes_ns: Some(takes_ns), ..least };
+        let (is_interrupted, is_shared, ended_by, run_ns) = (false, true, EndedBy::Limit, Some(run_ns));
+        let early = Reason::TooEarly { least, most_trials: None, is_interrupted, is_shared, ended_by, run_ns };
+        let long = Reason::TooLong { needed_ns: takes_ns, trials: 731, at_error: None, run_ns };
+        let deferred = ClaimResult { verdict: Verdict::Deferred, reasons: vec![long], ..rate.clone() };
+        [says(&ClaimResult { reasons: vec![early], ..rate.clone() }), says(&deferred)]
+    };
+    for text in together(731e9, 1e12) {
+        assert!(text.contains("12 min; for all claims, use `--max-time 30min` or more. So far"), "{text}");
+    }
+    for text in together(731e9, 732e9) {
+        assert!(text.contains("12 min; use `--max-time 20min` or more. So far"), "{text}");
+    }
     let rate = early(rate, least, None);
     let start = "Undecided: too early to tell: at least 731 trials are needed to show that it holds, about 12 min; use \
                  `--max-time 20min` or more. So far `wall <= 50 ms` was true of `curl` in all 5 trials, 100 % (";
     assert!(rate.starts_with(start), "{rate}");
+}
+
+/// `slo --for` refuses `--max-time`, so its sentences recommend `--for`. More time does not help a command that ends.
+#[test]
+fn a_long_measurement_that_is_too_short_recommends_its_own_option() {
+    let claim =
+        counted(with_rate(predicate("slo", "", "curl", "wall <= 50 ms"), 1.0, 0.14, 1.0), Verdict::Undecided, 5, 5);
+    let text = |takes_ns, ended_by| {
+        let least = Least { verdict: Some(Verdict::Holds), trials: 731, takes_ns, at_error: None };
+        let reason = Reason::TooEarly {
+            least,
+            most_trials: None,
+            is_interrupted: false,
+            is_shared: false,
+            ended_by,
+            run_ns: None,
+        };
+        says(&ClaimResult { reasons: vec![reason], ..claim.clone() })
+    };
+    let slow = text(Some(731e9), EndedBy::Duration);
+    assert!(slow.contains("needed to show that it holds, about 12 min; use `--for 20min` or more. So far"), "{slow}");
+    let unknown = text(None, EndedBy::Duration);
+    assert!(unknown.contains("; measure for a longer time with --for. So far"), "{unknown}");
+    let early = text(Some(731e9), EndedBy::Early);
+    assert!(early.contains("about 12 min, but the run ended before that. So far"), "{early}");
+    for text in [slow, unknown, early] {
+        assert!(!text.contains("--max-time"), "{text}");
+    }
+}
+
+/// The verdict comes from the first trials. The share, its interval, the failed conditions and the median are about all.
+#[test]
+fn the_figures_of_all_trials_have_a_sentence_of_their_own() {
+    let claim = with_rate(predicate("slo", "", "curl", "wall <= 50 ms"), 0.95, 0.98, 0.995);
+    let claim = counted(claim, Verdict::Holds, 990, 1000);
+    let first = Decided { trials: 152, successes: 151, ties: 0, unknown: 0 };
+    let went_on = ClaimResult { decided: Some(first), median: Some(1e6), unknown: 3, ..claim.clone() };
+    assert_eq!(
+        says(&went_on),
+        "Holds: `wall <= 50 ms` was true of `curl` in 151 of the first 152 trials, so at least 95 % of the time (error \
+         at most 0.1 %). This was true in 990 of all 1000 trials (3 left open), 99.0 % (interval: 98.0 to 99.5 %). \
+         Its median time in all trials was 1.000 ms."
+    );
+    let ended = says(&claim);
+    assert!(ended.contains("in 990 of 1000 trials, 99.0 % (interval: 98.0 to 99.5 %), so at least 95 %"), "{ended}");
 }
 
 #[test]
@@ -591,7 +672,14 @@ fn a_pair_that_was_cut_off_has_no_winner() {
     let mut claim = decided(order("b", "a"), Decision::Undecided, 0, 2, 0);
     let left_open = Reason::LeftOpen { trials: 1, all: 2, has_met_limit: false };
     let least = Least { verdict: None, trials: 13, takes_ns: Some(26e9), at_error: None };
-    let early = Reason::TooEarly { least, most_trials: None, is_interrupted: true, is_shared: false };
+    let early = Reason::TooEarly {
+        least,
+        most_trials: None,
+        is_interrupted: true,
+        is_shared: false,
+        ended_by: EndedBy::Limit,
+        run_ns: None,
+    };
     (claim.unknown, claim.reasons) = (1, vec![early, left_open]);
     let text = says(&claim);
     assert!(text.contains("So far `b` won 0 of 1 pair against `a`."), "{text}");

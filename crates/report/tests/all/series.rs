@@ -16,6 +16,7 @@ fn header(has_ranges: bool) -> SeriesHeader {
         plan: "plan of wall / hold(mean(window(wall, 100)))\n  1  wall  1 per observation\nmemory: 24 B".into(),
         memory: SeriesMemory { states_bytes: 16, in_flight_bytes: 8, steps_bytes: 56, reading_bytes: 4096 },
         has_ranges,
+        recorded_every: 1,
     }
 }
 
@@ -31,6 +32,23 @@ fn digest() -> SeriesDigest {
     rising().chunks(256).for_each(|results| digest.add(results, results));
     digest.end(3);
     digest
+}
+
+/// A long measurement may record only a part of its observations.
+#[test]
+fn the_share_that_was_recorded_is_part_of_each_output() {
+    let style = Style { color: false, width: 80 };
+    let start = |recorded_every, format| {
+        SeriesWriter::new(SeriesHeader { recorded_every, ..header(false) }, format, style).start()
+    };
+    let sentence = "The series has one observation in 1,024, because the run recorded only one in 1,024.";
+    for format in [Format::Table, Format::Markdown] {
+        assert!(start(1024, format).ends_with(&format!("{sentence}\n")), "{}", start(1024, format));
+        assert!(!start(1, format).contains("The series has"), "{}", start(1, format));
+    }
+    assert!(start(1024, Format::Json).contains("\"recorded_every\":1024"), "{}", start(1024, Format::Json));
+    let digest = SeriesDigest::new(SeriesHeader { recorded_every: 1024, ..header(false) });
+    assert!(digest.markdown().contains(sentence), "{}", digest.markdown());
 }
 
 #[test]

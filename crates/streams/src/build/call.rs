@@ -7,7 +7,7 @@ use crate::count::Count;
 use crate::describe::grouped;
 use crate::error::{Error, Problem};
 use crate::expression::{Binary, Expression, Function};
-use crate::graph::{Aggregate, Base, Node, NodeId, Operation, Stamp};
+use crate::graph::{Aggregate, Base, Node, NodeId, Operation, Stamp, seconds};
 use crate::unit::Unit;
 
 impl Builder<'_> {
@@ -163,9 +163,19 @@ impl Builder<'_> {
         let input = self.stream(&arguments[0])?;
         self.needs_number(&arguments[0], input)?;
         let length = &arguments[1];
+        if let Some(step) = arguments.get(2)
+            && matches!(self.build(step)?, Built::Number(0.0, _))
+        {
+            let problem = format!(
+                "the step `{step}` of the window is zero, so the window would not move; use a step above zero, as in \
+                 `{}`",
+                Function::Window.form()
+            );
+            return self.argument(step, problem);
+        }
         if matches!(self.build(length)?, Built::Number(_, Unit::TIME)) {
-            let length_ns = self.time(length)?;
-            let step_ns = arguments.get(2).map_or(Ok(length_ns), |step| self.time(step))?;
+            let length_ns = self.time(length, "length")?;
+            let step_ns = arguments.get(2).map_or(Ok(length_ns), |step| self.time(step, "step"))?;
             if length_ns % step_ns != 0 || length_ns / step_ns > MOST_PANES {
                 let problem = format!(
                     "a window of time consists of panes of one step each: use a step that divides the length, and \
@@ -173,6 +183,18 @@ impl Builder<'_> {
                     grouped(MOST_PANES)
                 );
                 return self.argument(expression, problem);
+            }
+            if let Some([first_ns, last_ns]) = self.times_of(input)
+                && last_ns / step_ns - first_ns / step_ns < length_ns / step_ns
+            {
+                let problem = format!(
+                    "no window of {} s ends before the last observation of `{}`, which is {} s after the first; use a \
+                     shorter window",
+                    seconds(length_ns),
+                    arguments[0],
+                    seconds(last_ns - first_ns)
+                );
+                return self.argument(length, problem);
             }
             return Ok(Built::Panes { input, length_ns, step_ns });
         }
@@ -316,14 +338,22 @@ impl Builder<'_> {
         self.argument(argument, problem)
     }
 
-    /// Returns the value of an argument that must be a time, in nanoseconds.
-    pub(super) fn time(&mut self, argument: &Expression) -> Result<u64, Error> {
+    /// Returns the times of the first and of the last observation below a series, if they are known.
+    fn times_of(&self, node: NodeId) -> Option<[u64; 2]> {
+        let (clock, _) = self.graph.clock_of(self.node(node).base);
+        self.times_ns.iter().find(|(known, _)| *known == clock).map(|(_, times_ns)| *times_ns)
+    }
+
+    /// Returns the length or the step of a window of time, in nanoseconds. `name` tells which of them it is.
+    fn time(&mut self, argument: &Expression, name: &str) -> Result<u64, Error> {
         let (value, unit) = self.number(Function::Window, argument)?;
         if unit == Unit::TIME && (1.0..=9e18).contains(&value.round()) {
             return Ok(value.round() as u64);
         }
-        let problem =
-            format!("`{argument}` is not a time of at least 1 ns; write it as `window(series, 10 s, step 1 s)`");
+        let problem = format!(
+            "the {name} `{argument}` of the window is not a time of at least 1 ns; write it as `window(series, 10 s, \
+             step 1 s)`"
+        );
         self.argument(argument, problem)
     }
 }

@@ -36,6 +36,8 @@ pub(crate) struct Builder<'a> {
     pub graph: Graph,
     /// Number of observations of each clock, if it is known.
     observations: Vec<(usize, u64)>,
+    /// Times of the first and of the last observation of each clock, if they are known.
+    times_ns: Vec<(usize, [u64; 2])>,
     /// The reading of the evidence to which new series belong.
     reading: usize,
     /// `true` inside of `with_gaps`.
@@ -64,6 +66,7 @@ impl<'a> Builder<'a> {
             value_bytes,
             graph: Graph::default(),
             observations: Vec::new(),
+            times_ns: Vec::new(),
             reading: 0,
             evaluations: MOST_EVALUATIONS,
             known: HashMap::new(),
@@ -197,6 +200,9 @@ impl<'a> Builder<'a> {
         }
         if let Some(observations) = series.observations {
             self.observations.push((series.clock, observations));
+        }
+        if let Some(times_ns) = series.times_ns {
+            self.times_ns.push((series.clock, times_ns));
         }
         let base = self.graph.base(Base::Clock { clock: series.clock, reading: self.reading });
         Ok(self.graph.add(Node {

@@ -18,6 +18,11 @@ fn catalogue() -> OneClock {
     OneClock::new(&series).with_gaps("gappy", "`gappy` has no value in 3 of 9 trials")
 }
 
+/// The duration of commands, which the examples of the documents use.
+fn commands() -> OneClock {
+    OneClock::new(&[("wall", Unit::TIME)])
+}
+
 /// Runs a plan over evidence. Returns the lower and the upper bounds of the results.
 fn run<E: Evidence>(plan: &Plan, evidence: &mut E) -> (Vec<f64>, Vec<f64>)
 where

@@ -4,7 +4,7 @@ use ascertain_stats as stats;
 
 use super::{ClaimJudge, ClosedReason};
 use crate::claim::Judging;
-use crate::finding::{AtError, Least, Reason};
+use crate::finding::{AtError, EndedBy, Least, Reason};
 use crate::judging::derived::DerivedValues;
 use crate::judging::rule::Outcomes;
 use crate::outcome::Verdict;
@@ -87,6 +87,8 @@ impl ClaimJudge {
             most_trials,
             is_interrupted: false,
             is_shared: false,
+            ended_by: EndedBy::Limit,
+            run_ns: None,
         })
     }
 
