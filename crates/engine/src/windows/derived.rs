@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use ascertain_streams::{
-    Advance, Engine, Evidence, Failure, OneClock, Plan, PlanOptions, RunError, Unit as StreamUnit,
+    Advance, Engine, Evidence, Failure, OneClock, Plan, PlanOptions, RunError, Unit as StreamUnit, grouped,
 };
 
 use super::{MemoryReport, SeriesReport, SeriesWindow, WindowError};
@@ -142,7 +142,9 @@ impl<'p> LiveSeries<'p> {
             }
             self.error = Some(match failure {
                 Failure::Run(RunError::BufferFull { values, results }) => format!(
-                    "the buffer of {values} values is full after {results} results; allow more values, or use `hold`"
+                    "the buffer of {} values is full after {} results; allow more values, or use `hold`",
+                    grouped(values),
+                    grouped(results)
                 ),
                 Failure::Run(error) => error.to_string(),
                 Failure::Evidence(never) => match never {},
@@ -200,7 +202,7 @@ mod tests {
     use super::*;
     use crate::experiment::{Better, Metric};
 
-    /// The second side waits in a buffer of ten values, which is full after twenty observations.
+    /// The second side waits in a buffer of ten values, which is full after 21 observations.
     #[test]
     fn a_full_buffer_ends_the_series() {
         let spec = Spec { metrics: vec![Metric::new("wall", "", Unit::Nanosecond, Better::Lower)], ..Spec::default() };
@@ -213,8 +215,8 @@ mod tests {
         }
         let SeriesReport { windows, error, .. } = series.report();
         let results: Vec<u64> = windows.iter().map(|window| window.results).collect();
-        assert_eq!(results.len(), 2, "no window after the end of the series");
-        assert_eq!(results[0], 8);
+        // No window comes after the end of the series. Its last result is that of the 21st observation.
+        assert_eq!(results, [8, 3]);
         let error = error.unwrap();
         assert!(error.contains("the buffer of 10 values is full") && !error.contains("again"), "{error}");
     }
