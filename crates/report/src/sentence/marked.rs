@@ -184,8 +184,8 @@ fn broken(claim: &ClaimResult) -> String {
         _ => {}
     }
     let said = claim.broken.iter().enumerate().map(|(index, Broken { condition, trials, .. })| {
-        let of = if index == 0 { format!(" of {} trials", apart(claim.trials)) } else { String::new() };
-        format!("{} in {}{of}", quoted(condition), apart(*trials))
+        let of = if index == 0 { format!(" of {} trials", claim.trials) } else { String::new() };
+        format!("{} in {trials}{of}", quoted(condition))
     });
     let label = if claim.broken.len() == 1 { "Failed condition" } else { "Failed conditions" };
     format!(" {label}: {}.", said.collect::<Vec<_>>().join(", "))
