@@ -81,7 +81,7 @@ const LEAST_WITHOUT_UNIT: f64 = 1e6;
 /// Parses a memory limit: a size, which needs a unit if it is small.
 pub fn memory_limit(text: &str) -> Result<u64, String> {
     match text.parse::<f64>() {
-        Ok(number) if (0.0..LEAST_WITHOUT_UNIT).contains(&number) => {
+        Ok(number) if (1.0..LEAST_WITHOUT_UNIT).contains(&number) => {
             Err(format!("`{text}` has no unit; write a unit, such as {text}MB or {text}kB"))
         }
         _ => bytes(text),
