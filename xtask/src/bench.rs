@@ -20,6 +20,7 @@ const BENCHES: &[Bench] = &[
     ("loop", "the loop's own time between in-process observations", || example("ascertain-engine", "loop_cost")),
     ("judge", "outcomes judged per second", || example("ascertain-stats", "judge_throughput")),
     ("streams", "observations per second of derived series, also compared with RTLola's interpreter", streams),
+    ("series", "observations per second of `series` on a recorded run, and of `slo` from a load generator", series),
     ("evidence", "the cost of a row of evidence", || example("ascertain-engine", "evidence_cost")),
     ("history", "time to list and follow 2,000 runs", || example("ascertain-cli", "history_cost")),
     ("page", "the report's page: time to write it, until it is seen, and until it is complete", page),
@@ -183,6 +184,40 @@ fn example(package: &str, name: &str) -> anyhow::Result<()> {
 fn streams() -> anyhow::Result<()> {
     example("ascertain-streams", "stream_throughput")?;
     rtlola::bench()
+}
+
+/// Measures the commands that read observations: `slo --lines` reads ten million numbers from a load generator, and
+/// `series` reads the run in which all of them were recorded. The fastest of three rounds counts.
+fn series() -> anyhow::Result<()> {
+    const OBSERVATIONS: u64 = 10_000_000;
+    let folder = tools::new_folder("bench-series")?;
+    let (numbers, sampled, runs) = (format!("{folder}/numbers"), format!("{folder}/sampled"), format!("{folder}/runs"));
+    let text: String =
+        (0..OBSERVATIONS).map(|index| format!("{:.2}\n", (index * 7919 % 1_000_003) as f64 / 100.0)).collect();
+    fs::write(&numbers, text)?;
+    let program = tools::release_binary()?;
+    let fastest = |rounds: u32, arguments: &[&str]| -> anyhow::Result<()> {
+        let mut best_s = f64::INFINITY;
+        for _ in 0..rounds {
+            let begun = Instant::now();
+            tools::output_of(&program, arguments)?;
+            best_s = best_s.min(begun.elapsed().as_secs_f64());
+        }
+        let millions_per_s = OBSERVATIONS as f64 / best_s / 1e6;
+        println!("  {millions_per_s:5.1} million observations per second: ascertain {}", arguments.join(" "));
+        Ok(())
+    };
+    let reading = ["slo", "--for", "1h", "--lines", "--unit", "us", "-q", "--evidence"];
+    let generator = ["--", "cat", &numbers];
+    fastest(3, &[&reading[..], &[&sampled], &generator].concat())?;
+    fastest(3, &[&reading[..], &[&sampled, "--series", "ewma(value, .01)"], &generator].concat())?;
+    fastest(1, &[&reading[..], &[&runs, "--record-every", "1"], &generator].concat())?;
+    for expression in
+        ["value", "mean(window(value, 1000))", "quantile(.99, window(value, 1000))", "value - lag(value, 1)"]
+    {
+        fastest(3, &["series", "latest", expression, "-q", "--evidence", &runs])?;
+    }
+    Ok(fs::remove_dir_all(&folder)?)
 }
 
 fn build() -> anyhow::Result<()> {

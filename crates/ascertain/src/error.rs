@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use ascertain_engine::predicate;
 #[cfg(feature = "series")]
-use ascertain_engine::unit::Unit;
+use ascertain_streams::grouped;
 
 /// The error of a request that is invalid or can't be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -78,8 +78,9 @@ pub enum Error {
     /// The plan of a derived series needs more memory than it may use.
     #[cfg(feature = "series")]
     #[error(
-        "`{expression}` needs {} of memory, and may use {}; use smaller windows, lags and buffers, or allow more memory",
-        Unit::Byte.human(*needed_bytes as f64), Unit::Byte.human(*limit_bytes as f64)
+        "`{expression}` needs {} B of memory, and may use {} B; use smaller windows, lags and buffers, or allow more \
+         memory",
+        grouped(*needed_bytes), grouped(*limit_bytes)
     )]
     SeriesMemory {
         /// The expression, as the plan prints it.

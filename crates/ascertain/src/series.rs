@@ -99,6 +99,12 @@ impl Series {
         RunSeries::reading_bytes(&self.plan)
     }
 
+    /// Returns the memory of the computation in bytes: the plan, and the columns for reading. A limit concerns this total.
+    #[must_use]
+    pub fn total_bytes(&self) -> u64 {
+        self.plan.memory().total().saturating_add(self.reading_bytes())
+    }
+
     /// Returns a sentence about the incomplete last trial of a run that was killed. Its rows are left out.
     #[must_use]
     pub fn cut_off(&self) -> Option<String> {
@@ -116,7 +122,7 @@ impl Series {
     /// # Errors
     /// If more memory is needed.
     pub fn check_memory(&self, limit_bytes: u64) -> Result<(), Error> {
-        let needed_bytes = self.plan.memory().total().saturating_add(self.reading_bytes());
+        let needed_bytes = self.total_bytes();
         if needed_bytes <= limit_bytes {
             return Ok(());
         }

@@ -75,6 +75,19 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Least memory limit without a unit, in bytes. Smaller numbers are likely to mean another unit.
+const LEAST_WITHOUT_UNIT: f64 = 1e6;
+
+/// Parses a memory limit: a size, which needs a unit if it is small.
+pub fn memory_limit(text: &str) -> Result<u64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (1.0..LEAST_WITHOUT_UNIT).contains(&number) => {
+            Err(format!("`{text}` has no unit; write a unit, such as {text}MB or {text}kB"))
+        }
+        _ => bytes(text),
+    }
+}
+
 /// Returns the given seed, or else a new one. The seed is printed and recorded, so that a run can be repeated.
 pub fn seed(given: Option<u64>) -> u64 {
     given.unwrap_or_else(|| (clock::unix_ns() ^ u64::from(std::process::id())) % 1_000_000_007)

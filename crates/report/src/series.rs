@@ -15,7 +15,7 @@ use crate::formats::Element;
 use crate::grid::{Cell, ColumnKind, Grid};
 use crate::options::Format;
 use crate::terminal::Style;
-use crate::text::{grouped, parted};
+use crate::text::{grouped, grouped_count, parted};
 #[cfg(feature = "html")]
 pub use digest::SeriesDigest;
 
@@ -35,6 +35,8 @@ pub struct SeriesMemory {
     pub steps_bytes: u64,
     /// Columns into which the rows of a block are read.
     pub reading_bytes: u64,
+    /// Sum of the other four, which `--memory` limits.
+    pub total_bytes: u64,
 }
 
 /// A description of a derived series before its first result.
@@ -55,11 +57,6 @@ pub struct SeriesHeader {
 }
 
 impl SeriesHeader {
-    /// Returns a sentence about the memory for reading.
-    fn reading(&self) -> String {
-        format!("reading the evidence: {} B for columns", self.memory.reading_bytes)
-    }
-
     /// Returns a sentence if the run recorded only a part of its observations.
     #[must_use]
     pub fn sampled(&self) -> Option<String> {
@@ -105,8 +102,8 @@ impl SeriesWriter {
             sentence.map_or_else(String::new, |sentence| format!("{before}{sentence}\n"))
         };
         match self.format {
-            Format::Table => format!("{plan}\n{}\n{}", self.header.reading(), sampled("")),
-            Format::Markdown => format!("```\n{plan}\n```\n\n{}\n{}", self.header.reading(), sampled("\n")),
+            Format::Table => format!("{plan}\n{}", sampled("")),
+            Format::Markdown => format!("```\n{plan}\n```\n{}\n", sampled("\n")),
             Format::Csv if *has_ranges => "index,low,high\n".into(),
             Format::Csv => "index,value\n".into(),
             Format::Json => {
@@ -194,35 +191,34 @@ impl SeriesWriter {
         let mut sentences = vec![match (self.results, known) {
             (0, _) => "There are no results: the evidence ends before the first one.".to_string(),
             (1, 0) => "The only result is null.".to_string(),
-            (results, 0) => format!("All {results} results are null."),
+            (results, 0) => format!("All {} results are null.", grouped(results)),
             (results, _) => {
-                let s = if results == 1 { "" } else { "s" };
+                let results = grouped_count(results, "result");
                 let nulls = match self.nulls {
                     0 => String::new(),
                     1 => ", of which 1 is null".to_string(),
-                    nulls => format!(", of which {nulls} are null"),
+                    nulls => format!(", of which {} are null", grouped(nulls)),
                 };
                 let (least, most) = (unit.human(self.least), unit.human(self.most));
                 match self.header.has_ranges {
-                    true => format!("{results} result{s}{nulls}, from {least} to {most}."),
+                    true => format!("{results}{nulls}, from {least} to {most}."),
                     false => {
                         let mean = unit.human(self.sum / known as f64);
-                        format!("{results} result{s}{nulls}, from {least} to {most}, with a mean of {mean}.")
+                        format!("{results}{nulls}, from {least} to {most}, with a mean of {mean}.")
                     }
                 }
             }
         }];
         if undecided > 0 {
-            let (s, them) = if undecided == 1 { ("", "it") } else { ("s", "them") };
-            sentences
-                .push(format!("`where` left out {undecided} value{s}, because its condition was null for {them}."));
+            let (values, them) = (grouped_count(undecided, "value"), if undecided == 1 { "it" } else { "them" });
+            sentences.push(format!("`where` left out {values}, because its condition was null for {them}."));
         }
         let mut grid = Grid::new(&["Index", "Result"]).kind(ColumnKind::Number, &["Index", "Result"]);
         let row = |index: u64, [low, high]: [f64; 2]| -> Vec<Cell> {
             let shown = |value: f64| if value.is_nan() { significant(value) } else { unit.human(value) };
             let text =
                 if low == high || low.is_nan() { shown(low) } else { format!("{} to {}", shown(low), shown(high)) };
-            vec![index.to_string().into(), text.into()]
+            vec![grouped(index).into(), text.into()]
         };
         grid.rows.extend((0..).zip(&self.first).map(|(index, result)| row(index, *result)));
         let after_first = self.results - self.first.len() as u64;

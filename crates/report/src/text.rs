@@ -105,6 +105,17 @@ pub(crate) fn counted(count: impl Display + From<u8> + PartialEq, noun: &str) ->
     format!("{count} {noun}{ending}")
 }
 
+/// Writes a number of a sentence. Its thousands are separated if it has five digits or more: `2196`, `21,960`.
+pub(crate) fn apart(number: u64) -> String {
+    if number < 10_000 { number.to_string() } else { grouped(number) }
+}
+
+/// Returns a count with its noun and with its thousands separated: "1 result", "12,000 results".
+pub(crate) fn grouped_count(count: u64, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", grouped(count))
+}
+
 /// Joins the texts that are not empty, with an empty line between them.
 pub fn parted(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")

@@ -10,7 +10,7 @@ use ascertain_engine::windows::{MemoryReport, WindowPlan, WindowSummary};
 
 use crate::figure::percent;
 use crate::outlook::span;
-use crate::text::{counted, escape_controls, grouped, quoted};
+use crate::text::{escape_controls, grouped, grouped_count, quoted};
 #[cfg(feature = "html")]
 pub(crate) use result::{csv, grid, sentences};
 
@@ -32,7 +32,7 @@ pub(crate) fn announcement(plan: &Plan, windows: &WindowPlan, memory: &MemoryRep
         false => "Nothing is recorded.".to_string(),
     };
     vec![
-        format!("Measuring {command} for {duration}, in {} of {length}.", counted(count, "window")),
+        format!("Measuring {command} for {duration}, in {} of {length}.", grouped_count(count, "window")),
         format!(
             "Memory: {total} B for buffers and states, however many observations there are ({}).",
             escape_controls(&parts.join(", "))
@@ -55,7 +55,7 @@ fn recorded_beforehand(windows: &WindowPlan) -> String {
     let most = grouped(windows.around.most);
     format!(
         "Recorded: {every}; a histogram for each window; and {} before and after each failure, {most} at most.",
-        counted(around, "observation")
+        grouped_count(around, "observation")
     )
 }
 
@@ -68,8 +68,7 @@ pub(crate) fn window_line(window: &WindowSummary, unit: Unit, limit: Option<f64>
     let share = window.share().map_or_else(String::new, |share| format!(", {} succeeded", percent(share)));
     let unknown = window.unknown_share().filter(|share| *share > 0.0);
     let unknown = unknown.map_or_else(String::new, |share| format!(", {} unknown", percent(share)));
-    let observations =
-        format!("{} observation{}", grouped(window.observations), if window.observations == 1 { "" } else { "s" });
+    let observations = grouped_count(window.observations, "observation");
     match window.observations {
         0 => format!("window {number} ({}): no observations", times(window)),
         _ => format!("window {number} ({}): {observations}{share}{unknown}; {}", times(window), figures.join(", ")),

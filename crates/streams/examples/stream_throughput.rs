@@ -21,6 +21,7 @@ const PLANS: &[(&str, f64)] = &[
     ("ewma(time, .01) / lag(ewma(time, .01), 1000)", 50.0),
     ("time - repeat(every(time, 2), 2)", 50.0),
     ("repeat(every(time, 6), 4) - repeat(every(time, 3), 2)", 50.0),
+    ("every(time, 2) / buffer(time, 1000000)", 50.0),
     ("time / hold(every(time, 10))", 50.0),
     ("time / hold(mean(window(time, 1000)))", 50.0),
     ("mean(window(time, 1000))", 50.0),

@@ -1,19 +1,62 @@
 //! The words of a plan.
 
-use crate::graph::{Aggregate, Base, Graph, Join, JoinKind, Joined, Node, Operation, seconds};
-use crate::plan::{Plan, Step};
+use crate::graph::{Aggregate, Base, Graph, Join, JoinKind, Joined, Node, Operation, time};
+use crate::plan::{Memory, Plan, Step, StepKind};
 use crate::run::{MOST_NEAR, Sketch, sketch_of};
 
+/// Writes a plan as a table of steps, with the total of the memory below it. `reading_bytes` is the memory for reading
+/// the evidence, if it is part of the total.
+pub(crate) fn plan(plan: &Plan, reading_bytes: Option<u64>) -> String {
+    let mut number_of = vec![0; plan.graph.nodes.len()];
+    let mut rows = Vec::new();
+    for step in plan.steps.iter().filter(|step| step.kind == StepKind::Node) {
+        let number = rows.len() + 1;
+        number_of[step.node] = number;
+        let node = &plan.graph.nodes[step.node];
+        let inputs = plan.reads(step.node).into_iter().map(|(read, factor)| match factor {
+            1 => format!("#{}", number_of[read]),
+            factor => format!("repeat(#{}, {factor})", number_of[read]),
+        });
+        let text = operation(&node.operation, &inputs.collect::<Vec<_>>());
+        let of_step = bytes_or_nothing(plan.state_of(step));
+        rows.push([format!("#{number}"), text, rate(&plan.graph, node), of_step, memory(plan, step)]);
+    }
+    let Memory { states, in_flight, steps } = plan.memory();
+    let values = plan.values_in_flight();
+    let per_block = match plan.block() {
+        1 => String::new(),
+        block => format!(", for {block} observations at a time"),
+    };
+    let s = if values == 1 { "" } else { "s" };
+    let flight = format!("{} value{s} in flight{per_block}", grouped(values));
+    rows.push([String::new(), "between the steps".into(), String::new(), bytes_or_nothing(in_flight), flight]);
+    let widths = [0, 1, 2, 3].map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+    let mut text = format!("plan of {}\n", plan.text());
+    for [number, operation, rate, bytes, memory] in &rows {
+        let [first, second, third, fourth] = widths;
+        let line = format!("  {number:>first$}  {operation:second$}  {rate:third$}  {bytes:>fourth$}  {memory}");
+        text += &format!("{}\n", line.trim_end());
+    }
+    let of = |bytes: u64, part: &str| format!("{} B {part}", grouped(bytes));
+    let parts = [of(states, "buffers and states"), of(in_flight, "in flight"), of(steps, "list of steps")];
+    let reading = reading_bytes.map(|bytes| of(bytes, "reading"));
+    let parts: Vec<String> = parts.into_iter().chain(reading).collect();
+    let total = plan.memory().total().saturating_add(reading_bytes.unwrap_or(0));
+    text + &format!("memory: {} B = {}", grouped(total), parts.join(" + "))
+}
+
 /// Writes an operator with the numbers of the steps that it reads.
-pub(crate) fn step(operation: &Operation, inputs: &[String]) -> String {
+fn operation(operation: &Operation, inputs: &[String]) -> String {
     let first = || inputs.first().map_or("", String::as_str);
     let second = || inputs.get(1).map_or("", String::as_str);
     match operation {
         Operation::Series { .. } | Operation::Stamp(_) => operation.name(),
-        Operation::WithNumber { operator, number, is_number_first: true, .. } => {
-            format!("{number} {} {}", operator.symbol(), first())
+        Operation::WithNumber { operator, number, unit, is_number_first: true, .. } => {
+            format!("{} {} {}", unit.written(*number), operator.symbol(), first())
         }
-        Operation::WithNumber { operator, number, .. } => format!("{} {} {number}", first(), operator.symbol()),
+        Operation::WithNumber { operator, number, unit, .. } => {
+            format!("{} {} {}", first(), operator.symbol(), unit.written(*number))
+        }
         Operation::Negate => format!("-{}", first()),
         Operation::Not => format!("not {}", first()),
         Operation::Join(Join { operator: Joined::Select, .. }) => format!("select {} if {}", first(), second()),
@@ -44,8 +87,8 @@ pub(crate) fn step(operation: &Operation, inputs: &[String]) -> String {
             aggregated(*aggregate, &format!("window({}, {length}{step})", first()))
         }
         Operation::Panes { length_ns, step_ns, aggregate } => {
-            let (length, step) = (seconds(*length_ns), seconds(*step_ns));
-            aggregated(*aggregate, &format!("window({}, {length} s, step {step} s)", first()))
+            let (length, step) = (time(*length_ns), time(*step_ns));
+            aggregated(*aggregate, &format!("window({}, {length}, step {step})", first()))
         }
     }
 }
@@ -58,7 +101,7 @@ fn aggregated(aggregate: Aggregate, of: &str) -> String {
 }
 
 /// Writes the rate of a node: values per observation, or the clock that is unknown beforehand.
-pub(crate) fn rate(graph: &Graph, node: &Node) -> String {
+fn rate(graph: &Graph, node: &Node) -> String {
     let rate = node.count.rate().map_or_else(String::new, |rate| rate.to_string());
     let (of, reading) = match &graph.bases[node.base] {
         Base::Clock { reading, .. } => ("observation", *reading),
@@ -70,7 +113,7 @@ pub(crate) fn rate(graph: &Graph, node: &Node) -> String {
 }
 
 /// Writes the contents of a step's buffers and states.
-pub(crate) fn memory(plan: &Plan, step: &Step) -> String {
+fn memory(plan: &Plan, step: &Step) -> String {
     let node = &plan.graph.nodes[step.node];
     let values = |count: u64| format!("{} value{}", grouped(count), if count == 1 { "" } else { "s" });
     match &node.operation {
@@ -135,12 +178,13 @@ fn sketch(sketch: Sketch) -> String {
 }
 
 /// Writes a number of bytes, or nothing for zero.
-pub(crate) fn bytes(bytes: u64) -> String {
+fn bytes_or_nothing(bytes: u64) -> String {
     if bytes == 0 { String::new() } else { format!("{} B", grouped(bytes)) }
 }
 
-/// Writes a number with a comma before each group of three digits.
-pub(crate) fn grouped(number: u64) -> String {
+/// Writes a number with a comma before each group of three digits: `65,536`.
+#[must_use]
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::refusal::Unbounded;
+use crate::refusal::{Unbounded, Way};
 
 /// The reason why an expression is refused, with its place in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
     text: String,
     place: Range<usize>,
-    problem: Box<Problem>,
+    pub(crate) problem: Box<Problem>,
 }
 
 /// The problem of an expression that is refused.
@@ -78,7 +78,7 @@ impl Error {
     #[must_use]
     pub fn without_again(mut self) -> Error {
         if let Problem::Unbounded(unbounded) = &mut *self.problem {
-            unbounded.again = None;
+            unbounded.ways.retain(|way_out| way_out.way != Way::Again);
         }
         self
     }

@@ -160,10 +160,9 @@ const NEGATE: u8 = 7;
 const WHOLE: u8 = 8;
 
 impl Expression {
-    /// Writes an operator between two expressions, each in parentheses if it needs them.
-    pub(crate) fn joined(left: &Expression, operator: Binary, right: &Expression) -> String {
-        let kind = Kind::Binary(operator, Box::new(left.clone()), Box::new(right.clone()));
-        Expression { kind, place: 0..0 }.to_string()
+    /// Returns an operator between two expressions. It is printed with the parentheses that it needs.
+    pub(crate) fn joined(left: Expression, operator: Binary, right: Expression) -> Expression {
+        Expression { kind: Kind::Binary(operator, Box::new(left), Box::new(right)), place: 0..0 }
     }
 
     /// Returns the expression as the first argument of a function.
@@ -173,9 +172,58 @@ impl Expression {
     }
 
     /// Returns a whole number as an expression.
-    pub(crate) fn number(value: u32) -> Expression {
-        let kind = Kind::Number { value: f64::from(value), unit: Unit::ONE, text: value.to_string() };
+    pub(crate) fn number(value: u64) -> Expression {
+        let kind = Kind::Number { value: value as f64, unit: Unit::ONE, text: value.to_string() };
         Expression { kind, place: 0..0 }
+    }
+
+    /// Returns the number zero, in a unit that expressions can contain.
+    pub(crate) fn zero(unit: Unit) -> Option<Expression> {
+        let text = match unit {
+            Unit::ONE => "0".to_string(),
+            unit => format!("0 {}", unit.spelling()?),
+        };
+        Some(Expression { kind: Kind::Number { value: 0.0, unit, text }, place: 0..0 })
+    }
+
+    /// Returns a number that has no unit with this unit. Returns `None` for everything but such a number.
+    pub(crate) fn with_unit(&self, unit: Unit) -> Option<Expression> {
+        let kind = match &self.kind {
+            Kind::Number { value, unit: Unit::ONE, text } if !text.ends_with('%') => {
+                Kind::Number { value: *value, unit, text: format!("{text} {}", unit.spelling()?) }
+            }
+            Kind::Negate(inner) => Kind::Negate(Box::new(inner.with_unit(unit)?)),
+            _ => return None,
+        };
+        Some(Expression { kind, place: self.place.clone() })
+    }
+
+    /// Returns whether the expression consists of numbers and operators.
+    pub(crate) fn is_number(&self) -> bool {
+        match &self.kind {
+            Kind::Number { .. } => true,
+            Kind::Negate(inner) => inner.is_number(),
+            Kind::Binary(_, left, right) => left.is_number() && right.is_number(),
+            Kind::Series { .. } | Kind::Not(_) | Kind::Call(..) => false,
+        }
+    }
+
+    /// Returns the expression with `replacement` in the place of each part that is printed as `part`.
+    pub(crate) fn replaced(&self, part: &str, replacement: &Expression) -> Expression {
+        if self.to_string() == part {
+            return replacement.clone();
+        }
+        let of = |inner: &Expression| Box::new(inner.replaced(part, replacement));
+        let kind = match &self.kind {
+            Kind::Number { .. } | Kind::Series { .. } => self.kind.clone(),
+            Kind::Negate(inner) => Kind::Negate(of(inner)),
+            Kind::Not(inner) => Kind::Not(of(inner)),
+            Kind::Binary(operator, left, right) => Kind::Binary(*operator, of(left), of(right)),
+            Kind::Call(function, arguments) => {
+                Kind::Call(*function, arguments.iter().map(|argument| argument.replaced(part, replacement)).collect())
+            }
+        };
+        Expression { kind, place: self.place.clone() }
     }
 
     /// Returns the argument of a `buffer`, and every other expression as it is.

@@ -35,6 +35,8 @@ pub(crate) enum Operation {
     WithNumber {
         operator: Binary,
         number: f64,
+        /// Unit of the number.
+        unit: Unit,
         is_number_first: bool,
         factor: f64,
     },
@@ -219,9 +221,9 @@ impl Operation {
             Operation::Series { name, .. } => name.clone(),
             Operation::Stamp(Stamp::Time) => "times of the observations".into(),
             Operation::Stamp(Stamp::Number) => "numbers of the observations".into(),
-            Operation::WithNumber { operator, number, is_number_first, .. } => match is_number_first {
-                true => format!("{number} {}", operator.symbol()),
-                false => format!("{} {number}", operator.symbol()),
+            Operation::WithNumber { operator, number, unit, is_number_first, .. } => match is_number_first {
+                true => format!("{} {}", unit.written(*number), operator.symbol()),
+                false => format!("{} {}", operator.symbol(), unit.written(*number)),
             },
             Operation::Negate => "-".into(),
             Operation::Not => "not".into(),
@@ -238,16 +240,15 @@ impl Operation {
                 format!("{} of window {length} step {step}", aggregate.name())
             }
             Operation::Panes { length_ns, step_ns, aggregate } => {
-                let (length, step) = (seconds(*length_ns), seconds(*step_ns));
-                format!("{} of window {length} s step {step} s", aggregate.name())
+                format!("{} of window {} step {}", aggregate.name(), time(*length_ns), time(*step_ns))
             }
         }
     }
 }
 
-/// Returns a time in seconds.
-pub(crate) fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
+/// Writes a time with its unit.
+pub(crate) fn time(ns: u64) -> String {
+    Unit::TIME.written(ns as f64)
 }
 
 impl Joined {

@@ -8,13 +8,17 @@ use crate::build::Builder;
 use crate::catalog::Catalogue;
 use crate::count::{Count, MOST_EVALUATIONS};
 use crate::error::{Error, Problem};
+use crate::expression::Expression;
 use crate::graph::{Base, Graph, Join, JoinKind, Node, NodeId, Operation, Stamp};
 use crate::parse::parse;
 use crate::run::state_bytes;
 use crate::unit::Unit;
+use crate::ways::{Refused, with_ways_out};
 
 /// Observations in a block, unless the caller chooses another number.
 const BLOCK: usize = 256;
+/// Evaluations of counting functions while the plan of a way out is made, so that a refusal takes little time.
+const EVALUATIONS_OF_A_WAY_OUT: u64 = 1_000_000;
 /// A slot may hold this many times the values of a block before the block is made smaller.
 const MOST_EXPANSION: u64 = 16;
 
@@ -52,6 +56,8 @@ pub struct Plan {
     most: Vec<u64>,
     /// For each series that is read again, the most values of one observation.
     pub(crate) bursts: HashMap<NodeId, u64>,
+    /// For each step with a buffer of a stated size, its index and the most values that one observation adds.
+    pub(crate) buffers: Vec<(usize, u64)>,
     text: String,
 }
 
@@ -123,10 +129,30 @@ impl Plan {
     /// As [`Plan::new`].
     pub fn with(text: &str, catalogue: &dyn Catalogue, options: PlanOptions) -> Result<Plan, Error> {
         let expression = parse(text)?;
-        let mut builder = Builder::new(text, catalogue, value_bytes(options.has_ranges));
-        let root = builder.result(&expression)?;
+        Plan::of(&expression, text, catalogue, options, MOST_EVALUATIONS).map_err(|refused| {
+            with_ways_out(&expression, refused, |text| {
+                let expression = parse(text).map_err(|error| (error, None))?;
+                Plan::of(&expression, text, catalogue, options, EVALUATIONS_OF_A_WAY_OUT)
+            })
+        })
+    }
+
+    /// Plans an expression that was parsed from `text`. After this many evaluations of counting functions, numbers come
+    /// from envelopes.
+    fn of(
+        expression: &Expression,
+        text: &str,
+        catalogue: &dyn Catalogue,
+        options: PlanOptions,
+        evaluations: u64,
+    ) -> Result<Plan, Refused> {
+        let mut builder = Builder::new(text, catalogue, value_bytes(options.has_ranges), evaluations);
+        let root = builder.result(expression).map_err(|error| (error, builder.refused.take()))?;
         let graph = builder.graph;
-        let block = options.block.max(1) as u64;
+        let is_buffered_again = |node: &Node| is_buffered(node) && graph.clock_of(node.base).1 > 0;
+        // A second reading is ahead by a number of observations that depends on the values, so a block in which its
+        // buffer becomes full is not known beforehand.
+        let block = if graph.nodes.iter().any(is_buffered_again) { 1 } else { options.block.max(1) as u64 };
         let mut plan = Plan {
             graph,
             root,
@@ -136,13 +162,14 @@ impl Plan {
             block,
             most: Vec::new(),
             bursts: HashMap::new(),
+            buffers: Vec::new(),
             text: expression.to_string(),
         };
-        let too_large = || {
+        let too_large = || -> Refused {
             let problem = "the values of one observation are too many to be counted; use smaller factors in `repeat`";
-            Error::new(text, expression.place.clone(), Problem::Overflow(problem.into()))
+            (Error::new(text, expression.place.clone(), Problem::Overflow(problem.into())), None)
         };
-        let mut scans = Scans { known: HashMap::new(), evaluations: MOST_EVALUATIONS };
+        let mut scans = Scans { known: HashMap::new(), evaluations };
         plan.most = plan.most_of_nodes(&mut scans).ok_or_else(too_large)?;
         let most = plan.most.iter().copied().max().unwrap_or(0);
         if most > MOST_EXPANSION.saturating_mul(block) {
@@ -151,6 +178,7 @@ impl Plan {
         }
         plan.bursts = plan.bursts_of_series(&mut scans).ok_or_else(too_large)?;
         plan.schedule().ok_or_else(too_large)?;
+        plan.buffers = plan.buffered_steps(&mut scans).ok_or_else(too_large)?;
         Ok(plan)
     }
 
@@ -269,7 +297,13 @@ impl Plan {
         Memory { states, in_flight, steps: crate::run::step_bytes(self) }
     }
 
-    fn values_in_flight(&self) -> u64 {
+    /// Returns the plan as text, with a number of bytes for reading the evidence in its total.
+    #[must_use]
+    pub fn with_reading(&self, reading_bytes: u64) -> String {
+        crate::describe::plan(self, Some(reading_bytes))
+    }
+
+    pub(crate) fn values_in_flight(&self) -> u64 {
         self.slots.iter().copied().fold(0, u64::saturating_add)
     }
 
@@ -290,28 +324,44 @@ impl Plan {
         }
     }
 
-    /// Returns the most values that a clock gives in a block.
-    fn most_of_base(&self, base: usize, scans: &mut Scans) -> Option<u64> {
+    /// Returns the most values that a clock gives for these observations.
+    fn most_of_base(&self, base: usize, observations: u64, scans: &mut Scans) -> Option<u64> {
         match &self.graph.bases[base] {
-            Base::Clock { .. } => Some(self.block),
+            Base::Clock { .. } => Some(observations),
             Base::Where { count, base, .. } => {
-                let ticks = self.most_of_base(*base, scans)?;
+                let ticks = self.most_of_base(*base, observations, scans)?;
                 scans.most_of(count, ticks)
             }
             Base::Panes { length_ns, step_ns, count, base } => {
-                let ticks = self.most_of_base(*base, scans)?;
+                let ticks = self.most_of_base(*base, observations, scans)?;
                 scans.most_of(count, ticks)?.checked_mul(length_ns / step_ns)
             }
         }
     }
 
+    /// Returns the most values that a node gives for these observations.
+    fn most_of_node(&self, node: &Node, observations: u64, scans: &mut Scans) -> Option<u64> {
+        let ticks = self.most_of_base(node.base, observations, scans)?;
+        scans.most_of(&node.count, ticks)
+    }
+
     /// Returns the most values that each node gives in a block.
     fn most_of_nodes(&self, scans: &mut Scans) -> Option<Vec<u64>> {
-        let of_node = |node: &Node| {
-            let ticks = self.most_of_base(node.base, scans)?;
-            scans.most_of(&node.count, ticks)
+        self.graph.nodes.iter().map(|node| self.most_of_node(node, self.block, scans)).collect()
+    }
+
+    /// Returns the index of each step with a buffer of a stated size, and the most values that one observation adds.
+    fn buffered_steps(&self, scans: &mut Scans) -> Option<Vec<(usize, u64)>> {
+        let is_step = |step: &Step| step.kind == StepKind::Node && is_buffered(&self.graph.nodes[step.node]);
+        let steps = self.steps.iter().enumerate().filter(|(_, step)| is_step(step));
+        let with_growth = |(index, step): (usize, &Step)| {
+            let mut growth = 1;
+            for (side, _) in self.reads(step.node) {
+                growth = self.most_of_node(&self.graph.nodes[side], 1, scans)?.max(growth);
+            }
+            Some((index, growth))
         };
-        self.graph.nodes.iter().map(of_node).collect()
+        steps.map(with_growth).collect()
     }
 
     /// Returns the most values that one observation gives, for each series that is read again.
@@ -325,7 +375,7 @@ impl Plan {
     }
 
     /// Returns the nodes whose values a step for this node reads, with the number of repetitions.
-    fn reads(&self, node: NodeId) -> Vec<(NodeId, u64)> {
+    pub(crate) fn reads(&self, node: NodeId) -> Vec<(NodeId, u64)> {
         let Operation::Join(_) = self.graph.nodes[node].operation else {
             return self.graph.nodes[node].inputs.iter().map(|input| (*input, 1)).collect();
         };
@@ -456,6 +506,11 @@ impl Plan {
     }
 }
 
+/// Returns whether a node is a join with a buffer of a stated size.
+fn is_buffered(node: &Node) -> bool {
+    matches!(node.operation, Operation::Join(Join { kind: JoinKind::Buffer { .. }, .. }))
+}
+
 /// Returns the size of a value in bytes.
 fn value_bytes(has_ranges: bool) -> u64 {
     if has_ranges { 16 } else { 8 }
@@ -504,39 +559,6 @@ impl Slots {
 impl fmt::Display for Plan {
     /// Writes the plan as a table: the steps, their rates and their memory.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "plan of {}", self.text)?;
-        let mut number_of = vec![0; self.graph.nodes.len()];
-        let mut rows = Vec::new();
-        for step in self.steps.iter().filter(|step| step.kind == StepKind::Node) {
-            number_of[step.node] = rows.len() + 1;
-            let node = &self.graph.nodes[step.node];
-            let inputs = self.reads(step.node).into_iter().map(|(read, factor)| match factor {
-                1 => number_of[read].to_string(),
-                factor => format!("repeat({}, {factor})", number_of[read]),
-            });
-            let text = crate::describe::step(&node.operation, &inputs.collect::<Vec<_>>());
-            let rate = crate::describe::rate(&self.graph, node);
-            let memory = crate::describe::memory(self, step);
-            rows.push([(rows.len() + 1).to_string(), text, rate, crate::describe::bytes(self.state_of(step)), memory]);
-        }
-        let Memory { states, in_flight, steps } = self.memory();
-        let values = self.values_in_flight();
-        let per_block = match self.block {
-            1 => String::new(),
-            block => format!(", for {block} observations at a time"),
-        };
-        let s = if values == 1 { "" } else { "s" };
-        let in_flight = crate::describe::bytes(in_flight);
-        let flight = format!("{} value{s} in flight{per_block}", crate::describe::grouped(values));
-        rows.push([String::new(), "between the steps".into(), String::new(), in_flight, flight]);
-        let widths = [0, 1, 2, 3].map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
-        for row in &rows {
-            let [number, text, rate, bytes, memory] = row;
-            let [first, second, third, fourth] = widths;
-            let line = format!("  {number:>first$}  {text:second$}  {rate:third$}  {bytes:>fourth$}  {memory}");
-            writeln!(f, "{}", line.trim_end())?;
-        }
-        let together = crate::describe::bytes(states.saturating_add(self.memory().in_flight));
-        write!(f, "memory: {together}, and {} for the list of steps", crate::describe::bytes(steps))
+        f.write_str(&crate::describe::plan(self, None))
     }
 }

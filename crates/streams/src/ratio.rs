@@ -59,6 +59,11 @@ impl Ratio {
         Ratio::new(self.above, self.below * i128::from(n))
     }
 
+    /// Returns how many times `other`, which is positive, this fraction is.
+    pub(crate) fn relative_to(self, other: Ratio) -> Option<Ratio> {
+        Ratio::new(self.above * other.below, self.below * other.above)
+    }
+
     /// Returns the greatest whole number that is not above the fraction. Returns `None` if it is negative.
     pub(crate) fn floor(self) -> Option<u64> {
         u64::try_from(self.above.div_euclid(self.below)).ok()

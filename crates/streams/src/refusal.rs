@@ -9,7 +9,7 @@ use crate::ratio::Ratio;
 const EXAMPLE: f64 = 1e9;
 
 /// Number of values in the buffer that a message suggests.
-pub(crate) const SUGGESTED_BUFFER: u32 = 1_000_000;
+pub(crate) const SUGGESTED_BUFFER: u64 = 1_000_000;
 
 /// A join of two paths that run out of step: the paths, the values that would wait, and the ways out.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,41 +24,69 @@ pub struct Unbounded {
     pub is_before_repeat: bool,
     /// Size of a value: 8 bytes, or 16 if values can be ranges.
     pub value_bytes: u64,
-    /// The expression that aligns by holding. `where` has none, because its condition selects values by their index.
-    pub hold: Option<String>,
-    /// The expression that reads the evidence again. There is none after `where` and windows of time, or if the longer
-    /// side has several clocks.
-    pub again: Option<String>,
-    /// The expression with a buffer of a stated size. `where` has none.
-    pub buffer: Option<String>,
+    /// The ways out: whole expressions that are accepted.
+    pub ways: Vec<WayOut>,
+    /// Another problem that the expression has with a way out.
+    pub other: Option<String>,
+}
+
+/// A way out of a join that runs out of step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Uses the latest value. `where` does not have this way out, because its condition selects values by their index.
+    Hold,
+    /// Drops values, so that both sides have the same rate.
+    Every,
+    /// Reads the evidence again. This is not possible after `where` and windows of time, or if the longer side has
+    /// several clocks.
+    Again,
+    /// Keeps a stated number of values. `where` does not have this way out.
+    Buffer,
+}
+
+/// A way out, with the whole expression that uses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WayOut {
+    /// The kind of the way out.
+    pub way: Way,
+    /// The expression, which is accepted.
+    pub expression: String,
+}
+
+impl Way {
+    /// Returns a clause about the meaning of the way out.
+    fn meaning(self) -> String {
+        match self {
+            Way::Hold => "aligns by dropping: it uses the latest value of the longer side".into(),
+            Way::Every => "aligns by dropping: it leaves out values, so that both sides have the same rate".into(),
+            Way::Again => {
+                "reads the evidence again; it is recorded, so \"recompute\" and \"spill\" both mean this".into()
+            }
+            Way::Buffer => {
+                let values = grouped(SUGGESTED_BUFFER);
+                format!("keeps at most {values} values; if the buffer is full, the run stops and reports that")
+            }
+        }
+    }
 }
 
 impl fmt::Display for Unbounded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Unbounded { join, paths: [first, second], growth, value_bytes, hold, again, buffer, .. } = self;
+        let Unbounded { join, paths: [first, second], growth, value_bytes, ways, other, .. } = self;
         let gigabytes = growth.value() * EXAMPLE * *value_bytes as f64 / 1e9;
         let waiting = of_observations(*growth);
         let before = if self.is_before_repeat { ", counted before they are repeated" } else { "" };
         writeln!(f, "`{join}` needs memory that grows with the series, because its sides run out of step")?;
         writeln!(f, "  {}  ({} values after t observations)", first.0, of_observations(first.1))?;
         writeln!(f, "  {}  ({} values after t observations)", second.0, of_observations(second.1))?;
-        writeln!(f, "  {waiting} values would wait{before}: {gigabytes:.3} GB after 10^9 observations")?;
-        write!(f, "choose a way out:")?;
-        match hold {
-            Some(hold) => {
-                writeln!(f, "\n  {hold}")?;
-                write!(f, "      aligns by dropping: it uses the latest value; `every` on the other side also drops")?;
-            }
-            None => write!(f, "\n  `every` on the longer side, which aligns by dropping")?,
+        write!(f, "  {waiting} values would wait{before}: {gigabytes:.3} GB after 10^9 observations")?;
+        match (ways.is_empty(), other) {
+            (false, _) => write!(f, "\nchoose a way out:")?,
+            (true, Some(other)) => write!(f, "\nwith each way out, the expression has another problem: {other}")?,
+            (true, None) => {}
         }
-        if let Some(again) = again {
-            writeln!(f, "\n  {again}")?;
-            write!(f, "      reads the evidence again; it is recorded, so \"recompute\" and \"spill\" both mean this")?;
-        }
-        if let Some(buffer) = buffer {
-            let values = grouped(SUGGESTED_BUFFER.into());
-            writeln!(f, "\n  {buffer}")?;
-            write!(f, "      keeps at most {values} values; if the buffer is full, the run stops and reports that")?;
+        for WayOut { way, expression } in ways {
+            write!(f, "\n  {expression}\n      {}", way.meaning())?;
         }
         Ok(())
     }

@@ -112,6 +112,35 @@ pub(crate) fn spellings() -> impl Iterator<Item = &'static str> {
     SPELLINGS.iter().map(|(spelling, ..)| *spelling)
 }
 
+/// The spellings in which plans print numbers. In each unit, a greater one comes after a smaller one.
+const PRINTED: [&str; 13] = ["ns", "µs", "ms", "s", "B", "kB", "MB", "GB", "B/s", "kB/s", "MB/s", "GB/s", "/s"];
+
+impl Unit {
+    /// Returns the SI spelling of the unit in an expression. Returns `None` if numbers cannot have the unit.
+    pub(crate) fn spelling(self) -> Option<&'static str> {
+        if self == Unit::TIME {
+            return Some("s");
+        }
+        SPELLINGS.iter().find(|(_, unit, _)| *unit == self).map(|(spelling, ..)| *spelling)
+    }
+
+    /// Writes a number with its unit: `5 ms`, `1.5 MB/s`, `7`. Digits after the twelfth come from unit conversion and
+    /// are dropped.
+    pub(crate) fn written(self, value: f64) -> String {
+        let mut of_unit = SPELLINGS.iter().filter(|(spelling, unit, _)| *unit == self && PRINTED.contains(spelling));
+        let fits = of_unit.clone().rev().find(|(.., factor)| *factor <= value.abs());
+        let (spelling, factor) = match fits.or_else(|| of_unit.next()) {
+            _ if self == Unit::ONE => (String::new(), 1.0),
+            _ if value == 0.0 && self == Unit::TIME => (" s".into(), 1.0),
+            Some((spelling, _, factor)) => (format!(" {spelling}"), *factor),
+            None => (format!(" {self}"), 1.0),
+        };
+        let number: f64 = format!("{:.11e}", value / factor).parse().unwrap_or(value);
+        let is_long = number != 0.0 && !(1e-6..1e15).contains(&number.abs());
+        if is_long { format!("{number:e}{spelling}") } else { format!("{number}{spelling}") }
+    }
+}
+
 impl fmt::Display for Unit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Unit::Quantity(bytes, time) = *self else { return f.write_str("a condition") };
@@ -151,6 +180,26 @@ mod tests {
         assert_eq!(Unit::TIME.times(Unit::ONE), Some((Unit::TIME, 1.0)));
         assert_eq!(Unit::Quantity(127, 0).times(Unit::BYTES), None);
         assert_eq!(Unit::Condition.times(Unit::ONE), None);
+    }
+
+    #[test]
+    fn numbers_are_written_with_their_units() {
+        for (unit, value, written) in [
+            (Unit::TIME, 5e6, "5 ms"),
+            (Unit::TIME, 1.1 * 1e6, "1.1 ms"),
+            (Unit::TIME, -90e9, "-90 s"),
+            (Unit::TIME, 0.0, "0 s"),
+            (Unit::TIME, 0.25, "0.25 ns"),
+            (Unit::BYTES, 1_048_576.0, "1.048576 MB"),
+            (Unit::BYTES_PER_SECOND, 2e3, "2 kB/s"),
+            (Unit::PER_SECOND, 1e9, "1000000000 /s"),
+            (Unit::ONE, 1e300, "1e300"),
+            (Unit::ONE, 0.01, "0.01"),
+            (Unit::ONE, 1e-9, "1e-9"),
+            (Unit::Quantity(0, 2), 3.0, "3 s^2"),
+        ] {
+            assert_eq!(unit.written(value), written);
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use ascertain_sys::machine;
 
 use anyhow::Context;
 
-use crate::options::{Display, bytes};
+use crate::options::{Display, memory_limit};
 use crate::output;
 
 const EXAMPLES: &str = "\
@@ -25,8 +25,8 @@ Examples:
 /// Compute a derived series of a run, in memory known beforehand
 ///
 /// Prints the plan of the expression and its memory to the byte, and then the results. An expression that needs memory
-/// in proportion to the length of the series is refused, with three ways out. The evidence is read in blocks, so the
-/// memory does not depend on the length of the run.
+/// in proportion to the length of the series is refused; the error prints the whole expression for each way out. The
+/// evidence is read in blocks, so the memory does not depend on the length of the run.
 ///
 /// A series is a metric such as `wall`, or an arm and a metric such as `kahan.time`. Put a name with other characters
 /// than letters, digits and `_` between double quotation marks: `"sleep 0.010".wall`.
@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(long)]
     plan: bool,
     /// Memory limit for the computation [default: the memory of the machine, or of the control group]
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = memory_limit)]
     memory: Option<u64>,
     /// Folder in which to find the run [default: ~/.local/state/ascertain/runs]
     #[arg(long, value_name = "DIR")]
@@ -106,11 +106,12 @@ pub fn header_of(planned: &Series, expression: &str) -> SeriesHeader {
         in_flight_bytes: in_flight,
         steps_bytes: steps,
         reading_bytes: planned.reading_bytes(),
+        total_bytes: planned.total_bytes(),
     };
     SeriesHeader {
         expression: expression.to_string(),
         unit: planned.unit(),
-        plan: planned.plan().to_string(),
+        plan: planned.plan().with_reading(planned.reading_bytes()),
         memory,
         has_ranges: planned.plan().options().has_ranges,
         recorded_every: planned.recorded_every(),

@@ -8,7 +8,7 @@ use ascertain_engine::command::LineMetric;
 use ascertain_engine::unit::Unit;
 use ascertain_engine::windows::Around;
 
-use crate::options::{bytes, count, duration};
+use crate::options::{count, duration, memory_limit};
 
 /// Options for a long measurement.
 #[derive(clap::Args, Clone, Debug)]
@@ -53,7 +53,7 @@ pub struct Windows {
     #[arg(long, value_name = "N", requires = "lasts", default_value_t = Around::default().most, help_heading = "Windows")]
     around_limit: u64,
     /// Memory limit for buffers and states [default: the memory of the machine, or of the control group]
-    #[arg(long, value_name = "SIZE", requires = "lasts", value_parser = bytes, help_heading = "Windows")]
+    #[arg(long, value_name = "SIZE", requires = "lasts", value_parser = memory_limit, help_heading = "Windows")]
     memory: Option<u64>,
 }
 

@@ -79,6 +79,7 @@ const SCHEMAS: &[Schema] = &[
             ("memory.in_flight_bytes", "number", "Values in flight between the operators, in bytes."),
             ("memory.steps_bytes", "number", "The list of steps, in bytes."),
             ("memory.reading_bytes", "number", "Columns into which the rows of a block are read, in bytes."),
+            ("memory.total_bytes", "number", "Sum of the other four, in bytes; `--memory` limits it."),
             (
                 "results[]",
                 "number, list or null",

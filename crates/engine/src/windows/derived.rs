@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use ascertain_streams::{
-    Advance, Engine, Evidence, Failure, OneClock, Plan, PlanOptions, RunError, Unit as StreamUnit,
+    Advance, Engine, Evidence, Failure, OneClock, Plan, PlanOptions, RunError, Unit as StreamUnit, grouped,
 };
 
 use super::{MemoryReport, SeriesReport, SeriesWindow, WindowError, WindowPlan};
@@ -143,7 +143,9 @@ impl<'p> LiveSeries<'p> {
             }
             self.error = Some(match failure {
                 Failure::Run(RunError::BufferFull { values, results }) => format!(
-                    "the buffer of {values} values is full after {results} results; allow more values, or use `hold`"
+                    "the buffer of {} values is full after {} results; allow more values, or use `hold`",
+                    grouped(values),
+                    grouped(results)
                 ),
                 Failure::Run(error) => error.to_string(),
                 Failure::Evidence(never) => match never {},
@@ -227,7 +229,7 @@ mod tests {
         assert!(refused.contains("no window of 10 s ends before the last observation of `wall`"), "{refused}");
     }
 
-    /// The second side waits in a buffer of ten values, which is full after twenty observations.
+    /// The second side waits in a buffer of ten values, which is full after 21 observations.
     #[test]
     fn a_full_buffer_ends_the_series() {
         let plans = planned("every(wall, 2) / buffer(wall, 10)").unwrap();
@@ -238,8 +240,8 @@ mod tests {
         }
         let SeriesReport { windows, error, .. } = series.report();
         let results: Vec<u64> = windows.iter().map(|window| window.results).collect();
-        assert_eq!(results.len(), 2, "no window after the end of the series");
-        assert_eq!(results[0], 8);
+        // No window comes after the end of the series. Its last result is that of the 21st observation.
+        assert_eq!(results, [8, 3]);
         let error = error.unwrap();
         assert!(error.contains("the buffer of 10 values is full") && !error.contains("again"), "{error}");
     }

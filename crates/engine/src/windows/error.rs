@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ascertain_streams::grouped;
+
 /// The reason why a long measurement cannot start, or ended early.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -34,8 +36,8 @@ pub enum WindowError {
     },
     /// The run has more windows than are kept in memory.
     #[error(
-        "the run would have {windows} windows, and at most {} are possible; use windows of at least {}",
-        super::MOST_WINDOWS, seconds(*.least)
+        "the run would have {} windows, and at most {} are possible; use windows of at least {}",
+        grouped(*.windows), grouped(super::MOST_WINDOWS), seconds(*.least)
     )]
     TooManyWindows {
         /// Number of windows.
@@ -47,7 +49,10 @@ pub enum WindowError {
     #[error("an interval of 0 records no observation; give a whole number from 1")]
     NoStride,
     /// Too many observations around a failure.
-    #[error("{given} observations before and after each failure are too many; at most {most} are possible")]
+    #[error(
+        "{} observations before and after each failure are too many; at most {} are possible",
+        grouped(*.given), grouped(*.most)
+    )]
     TooManyAround {
         /// The given number of observations.
         given: u64,
@@ -56,14 +61,20 @@ pub enum WindowError {
     },
     /// The announced memory exceeds its limit.
     #[error(
-        "the run needs {needed} bytes of memory for its buffers and states, and the limit is {limit}; use longer windows, \
-         fewer series, or a higher limit"
+        "the run needs {} B of memory for its buffers and states, and the limit is {} B; {}",
+        grouped(*.needed), grouped(*.limit), way_out_of_memory(*.limit, *.fixed, *.with_one_window, *.without_series)
     )]
     Memory {
         /// The announced memory in bytes.
         needed: u64,
         /// The limit in bytes.
         limit: u64,
+        /// The memory with a single window and without series, in bytes.
+        fixed: u64,
+        /// The memory with a single window, in bytes.
+        with_one_window: u64,
+        /// The memory without series, in bytes.
+        without_series: u64,
     },
     /// An expression is refused.
     #[error("series `{expression}`: {reason}")]
@@ -115,7 +126,40 @@ pub enum WindowError {
     State(String),
 }
 
+/// Returns advice for a run that needs too much memory: the changes that are enough.
+fn way_out_of_memory(limit: u64, fixed: u64, with_one_window: u64, without_series: u64) -> String {
+    if fixed > limit {
+        let fixed = grouped(fixed);
+        return format!("its fixed tables and buffers alone need {fixed} B, so set a limit of at least that size");
+    }
+    let changes = match (with_one_window <= limit, without_series <= limit) {
+        (true, true) => "longer windows, fewer series,",
+        (true, false) => "longer windows",
+        (false, true) => "fewer series",
+        (false, false) => "longer windows and fewer series,",
+    };
+    format!("use {changes} or a higher limit")
+}
+
 /// Writes a duration in seconds.
 fn seconds(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::way_out_of_memory;
+
+    #[test]
+    fn advice_about_memory_is_enough() {
+        for (fixed, with_one_window, without_series, advice) in [
+            (101, 200, 300, "its fixed tables and buffers alone need 101 B, so set a limit of at least that size"),
+            (50, 100, 100, "use longer windows, fewer series, or a higher limit"),
+            (50, 100, 101, "use longer windows or a higher limit"),
+            (50, 101, 100, "use fewer series or a higher limit"),
+            (50, 101, 101, "use longer windows and fewer series, or a higher limit"),
+        ] {
+            assert_eq!(way_out_of_memory(100, fixed, with_one_window, without_series), advice);
+        }
+    }
 }

@@ -54,7 +54,7 @@ pub(crate) fn run(
     let measured = Measured { windows, set, spec, primary, plans: &plans };
     let is_recorded = !matches!(recording, Recording::None);
     let memory = measured.announce(is_recorded);
-    check_memory(&memory, windows)?;
+    check_memory(&memory, measured, is_recorded)?;
     observer.announced(plan, windows, &memory, is_recorded);
     let EvidenceStart { writer, run_id, mut unkept, .. } =
         open_evidence(plan, registry, recording, &machine, Vec::new());
@@ -210,10 +210,21 @@ fn arm_of(windows: &WindowPlan) -> Result<Arm, WindowError> {
     arm.ok_or_else(|| WindowError::Target("the condition of a success names no command".into()))
 }
 
-fn check_memory(memory: &MemoryReport, windows: &WindowPlan) -> Result<(), WindowError> {
-    let limit = windows.memory_limit_bytes.unwrap_or_else(machine::usable_memory_bytes);
+fn check_memory(memory: &MemoryReport, measured: Measured, is_recorded: bool) -> Result<(), WindowError> {
+    let limit = measured.windows.memory_limit_bytes.unwrap_or_else(machine::usable_memory_bytes);
     let needed = memory.total_bytes();
-    if needed <= limit { Ok(()) } else { Err(WindowError::Memory { needed, limit }) }
+    if needed <= limit {
+        return Ok(());
+    }
+    let one_window = WindowPlan { window: measured.windows.duration, ..measured.windows.clone() };
+    let bytes_of = |measured: Measured| measured.announce(is_recorded).total_bytes();
+    Err(WindowError::Memory {
+        needed,
+        limit,
+        fixed: bytes_of(Measured { windows: &one_window, plans: &[], ..measured }),
+        with_one_window: bytes_of(Measured { windows: &one_window, ..measured }),
+        without_series: bytes_of(Measured { plans: &[], ..measured }),
+    })
 }
 
 fn report(feeder: &mut Feeder, ended: &Ended, set: &CommandSet, memory: MemoryReport) -> WindowReport {

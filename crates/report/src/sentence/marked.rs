@@ -13,7 +13,7 @@ use crate::figure::{below, error_in_words, exact_percent};
 use crate::finding;
 use crate::grid;
 use crate::outlook;
-use crate::text::{capitalised, counted, ended, escape_controls, quoted, with_names};
+use crate::text::{apart, capitalised, counted, ended, escape_controls, quoted, with_names};
 
 /// Returns the sentence with the verdict, the reason for it, and a note if the measurement was emulated.
 pub fn claim(claim: &ClaimResult) -> String {
@@ -284,14 +284,16 @@ fn exact(claim: &ClaimResult) -> String {
 fn in_trials(claim: &ClaimResult, of: Decided, only: &str) -> String {
     let is_part = of.trials < claim.trials;
     let first = if is_part { "the first " } else { "" };
-    let seen = match (of.successes, of.trials.saturating_sub(of.ties)) {
+    let counts = (of.successes, of.trials.saturating_sub(of.ties));
+    let [successes, all] = [counts.0, counts.1].map(apart);
+    let seen = match counts {
         (1, 1) if !is_part => "in the only trial".into(),
         (0, 1) if !is_part && claim.unknown == 0 => "in 0 of 1 trial".into(),
         (1, 1) => "in the first trial".into(),
-        (s, n) if s == n && is_part => format!("in all of {first}{n} trials"),
-        (s, n) if s == n => format!("in all {n} trials"),
-        (0, n) => format!("in none of {first}{n} trials"),
-        (s, n) => format!("in {only}{s} of {first}{n} trials"),
+        (s, n) if s == n && is_part => format!("in all of {first}{all} trials"),
+        (s, n) if s == n => format!("in all {all} trials"),
+        (0, _) => format!("in none of {first}{all} trials"),
+        _ => format!("in {only}{successes} of {first}{all} trials"),
     };
     let unknown = if is_part { String::new() } else { grid::left_open(claim) };
     format!("{seen}{unknown}")

@@ -6,7 +6,7 @@ use super::SeriesHeader;
 use crate::markdown;
 use crate::pictures::Picture;
 use crate::terminal::Style;
-use crate::text::{counted, parted, plain, quoted};
+use crate::text::{grouped, grouped_count, parted, plain, quoted};
 
 /// Most sections into which the results are divided. If there are more, each two neighbours become one.
 const MOST_SECTIONS: usize = 512;
@@ -139,23 +139,30 @@ impl SeriesDigest {
         let rest = [(nulls, "null"), (infinite, "infinite or unbounded")]
             .into_iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, kind)| format!("{count} {} {kind}", if count == 1 { "is" } else { "are" }));
+            .map(|(count, kind)| format!("{} {} {kind}", grouped(count), if count == 1 { "is" } else { "are" }));
         let rest: Vec<String> = rest.collect();
         let rest = if rest.is_empty() { String::new() } else { format!(", of which {}", rest.join(" and ")) };
         let undecided = match self.undecided {
             0 => String::new(),
             count => {
-                format!(" {} left out {}, because its condition was null.", quoted("where"), counted(count, "value"))
+                format!(
+                    " {} left out {}, because its condition was null.",
+                    quoted("where"),
+                    grouped_count(count, "value")
+                )
             }
         };
         let sampled = self.header.sampled().map_or_else(String::new, |sentence| format!(" {sentence}"));
         let undecided = format!("{undecided}{sampled}");
         match self.whole().mean() {
             _ if results == 0 => format!("There are no results: the evidence ends before the first one.{undecided}"),
-            None => format!("{}{rest}.{undecided}", counted(results, "result")),
+            None => format!("{}{rest}.{undecided}", grouped_count(results, "result")),
             Some(mean) => {
                 let [low, high, mean] = [low, high, mean].map(|value| unit.human(value));
-                format!("{}{rest}, from {low} to {high}, with a mean of {mean}.{undecided}", counted(results, "result"))
+                format!(
+                    "{}{rest}, from {low} to {high}, with a mean of {mean}.{undecided}",
+                    grouped_count(results, "result")
+                )
             }
         }
     }
@@ -163,7 +170,7 @@ impl SeriesDigest {
     /// Returns the plan with its memory, as lines.
     #[must_use]
     pub fn plan(&self) -> String {
-        format!("{}\n{}", self.header.plan, self.header.reading())
+        self.header.plan.clone()
     }
 
     /// Returns the picture of the series; `None` if fewer than two results are finite. `index` is the place of the
@@ -207,7 +214,8 @@ mod tests {
     use crate::series::SeriesMemory;
 
     fn digest() -> SeriesDigest {
-        let memory = SeriesMemory { states_bytes: 0, in_flight_bytes: 8, steps_bytes: 0, reading_bytes: 0 };
+        let memory =
+            SeriesMemory { states_bytes: 0, in_flight_bytes: 8, steps_bytes: 0, reading_bytes: 0, total_bytes: 8 };
         let (expression, plan) = ("time".to_string(), "plan of time".to_string());
         SeriesDigest::new(SeriesHeader {
             expression,

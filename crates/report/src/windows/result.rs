@@ -10,7 +10,7 @@ use crate::csv::{Field, record};
 use crate::figure::{exact_percent, percent};
 use crate::grid::{ColumnKind, Grid};
 use crate::outlook::span;
-use crate::text::{counted, escape_controls, grouped, quoted};
+use crate::text::{escape_controls, grouped, grouped_count, quoted};
 
 /// Returns a table with a row for each group of windows. If outcomes are unknown, a column has their share.
 pub(crate) fn grid(report: &WindowReport) -> Grid {
@@ -44,7 +44,7 @@ pub(crate) fn sentences(outcome: &Outcome) -> Vec<String> {
 /// Returns a sentence about the observations of a run without a verdict.
 fn description(report: &WindowReport) -> String {
     let total = &report.total;
-    let observations = grouped(total.observations);
+    let observations = grouped_count(total.observations, "observation");
     let share = match (report.condition.as_str(), total.share()) {
         ("", _) | (_, None) => String::new(),
         (condition, Some(share)) => {
@@ -63,7 +63,7 @@ fn description(report: &WindowReport) -> String {
     let figures = [("median", median), ("p99", p99), ("p99.9", p999), ("maximum", most)];
     let figures = figures.map(|(name, value)| format!("{name} {}", shown(value, report.unit, report.limit)));
     format!(
-        "{observations} observations in {}{share}. {}: {}.",
+        "{observations} in {}{share}. {}: {}.",
         span(report.elapsed_ns as f64 / 1e9),
         report.metric,
         figures.join(", ")
@@ -143,7 +143,7 @@ fn error_sentence(report: &WindowReport) -> String {
         (0, Some(_)) => " Percentiles below 2⁻¹⁶ or above 2⁴⁸ are ranges.".to_string(),
         (stopped, _) => {
             let were = if stopped == 1 { "was" } else { "were" };
-            format!(" {} {were} cut off, so some figures are ranges.", counted(stopped, "observation"))
+            format!(" {} {were} cut off, so some figures are ranges.", grouped_count(stopped, "observation"))
         }
     };
     format!("Each percentile is within {error} of the exact one{maximum}.{ranges}{without}{last}")
@@ -159,7 +159,7 @@ fn unbounded(series: &SeriesReport) -> Option<String> {
              lower bounds, so the means of their windows are lower bounds.",
             quoted(&series.expression),
             grouped(unbounded),
-            counted(results, "result")
+            grouped_count(results, "result")
         )
     })
 }
@@ -205,7 +205,7 @@ fn recorded(report: &WindowReport) -> String {
                 1 => format!("the {failure}"),
                 _ => format!("each of {} {plural}", grouped(failures)),
             };
-            format!("{} before and after {which}{all}{left_out}", counted(around, "observation"))
+            format!("{} before and after {which}{all}{left_out}", grouped_count(around, "observation"))
         }
     };
     let ended = ended_ns.map_or_else(String::new, |ended_ns| {
@@ -366,6 +366,15 @@ mod tests {
             "{sentence}"
         );
         assert_eq!(recorded(&report()), "Nothing was recorded.");
+    }
+
+    #[test]
+    fn observations_are_counted_with_their_noun() {
+        for (observations, begin) in [(1, "1 observation in 60 s"), (1_234_567, "1,234,567 observations in 60 s")] {
+            let total = WindowSummary { observations, ..WindowSummary::default() };
+            let sentence = description(&WindowReport { total, condition: String::new(), ..report() });
+            assert!(sentence.starts_with(begin), "{sentence}");
+        }
     }
 
     #[test]

@@ -13,8 +13,14 @@ fn header(has_ranges: bool) -> SeriesHeader {
     SeriesHeader {
         expression: "wall / hold(mean(window(wall, 100)))".into(),
         unit: Unit::Nanosecond,
-        plan: "plan of wall / hold(mean(window(wall, 100)))\n  1  wall  1 per observation\nmemory: 24 B".into(),
-        memory: SeriesMemory { states_bytes: 16, in_flight_bytes: 8, steps_bytes: 56, reading_bytes: 4096 },
+        plan: "plan of wall / hold(mean(window(wall, 100)))\n  #1  wall  1 per observation\nmemory: 4,176 B".into(),
+        memory: SeriesMemory {
+            states_bytes: 16,
+            in_flight_bytes: 8,
+            steps_bytes: 56,
+            reading_bytes: 4096,
+            total_bytes: 4176,
+        },
         has_ranges,
         recorded_every: 1,
     }
@@ -59,7 +65,7 @@ fn a_series_in_a_report_has_its_picture_its_table_and_its_plan() {
     let page = html::page_with_series(&[check()], &[vec![digest.clone(), digest]]);
     let section = page.split_once("<section class=\"group\" id=\"series\">").unwrap().1;
     let section = section.split_once("</section>").unwrap().0;
-    for part in ["id=\"series-1\"", "The plan and its memory", "memory: 24 B", "4096 B for columns", "<svg"] {
+    for part in ["id=\"series-1\"", "The plan and its memory", "memory: 4,176 B", "1,000 results", "<svg"] {
         assert!(section.contains(part), "{part}");
     }
     crate::html::tree_of(&page, |_| {});

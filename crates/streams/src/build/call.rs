@@ -35,6 +35,9 @@ impl Builder<'_> {
             let problem = format!("`{}` has {given} argument{s}; write it as `{form}`", function.name());
             return self.argument(expression, problem);
         }
+        if let Some(order) = in_order(function, arguments) {
+            return self.exchanged(expression, function, &order);
+        }
         if function == Function::Quantile {
             let level = self.share(function, &arguments[0])?;
             return self.aggregate(&arguments[1], Aggregate::Quantile(level));
@@ -77,6 +80,9 @@ impl Builder<'_> {
             Function::PerSecond => self.per_second(first),
             Function::Where => {
                 let (input, condition) = (self.stream(first)?, self.stream(&arguments[1])?);
+                if self.node(input).unit == Unit::Condition && self.node(condition).unit != Unit::Condition {
+                    return self.exchanged(expression, function, &[arguments[1].clone(), first.clone()]);
+                }
                 self.needs_condition(&arguments[1], condition)?;
                 let selected = self.select(Some((expression, first, &arguments[1])), input, condition)?;
                 Ok(Built::Stream(self.compact(selected)))
@@ -84,6 +90,15 @@ impl Builder<'_> {
             Function::Window => self.window(expression, arguments),
             _ => self.resampled(expression, function, arguments),
         }
+    }
+
+    /// Refuses a call whose arguments are in the wrong order. `order` has them in the right order.
+    fn exchanged(&self, expression: &Expression, function: Function, order: &[Expression]) -> Result<Built, Error> {
+        let right = order[0].within(function, &order[1..]);
+        self.argument(
+            expression,
+            format!("the arguments of `{}` are in the wrong order; write `{right}`", function.name()),
+        )
     }
 
     /// Builds `every`, `repeat`, `lag`, `drop` or `ewma`.
@@ -284,7 +299,13 @@ impl Builder<'_> {
             }
         };
         let number = length_ns as f64;
-        let operation = Operation::WithNumber { operator: Binary::Divide, number, is_number_first: false, factor };
+        let operation = Operation::WithNumber {
+            operator: Binary::Divide,
+            number,
+            unit: Unit::TIME,
+            is_number_first: false,
+            factor,
+        };
         Ok(Built::Stream(self.graph.add(Node { operation, inputs: vec![input], unit, ..node })))
     }
 
@@ -356,4 +377,27 @@ impl Builder<'_> {
         );
         self.argument(argument, problem)
     }
+}
+
+/// Returns the arguments of a call in the right order, if a number is in the place of the series and the other way
+/// round.
+fn in_order(function: Function, arguments: &[Expression]) -> Option<Vec<Expression>> {
+    let is_number_first = function == Function::Quantile;
+    let is_resampling = matches!(
+        function,
+        Function::Buffer
+            | Function::Drop
+            | Function::Every
+            | Function::Ewma
+            | Function::Lag
+            | Function::Repeat
+            | Function::Window
+    );
+    let [first, second, ..] = arguments else { return None };
+    let is_exchanged = first.is_number() != is_number_first && second.is_number() == is_number_first;
+    ((is_number_first || is_resampling) && is_exchanged).then(|| {
+        let mut order = arguments.to_vec();
+        order.swap(0, 1);
+        order
+    })
 }

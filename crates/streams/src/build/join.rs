@@ -9,8 +9,9 @@ use crate::error::{Error, Problem};
 use crate::expression::{Binary, Expression, Function, Kind};
 use crate::graph::{Aggregate, Base, Join, JoinKind, Joined, Node, NodeId, Operation, Stamp};
 use crate::ratio::Ratio;
-use crate::refusal::{SUGGESTED_BUFFER, Unbounded};
+use crate::refusal::{SUGGESTED_BUFFER, Unbounded, Way};
 use crate::unit::Unit;
+use crate::ways::RefusedJoin;
 
 impl Builder<'_> {
     /// Joins two series by index. `buffer` is the side whose values may wait, and how many.
@@ -93,7 +94,8 @@ impl Builder<'_> {
                         .to_string(),
                     Kind::Binary(operator, ..) => {
                         let held = right.within(Function::Hold, &[]);
-                        format!("join the latest value instead: `{}`", Expression::joined(left, *operator, &held))
+                        let joined = Expression::joined(left.clone(), *operator, held);
+                        format!("join the latest value instead: `{joined}`")
                     }
                     _ => "use the latest value inside the condition, such as `where(series, series > hold(other))`"
                         .to_string(),
@@ -106,7 +108,7 @@ impl Builder<'_> {
     }
 
     pub(super) fn unbounded(
-        &self,
+        &mut self,
         sides: &Sides,
         nodes: [NodeId; 2],
         rates: [Ratio; 2],
@@ -114,26 +116,51 @@ impl Builder<'_> {
         buffer: Option<(usize, u64)>,
     ) -> Error {
         let Some((whole, left, right)) = sides.written else { return self.overflow(sides) };
-        if let Some((side, values)) = buffer.filter(|(side, _)| *side != faster) {
-            let waiting = if side == 0 { right } else { left };
-            let problem =
-                format!("the values that wait are those of `{waiting}`; put `buffer(…, {values})` around them");
-            return Error::new(self.text, self.place_of(sides), Problem::Argument(problem));
-        }
-        let call = |function: Function, more: &[Expression]| {
-            let wrapped = |side: &Expression, index: usize| match index == faster {
-                true => side.within(function, more),
-                false => side.clone(),
-            };
+        // The expression with each side as the first argument of a call, if there is one.
+        let call = |calls: [Option<(Function, u64)>; 2]| {
+            let [first, second] = [(left, calls[0]), (right, calls[1])].map(|(side, call)| match call {
+                Some((function @ (Function::Every | Function::Buffer), number)) => {
+                    side.within(function, &[Expression::number(number)])
+                }
+                Some((function, _)) => side.within(function, &[]),
+                None => side.clone(),
+            });
             match &whole.kind {
-                Kind::Binary(operator, ..) => Expression::joined(&wrapped(left, 0), *operator, &wrapped(right, 1)),
-                _ => wrapped(left, 0).within(Function::Where, &[wrapped(right, 1)]).to_string(),
+                Kind::Binary(operator, ..) => Expression::joined(first, *operator, second),
+                _ => first.within(Function::Where, &[second]),
             }
         };
+        let longer = |function: Function, number: u64| {
+            let mut calls = [None; 2];
+            calls[faster] = Some((function, number));
+            call(calls)
+        };
+        if let Some((_, values)) = buffer {
+            let [left, right] = [left, right].map(|side| side.without_buffer().clone());
+            let waiting = [&left, &right][faster].clone();
+            let buffered = waiting.within(Function::Buffer, &[Expression::number(values)]);
+            let right_way = match (&whole.kind, faster) {
+                (Kind::Binary(operator, ..), 0) => Expression::joined(buffered, *operator, right),
+                (Kind::Binary(operator, ..), _) => Expression::joined(left, *operator, buffered),
+                _ => buffered,
+            };
+            let problem = format!("the values that wait are those of `{waiting}`; write `{right_way}`");
+            return Error::new(self.text, self.place_of(sides), Problem::Argument(problem));
+        }
         let is_operator = matches!(whole.kind, Kind::Binary(..));
         // A second reading has no index after a `where` or a window of time, and reads a single clock.
         let base = &self.graph.bases[self.node(nodes[faster]).base];
         let can_read_again = matches!(base, Base::Clock { .. }) && self.graph.clocks_of(nodes[faster]).len() == 1;
+        // With `every` of the rate of the other side, both sides have the same rate.
+        let every = steps_of(rates).map(|steps| call(steps.map(|n| (n > 1).then_some((Function::Every, n)))));
+        let ways = [
+            (Way::Hold, is_operator.then(|| longer(Function::Hold, 0))),
+            (Way::Every, every),
+            (Way::Again, can_read_again.then(|| longer(Function::Again, 0))),
+            (Way::Buffer, is_operator.then(|| longer(Function::Buffer, SUGGESTED_BUFFER))),
+        ];
+        let ways = ways.into_iter().filter_map(|(way, expression)| Some((way, expression?))).collect();
+        self.refused = Some(RefusedJoin { join: whole.clone(), ways });
         let (_, factor) = self.graph.before_repeat(nodes[faster]);
         let growth = rates[faster].minus(rates[1 - faster]).and_then(|growth| growth.over(factor));
         let paths = [0, 1].map(|side| (self.graph.path(nodes[side]), rates[side]));
@@ -143,9 +170,8 @@ impl Builder<'_> {
             growth: growth.unwrap_or(Ratio::ONE),
             is_before_repeat: factor > 1,
             value_bytes: self.value_bytes,
-            hold: is_operator.then(|| call(Function::Hold, &[])),
-            again: can_read_again.then(|| call(Function::Again, &[])),
-            buffer: is_operator.then(|| call(Function::Buffer, &[Expression::number(SUGGESTED_BUFFER)])),
+            ways: Vec::new(),
+            other: None,
         };
         Error::new(self.text, self.place_of(sides), Problem::Unbounded(Box::new(problem)))
     }
@@ -269,4 +295,10 @@ impl Builder<'_> {
             ..self.node(selected).clone()
         })
     }
+}
+
+/// Returns for each side the number n of `every(side, n)` that gives both sides the same rate.
+fn steps_of([first, second]: [Ratio; 2]) -> Option<[u64; 2]> {
+    let (above, below) = first.relative_to(second)?.parts();
+    Some([u64::try_from(above).ok()?, u64::try_from(below).ok()?])
 }

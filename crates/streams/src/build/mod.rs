@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::catalog::Catalogue;
-use crate::count::{Count, MOST_EVALUATIONS};
+use crate::count::Count;
 use crate::error::{Error, Problem};
 use crate::expression::{Binary, Expression, Kind};
 use crate::graph::{Base, Graph, Joined, Node, NodeId, Operation};
 use crate::unit::Unit;
+use crate::ways::RefusedJoin;
 
 /// Largest argument of `every`, `repeat`, `lag`, `drop`, `window` and `buffer`.
 const MOST_ARGUMENT: f64 = 1e12;
@@ -44,6 +45,8 @@ pub(crate) struct Builder<'a> {
     accepts_gaps: bool,
     /// Evaluations of counting functions that are left.
     evaluations: u64,
+    /// The join that was refused because it runs out of step.
+    pub refused: Option<RefusedJoin>,
     /// The nodes of the expressions that read the evidence again, under their text and their own reading.
     known: HashMap<(usize, String), NodeId>,
 }
@@ -59,7 +62,7 @@ struct Sides<'e> {
 }
 
 impl<'a> Builder<'a> {
-    pub fn new(text: &'a str, catalogue: &'a dyn Catalogue, value_bytes: u64) -> Builder<'a> {
+    pub fn new(text: &'a str, catalogue: &'a dyn Catalogue, value_bytes: u64, evaluations: u64) -> Builder<'a> {
         Builder {
             text,
             catalogue,
@@ -68,7 +71,8 @@ impl<'a> Builder<'a> {
             observations: Vec::new(),
             times_ns: Vec::new(),
             reading: 0,
-            evaluations: MOST_EVALUATIONS,
+            evaluations,
+            refused: None,
             known: HashMap::new(),
             accepts_gaps: false,
         }
@@ -219,7 +223,7 @@ impl<'a> Builder<'a> {
         if self.node(node).unit == Unit::Condition {
             return Ok(());
         }
-        let problem = format!("`{expression}` is not a condition; compare it, such as `{expression} > 0`");
+        let problem = not_a_condition(expression, self.node(node).unit);
         Err(self.wrong(expression, Problem::Unit(problem)))
     }
 
@@ -234,7 +238,7 @@ impl<'a> Builder<'a> {
         let (first, second) = (self.build(left)?, self.build(right)?);
         let units = [(&first, left), (&second, right)].map(|(built, side)| self.unit_of(built, side));
         let [first_unit, second_unit] = units;
-        let (unit, factor) = self.unit_of_result(expression, operator, first_unit?, second_unit?)?;
+        let (unit, factor) = self.unit_of_result(expression, operator, [(left, first_unit?), (right, second_unit?)])?;
         let is_signed = self.is_signed(operator, [&first, &second]);
         let sides = Sides {
             operator: Joined::Operator(operator),
@@ -257,18 +261,18 @@ impl<'a> Builder<'a> {
                 }
                 Ok(Built::Number(number, unit))
             }
-            (Built::Number(number, _), Built::Stream(input)) => {
-                Ok(Built::Stream(self.with_number(&sides, operator, number, true, input)))
+            (Built::Number(number, unit), Built::Stream(input)) => {
+                Ok(Built::Stream(self.with_number(&sides, operator, (number, unit), true, input)))
             }
-            (Built::Stream(input), Built::Number(number, _)) => {
-                Ok(Built::Stream(self.with_number(&sides, operator, number, false, input)))
+            (Built::Stream(input), Built::Number(number, unit)) => {
+                Ok(Built::Stream(self.with_number(&sides, operator, (number, unit), false, input)))
             }
             // The latest value of a result is the result of the latest value.
-            (Built::Number(number, _), Built::Held(input)) => {
-                Ok(Built::Held(self.with_number(&sides, operator, number, true, input)))
+            (Built::Number(number, unit), Built::Held(input)) => {
+                Ok(Built::Held(self.with_number(&sides, operator, (number, unit), true, input)))
             }
-            (Built::Held(input), Built::Number(number, _)) => {
-                Ok(Built::Held(self.with_number(&sides, operator, number, false, input)))
+            (Built::Held(input), Built::Number(number, unit)) => {
+                Ok(Built::Held(self.with_number(&sides, operator, (number, unit), false, input)))
             }
             (Built::Stream(first), Built::Stream(second)) => self.join(&sides, first, second, None).map(Built::Stream),
             (Built::Held(held), Built::Stream(pace)) => self.join_held(&sides, operator, pace, held, true),
@@ -303,18 +307,19 @@ impl<'a> Builder<'a> {
         &self,
         expression: &Expression,
         operator: Binary,
-        first: Unit,
-        second: Unit,
+        sides: [(&Expression, Unit); 2],
     ) -> Result<(Unit, f64), Error> {
         let symbol = operator.symbol();
+        let [(left, first), (right, second)] = sides;
         let wrong = |problem: String| Err(self.wrong(expression, Problem::Unit(problem)));
-        let conditions = [first, second].iter().filter(|unit| **unit == Unit::Condition).count();
         match operator {
-            Binary::And | Binary::Or if conditions < 2 => {
-                wrong(format!("`{symbol}` joins two conditions; compare both sides first, such as `time > 5 ms`"))
-            }
-            Binary::And | Binary::Or => Ok((Unit::Condition, 1.0)),
-            _ if conditions > 0 => wrong(format!(
+            Binary::And | Binary::Or => match sides.iter().find(|(_, unit)| *unit != Unit::Condition) {
+                Some((side, unit)) => {
+                    wrong(format!("`{symbol}` joins two conditions, and {}", not_a_condition(side, *unit)))
+                }
+                None => Ok((Unit::Condition, 1.0)),
+            },
+            _ if first == Unit::Condition || second == Unit::Condition => wrong(format!(
                 "`{symbol}` is for numbers, and a side is a condition; join conditions with `and` or `or`"
             )),
             Binary::Multiply | Binary::Divide => {
@@ -323,6 +328,18 @@ impl<'a> Builder<'a> {
                     Some(result) => Ok(result),
                     None => wrong("the unit of the result has an exponent above 127; use fewer factors".into()),
                 }
+            }
+            _ if first == Unit::ONE
+                && let Some(number) = left.with_unit(second) =>
+            {
+                let joined = Expression::joined(number, operator, right.clone());
+                wrong(format!("`{left}` has no unit, and `{right}` is in {second}; write a unit, such as `{joined}`"))
+            }
+            _ if second == Unit::ONE
+                && let Some(number) = right.with_unit(first) =>
+            {
+                let joined = Expression::joined(left.clone(), operator, number);
+                wrong(format!("`{right}` has no unit, and `{left}` is in {first}; write a unit, such as `{joined}`"))
             }
             _ if first != second => wrong(format!(
                 "`{expression}` has {first} on the left and {second} on the right of `{symbol}`. Give both sides the \
@@ -347,12 +364,26 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn with_number(&mut self, sides: &Sides, operator: Binary, number: f64, is_first: bool, input: NodeId) -> NodeId {
-        let operation = Operation::WithNumber { operator, number, is_number_first: is_first, factor: sides.factor };
+    fn with_number(
+        &mut self,
+        sides: &Sides,
+        operator: Binary,
+        (number, unit): (f64, Unit),
+        is_number_first: bool,
+        input: NodeId,
+    ) -> NodeId {
+        let operation = Operation::WithNumber { operator, number, unit, is_number_first, factor: sides.factor };
         let (unit, is_signed) = (sides.unit, sides.is_signed);
         let node = Node { operation, inputs: vec![input], unit, is_signed, ..self.node(input).clone() };
         self.graph.add(node)
     }
+}
+
+/// Returns a message about an expression that is not a condition, with a comparison that would be one.
+fn not_a_condition(expression: &Expression, unit: Unit) -> String {
+    let compared = Expression::zero(unit).map(|zero| Expression::joined(expression.clone(), Binary::Greater, zero));
+    let such_as = compared.map_or_else(String::new, |compared| format!(", such as `{compared}`"));
+    format!("`{expression}` is not a condition; compare it{such_as}")
 }
 
 /// Computes an arithmetic operator on numbers.

@@ -144,7 +144,7 @@ impl<'p> Engine<'p> {
     ) -> Result<(), Failure<E::Error>> {
         let output = self.plan.steps.last().map_or(0, |step| step.output);
         loop {
-            let most = self.plan.block();
+            let most = self.observations_of_block();
             if self.advance(evidence, 0, None, most)? == 0 {
                 return Ok(());
             }
@@ -156,6 +156,17 @@ impl<'p> Engine<'p> {
                 return Ok(());
             }
         }
+    }
+
+    /// Returns the most observations in the next block. They are so few that a buffer of a stated size can become full
+    /// only in a block of a single observation. The results and errors therefore do not depend on the size of blocks.
+    fn observations_of_block(&self) -> usize {
+        let room = |(step, growth): &(usize, u64)| match &self.states[*step] {
+            State::Join(join) => join.room() / growth,
+            _ => u64::MAX,
+        };
+        let most = self.plan.buffers.iter().map(room).min().unwrap_or(u64::MAX);
+        self.plan.block.min(most.max(1)) as usize
     }
 
     fn advance<E: Evidence>(
@@ -348,7 +359,7 @@ impl<'p> Engine<'p> {
     fn in_place(&mut self, at: usize, step: &Step, operation: &Operation, output: &mut Slot) -> Result<(), RunError> {
         let (lanes, len) = (self.plan.lanes(), output.len);
         match (operation, &mut self.states[at]) {
-            (Operation::WithNumber { operator, number, is_number_first, factor }, _) => {
+            (Operation::WithNumber { operator, number, is_number_first, factor, .. }, _) => {
                 let (operator, number, factor) = (*operator, *number, *factor);
                 if lanes == 2 {
                     let number = [number; 2];

@@ -47,6 +47,11 @@ impl JoinState {
         self.rings[0].len() > 0
     }
 
+    /// Returns the number of further values that can wait.
+    pub fn room(&self) -> u64 {
+        self.capacity - self.rings[0].len() as u64
+    }
+
     /// Returns the number of results so far.
     pub fn results(&self) -> u64 {
         self.results

@@ -1,5 +1,6 @@
 //! Tests of the crate from outside: the calculus, the operators, and the messages.
 
+mod buffers;
 mod calculus;
 mod examples;
 mod messages;

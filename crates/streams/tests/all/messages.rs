@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
 
-use ascertain_streams::{Plan, PlanOptions};
+use ascertain_streams::{Memory, Plan, PlanOptions, grouped};
 
 use crate::{catalogue, commands};
 
@@ -66,6 +66,21 @@ const REFUSED: &[&str] = &[
     "-(x > 1)",
     "not x",
     "where(time, x)",
+    "where(time < 2 ms, time)",
+    "where(every(x > 1, 2), time)",
+    "every(2, time)",
+    "ewma(.01, time)",
+    "buffer(100, time) + x",
+    "window(1000, time, 10)",
+    "quantile(window(time, 100), .99)",
+    "time > 0",
+    "5 < time",
+    "memory - -1e6",
+    "where(time, memory / time > 99)",
+    "where(time, time > 99%)",
+    "per_second(count(window(time, 1 s))) + 5",
+    "where(x, memory * memory)",
+    "where(x, x > 1 and memory)",
     "mean(x > 1)",
     "(x > 1) + 1",
     "hold(time)",
@@ -76,6 +91,8 @@ const REFUSED: &[&str] = &[
     "repeat(time, 2) / time",
     "mean(window(time, 1000, 10)) / time",
     "where(time, every(x, 2) > 5)",
+    "mean(window(every(time, 2) / time, 10))",
+    "every(time, 2) + time - memory",
     "where(x, x > 1) - y",
     "where(x, x > 1) - where(x, x > 2)",
     "count(window(x, 1 s)) - x",
@@ -121,6 +138,35 @@ fn messages_name_the_place_and_the_way_out() {
 }
 
 #[test]
+fn advice_can_be_pasted() {
+    for (text, advice) in [
+        ("where(time < 2 ms, time)", "where(time, time < 2 ms)"),
+        ("where(every(x > 1, 2), every(time, 2))", "where(every(time, 2), every(x > 1, 2))"),
+        ("every(2, time)", "every(time, 2)"),
+        ("repeat(1 + 1, time)", "repeat(time, 1 + 1)"),
+        ("mean(window(1000, time, 10))", "window(time, 1000, step 10)"),
+        ("quantile(time, 99%)", "quantile(99%, time)"),
+        ("time > 0", "time > 0 s"),
+        ("5 < time", "5 s < time"),
+        ("time + -3", "time + -3 s"),
+        ("memory - 1e6", "memory - 1e6 B"),
+        ("memory / time > 99", "memory / time > 99 B/s"),
+        ("1 / time > 5", "1 / time > 5 /s"),
+        ("not time", "time > 0 s"),
+        ("where(x, x + y)", "x + y > 0"),
+        ("x > 1 and memory / time", "memory / time > 0 B/s"),
+        ("buffer(every(x, 2), 10) / y", "every(x, 2) / buffer(y, 10)"),
+        ("y / buffer(every(x, 2), 10)", "buffer(y, 10) / every(x, 2)"),
+    ] {
+        let error = Plan::new(text, &catalogue()).unwrap_err().to_string();
+        assert!(error.contains(&format!("`{advice}`")) || error.contains(&format!("\n  {advice}\n")), "{error}");
+        let is_window = advice.starts_with("window");
+        let whole = if is_window { format!("mean({advice})") } else { advice.to_string() };
+        Plan::new(&whole, &catalogue()).unwrap_or_else(|error| panic!("{advice}: {error}"));
+    }
+}
+
+#[test]
 fn plans_show_steps_rates_and_memory() {
     let mut text = String::new();
     for (expression, block, has_ranges) in [
@@ -137,12 +183,18 @@ fn plans_show_steps_rates_and_memory() {
         ("quantile(.5, window(time - lag(time, 1), 100000, 10))", 256, false),
         ("quantile(.5, window(time, 100, 1))", 256, false),
         ("per_second(count(window(time, 10 s, step 1 s)))", 256, false),
+        ("1.5 MB - memory * 2 > 0 B and not memory / time < 2 kB/s", 256, false),
+        ("mean(window(time, 100 ms)) + 250 us", 256, false),
     ] {
         let plan = Plan::with(expression, &catalogue(), PlanOptions { block, has_ranges, is_endless: false }).unwrap();
-        // The list of steps depends on the compiler.
+        let Memory { states, in_flight, steps } = plan.memory();
         let plan = plan.to_string();
-        let (plan, _) = plan.rsplit_once(", and ").unwrap();
-        writeln!(text, "{plan}\n").unwrap();
+        // The list of steps depends on the compiler.
+        let (lines, memory) = plan.rsplit_once('\n').unwrap();
+        let [total, states, in_flight, steps] = [states + in_flight + steps, states, in_flight, steps].map(grouped);
+        let parts = format!("{states} B buffers and states + {in_flight} B in flight + {steps} B list of steps");
+        assert_eq!(memory, format!("memory: {total} B = {parts}"));
+        writeln!(text, "{lines}\n").unwrap();
     }
     compare("plans.txt", &text);
 }
