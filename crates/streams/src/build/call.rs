@@ -7,7 +7,7 @@ use crate::count::Count;
 use crate::describe::grouped;
 use crate::error::{Error, Problem};
 use crate::expression::{Binary, Expression, Function};
-use crate::graph::{Aggregate, Base, Node, NodeId, Operation, Stamp, seconds};
+use crate::graph::{Aggregate, Base, Node, NodeId, Operation, Stamp, time};
 use crate::unit::Unit;
 
 impl Builder<'_> {
@@ -203,11 +203,11 @@ impl Builder<'_> {
                 && last_ns / step_ns - first_ns / step_ns < length_ns / step_ns
             {
                 let problem = format!(
-                    "no window of {} s ends before the last observation of `{}`, which is {} s after the first; use a \
-                     shorter window",
-                    seconds(length_ns),
+                    "no window of {} ends before the last observation of `{}`, which is {} after the first; use a shorter \
+                     window",
+                    time(length_ns),
                     arguments[0],
-                    seconds(last_ns - first_ns)
+                    time(last_ns - first_ns)
                 );
                 return self.argument(length, problem);
             }
