@@ -7,12 +7,18 @@ use ascertain_engine::unit::Unit;
 use crate::clause::{ArmComparison, arm_names, in_metric};
 use crate::figure::{error_in_words, exact_percent, percent};
 use crate::grid::is_judged;
+use crate::sentence::marked;
 use crate::text::{counted, grouped, quoted};
 
 /// Returns a sentence for each tail that the run compared, and one for each faster arm whose tail looks worse. Names
 /// are marked as in [`crate::text::quoted`].
 pub(crate) fn sentences(outcome: &Outcome) -> Vec<String> {
     outcome.claims.iter().flat_map(of_claim).collect()
+}
+
+/// Returns the sentence of a claim, followed by the sentences about its tails.
+pub(crate) fn after_sentence(claim: &ClaimResult) -> String {
+    [marked::claim(claim)].into_iter().chain(of_claim(claim)).collect::<Vec<_>>().join(" ")
 }
 
 fn of_claim(claim: &ClaimResult) -> Vec<String> {

@@ -142,3 +142,6 @@ pub(crate) fn hint(
         slower_beyond: reference_above,
     })
 }
+
+#[cfg(test)]
+mod tests;
