@@ -90,7 +90,8 @@ fn tail_hint(claim: &ClaimResult, facts: &RunFacts, observations: &Observations)
     let metric = experiment.spec().metric(&measure.metric)?;
     let set = facts.plan.commands.iter().find(|set| set.id == claim.experiment);
     let limit = set.and_then(|set| set.time_limit).filter(|_| metric == WALL);
-    let values = |arm| observations.arms().iter().find(|values| values.experiment == claim.experiment && values.arm == *arm);
+    let values =
+        |arm| observations.arms().iter().find(|values| values.experiment == claim.experiment && values.arm == *arm);
     let arms = [values(candidate)?, values(baseline)?];
     judging::tail_hint(claim, arms, metric, limit.map(|limit| limit.as_nanos() as f64))
 }

@@ -42,7 +42,9 @@ fn sentence(comparison: &ArmComparison, tail: &TailResult) -> String {
         TailDecision::LessOften => "less often",
         TailDecision::Undecided if tail.pairs == 0 => {
             let [needed, measured] = [tail.pairs_before, comparison.claim.trials].map(grouped);
-            return format!("{level}: undecided. The level counts from pair {needed} on, and {measured} were measured.");
+            return format!(
+                "{level}: undecided. The level counts from pair {needed} on, and {measured} were measured."
+            );
         }
         TailDecision::Undecided => {
             let why = match tail.is_withdrawn {

@@ -317,7 +317,10 @@ mod tests {
 
     #[test]
     fn ranks_are_not_raised_by_rounding() {
-        assert_eq!([(0.95, 100), (0.99, 500), (0.999, 5000), (0.95, 101)].map(|(q, n)| rank(q, n)), [95, 495, 4995, 96]);
+        assert_eq!(
+            [(0.95, 100), (0.99, 500), (0.999, 5000), (0.95, 101)].map(|(q, n)| rank(q, n)),
+            [95, 495, 4995, 96]
+        );
         assert_eq!([0, 1].map(|count| rank(0.5, count)), [0, 1]);
     }
 

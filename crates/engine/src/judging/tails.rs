@@ -104,12 +104,7 @@ const HINT_ERROR: f64 = 0.01;
 /// Returns a hint if the faster arm of a comparison is beyond a threshold more often than the slower arm, and an exact
 /// test supports this. `arms` has the values of the candidate and the reference, and `metric` is the index of the
 /// compared metric. `limit` is the time limit of a command, if the metric is its time.
-pub(crate) fn hint(
-    result: &ClaimResult,
-    arms: [&ArmValues; 2],
-    metric: usize,
-    limit: Option<f64>,
-) -> Option<TailHint> {
+pub(crate) fn hint(result: &ClaimResult, arms: [&ArmValues; 2], metric: usize, limit: Option<f64>) -> Option<TailHint> {
     let [Test::Versus { measure, .. }] = result.asked.tests.as_slice() else { return None };
     let [faster, slower] = match result.decision? {
         Decision::Faster => arms,

@@ -77,9 +77,7 @@ impl<'a> Results<'a> {
             (Verdict::Failed, _) => Mark::Broken,
             _ if gate.is_some_and(|gate| claim.tails.iter().any(|tail| tail.fails(gate))) => Mark::Failed,
             (Verdict::Undecided | Verdict::Unavailable | Verdict::Deferred, _) => Mark::Skipped,
-            (_, Some(decision)) if gate.is_some_and(|gate| gate.decision() == decision) => {
-                Mark::Failed
-            }
+            (_, Some(decision)) if gate.is_some_and(|gate| gate.decision() == decision) => Mark::Failed,
             (_, Some(_)) | (Verdict::Holds, None) => Mark::Passed,
             (Verdict::Refuted, None) => Mark::Failed,
         }

@@ -38,7 +38,8 @@ impl Answer {
         let outcome = &run.outcome;
         let compared: Vec<ArmComparison> = outcome.claims.iter().filter_map(ArmComparison::new).collect();
         let error = error_in_words(run.header.plan.config.error);
-        let with_tails = |lead: String| [lead].into_iter().chain(tails::sentences(outcome)).collect::<Vec<_>>().join(" ");
+        let with_tails =
+            |lead: String| [lead].into_iter().chain(tails::sentences(outcome)).collect::<Vec<_>>().join(" ");
         let said = |headline: String, lead: String| Answer {
             headline: Html::sentence(&headline),
             title: plain(&headline).replace('`', ""),

@@ -1,7 +1,7 @@
 //! The sentences about the tails of compared commands.
 
-use ascertain_engine::experiment::Better;
 use ascertain_engine::claim::Test;
+use ascertain_engine::experiment::Better;
 use ascertain_engine::outcome::{ClaimResult, Decision, TailDecision, TailHint, TailResult};
 use ascertain_engine::unit::Unit;
 use ascertain_report::options::TableLayout;
@@ -87,8 +87,14 @@ fn a_tail_without_an_answer_has_its_reason() {
 /// The hint names the arm that won, the figures and the option that tests the tail.
 #[test]
 fn a_hint_names_the_option() {
-    let tail_hint =
-        Some(TailHint { level: 0.95, p_value: 0.0004, threshold: 9.3e6, pairs: 400, faster_beyond: 32, slower_beyond: 8 });
+    let tail_hint = Some(TailHint {
+        level: 0.95,
+        p_value: 0.0004,
+        threshold: 9.3e6,
+        pairs: 400,
+        faster_beyond: 32,
+        slower_beyond: 8,
+    });
     let faster = ClaimResult { tail_hint, ..claim(Vec::new()) };
     assert_eq!(
         says(faster.clone()),
