@@ -5,10 +5,10 @@ use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, TailDecision, Ta
 use ascertain_engine::unit::Unit;
 
 use crate::clause::{ArmComparison, arm_names, in_metric};
-use crate::figure::{error_in_words, exact_percent, percent};
+use crate::figure::{Figure, error_in_words, exact_percent, percent};
 use crate::grid::is_judged;
 use crate::sentence::marked;
-use crate::text::{counted, grouped, quoted};
+use crate::text::{grouped, quoted};
 
 /// Returns a sentence for each tail that the run compared, and one for each faster arm whose tail looks worse. Names
 /// are marked as in [`crate::text::quoted`].
@@ -30,7 +30,7 @@ fn of_claim(claim: &ClaimResult) -> Vec<String> {
 }
 
 /// Returns the sentence about one tail: "Tail 99 %: `b` was above the threshold more often than `a` in these trials
-/// (2.9 % against 0.4 %; thresholds 8.1 ms to 8.4 ms; error at most 0.034 %)."
+/// (2.9 % against 0.4 %; thresholds 8.1 to 8.4 ms; error at most 0.034 %)."
 fn sentence(comparison: &ArmComparison, tail: &TailResult) -> String {
     let (candidate, reference) = names(comparison);
     let (beyond, metric) = (beyond(comparison), in_metric(comparison.measure));
@@ -92,17 +92,22 @@ fn share(count: u64, pairs: u64) -> String {
 }
 
 fn pairs(tail: &TailResult) -> String {
-    let pairs = if tail.pairs == 1 { counted(1_u64, "pair") } else { format!("{} pairs", grouped(tail.pairs)) };
+    let pairs = format!("{} {}", grouped(tail.pairs), if tail.pairs == 1 { "pair" } else { "pairs" });
     match tail.unknown {
         0 => pairs,
         unknown => format!("{pairs} ({} cut off)", grouped(unknown)),
     }
 }
 
-/// Returns the thresholds in words: "thresholds 8.1 ms to 8.4 ms", or "threshold 8.1 ms" if all look alike.
+/// Returns the thresholds in words: "thresholds 8.1 to 8.4 ms", or "threshold 8.100 ms" if all are equal.
 fn thresholds(unit: Unit, tail: &TailResult) -> String {
-    match [tail.threshold_low, tail.threshold_high].map(|threshold| unit.human(threshold.unwrap_or(f64::NAN))) {
-        [low, high] if low == high => format!("threshold {low}"),
-        [low, high] => format!("thresholds {low} to {high}"),
+    let (Some(low), Some(high)) = (tail.threshold_low, tail.threshold_high) else { return "no threshold".into() };
+    if low == high {
+        return format!("threshold {}", unit.human(low));
     }
+    let range = Figure::of_unit(unit, Some(high), Some(low), Some(high)).range;
+    let symbol = unit.prefix(high).1;
+    // If the ends are far apart, each already has its own unit.
+    let is_whole = symbol.is_empty() || range.ends_with(symbol);
+    format!("thresholds {range}{}", if is_whole { String::new() } else { format!(" {symbol}") })
 }

@@ -28,7 +28,7 @@ fn a_worse_tail_is_found_and_every_output_has_it() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let text = words(&ran.stdout);
     assert!(text.contains("`B` is faster than `A` in `latency`"), "{text}");
-    assert!(text.contains(ANSWER) && text.contains("against 0 %; threshold 10 ms; error at most 5 %)."), "{text}");
+    assert!(text.contains(ANSWER) && text.contains("against 0 %; threshold 10.00 ms; error at most 5 %)."), "{text}");
     let run = runs(state.path()).pop().unwrap();
     let name = run.file_name().unwrap().to_str().unwrap();
     let report = |arguments: &[&str]| ascertain(state.path(), &[&["report", name], arguments].concat()).stdout;
@@ -70,7 +70,7 @@ fn the_trials_alone_give_the_same_tails() {
 fn compare_hints_at_a_worse_tail_of_the_faster_command() {
     let state = tempfile::tempdir().unwrap();
     let ran = ascertain(state.path(), &[COMMON, &["-r", "100", STEADY, RARELY_SLOW]].concat());
-    let hint = "The tail of `B` looks worse: it was above 10 ms in 10 % of the pairs, and `A` in 0 %. Test this with \
+    let hint = "The tail of `B` looks worse: it was above 10.00 ms in 10 % of the pairs, and `A` in 0 %. Test this with \
                 `--tail 95`.";
     assert!(words(&ran.stdout).contains(hint), "{}", ran.stdout);
     std::fs::remove_file(state.path().join("calls")).unwrap();

@@ -9,7 +9,7 @@ use crate::outcome::{ClaimResult, Decision, TailDecision, TailHint, TailResult};
 use crate::values::Bounds;
 
 /// The tests of a claim's tail levels.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Tails {
     judges: Vec<TailJudge>,
     /// Error probability of each level. Its two directions share it equally.

@@ -45,13 +45,13 @@ fn an_answer_about_a_tail_says_what_was_tested() {
     assert_eq!(
         says(claim(vec![tail(TailDecision::MoreOften)])),
         "Tail 99 %: `B` was above the threshold more often than `A` in these trials (2.9 % against 0.42 %; thresholds \
-         8.1 ms to 8.4 ms; error at most 0.034 %).\n"
+         8.1 to 8.4 ms; error at most 0.034 %).\n"
     );
     let same = TailResult { threshold_high: Some(8.1e6), ..tail(TailDecision::LessOften) };
     assert_eq!(
         says(claim(vec![same])),
         "Tail 99 %: `B` was above the threshold less often than `A` in these trials (2.9 % against 0.42 %; threshold \
-         8.1 ms; error at most 0.034 %).\n"
+         8.100 ms; error at most 0.034 %).\n"
     );
 }
 
@@ -63,7 +63,7 @@ fn a_tail_of_a_rate_is_below_its_threshold() {
     (measure.metric, measure.unit, measure.better) = ("rate".into(), Unit::BytePerSecond, Better::Higher);
     let text = says(claim);
     assert!(text.starts_with("Tail 99 %: `B` was below the threshold more often than `A` in `rate` in"), "{text}");
-    assert!(text.contains("thresholds 8.1 MB/s to 8.4 MB/s"), "{text}");
+    assert!(text.contains("thresholds 8.1 to 8.4 MB/s"), "{text}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_tail_without_an_answer_has_its_reason() {
     assert_eq!(
         says(claim(vec![TailResult { unknown: 2, ..open.clone() }])),
         "Tail 99 %: undecided after 712 pairs (2 cut off). `B` was above the threshold in 2.9 % of them, `A` in 0.42 % \
-         (thresholds 8.1 ms to 8.4 ms).\n"
+         (thresholds 8.1 to 8.4 ms).\n"
     );
     let withdrawn = says(claim(vec![TailResult { is_withdrawn: true, ..open.clone() }]));
     let why = "no answer after 712 pairs: the pairs after the first answer contradict it. `B` was";
@@ -98,11 +98,13 @@ fn a_hint_names_the_option() {
     let faster = ClaimResult { tail_hint, ..claim(Vec::new()) };
     assert_eq!(
         says(faster.clone()),
-        "The tail of `B` looks worse: it was above 9.3 ms in 8 % of the pairs, and `A` in 2 %. Test this with `--tail \
+        "The tail of `B` looks worse: it was above 9.300 ms in 8 % of the pairs, and `A` in 2 %. Test this with `--tail \
          95`.\n"
     );
     let slower = ClaimResult { decision: Some(Decision::Slower), ..faster };
-    assert!(says(slower).starts_with("The tail of `A` looks worse: it was above 9.3 ms in 8 % of the pairs, and `B`"));
+    assert!(
+        says(slower).starts_with("The tail of `A` looks worse: it was above 9.300 ms in 8 % of the pairs, and `B`")
+    );
 }
 
 #[test]

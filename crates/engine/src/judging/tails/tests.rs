@@ -118,7 +118,7 @@ fn the_fewest_trials_for_all_tails_are_known_beforehand() {
     let least = judge.least_with_tails(Some(2.0));
     assert_eq!(least.takes_ns, Some(2.0 * least.trials as f64));
     assert!(least.trials > judge.least(None).trials && least.at_error.is_none());
-    let mut trials = 0;
+    let mut trials = 0_u32;
     while judge.is_open() {
         // Rising values keep the candidate above every quantile of the past.
         observe(&mut judge, [1000.0 + f64::from(trials), 1.0]);
