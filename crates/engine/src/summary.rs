@@ -6,7 +6,7 @@ use ascertain_sys::machine::{CpuTimes, Machine, cpu_times};
 
 use crate::claim::{Judging, Test};
 use crate::command::{CommandSet, EXIT, OnFailure, WALL};
-use crate::experiment::{Metric, Spec};
+use crate::experiment::{Arm, Metric, Spec};
 use crate::finding::{Reason, Threat};
 use crate::judging;
 use crate::observations::{ArmValues, Observations, median_interval};
@@ -90,8 +90,9 @@ fn tail_hint(claim: &ClaimResult, facts: &RunFacts, observations: &Observations)
     let metric = experiment.spec().metric(&measure.metric)?;
     let set = facts.plan.commands.iter().find(|set| set.id == claim.experiment);
     let limit = set.and_then(|set| set.time_limit).filter(|_| metric == WALL);
-    let values =
-        |arm| observations.arms().iter().find(|values| values.experiment == claim.experiment && values.arm == *arm);
+    let values = |arm: &Arm| {
+        observations.arms().iter().find(|values| values.experiment == claim.experiment && values.arm == *arm)
+    };
     let arms = [values(candidate)?, values(baseline)?];
     judging::tail_hint(claim, arms, metric, limit.map(|limit| limit.as_nanos() as f64))
 }
@@ -222,7 +223,7 @@ fn stopped(values: &ArmValues, set: &CommandSet) -> Option<Threat> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Arm, Metric, Point};
+    use crate::experiment::{Metric, Point};
 
     /// Interrupts a command after 0.6 s or 2.9 s, although a complete execution takes 3 s. The minimum must ignore
     /// these shorter times.
