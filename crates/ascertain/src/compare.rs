@@ -36,6 +36,9 @@ pub struct Compare {
     /// [`command::counters`], or a [printed](CommandSet::printed) metric. If the metric is a counter, all counters are
     /// observed. The table shows all observed metrics.
     pub metric: String,
+    /// Levels of the tails to compare, each from 0.5 to below 1. An example is 0.99, for the slowest hundredth. Empty
+    /// if only the commands are compared. The comparison and its tails share the error equally.
+    pub tails: Vec<f64>,
     /// Settings for measuring and judging; by default the result of [`config()`]. `exact_trials` sets an exact number
     /// of trials; `table_trials` sets only a minimum. A `margin` of `Some(0.0)` means no margin. A `margin` of `None`
     /// means [`GATE_MARGIN`] if there is a gate, and no margin otherwise.
@@ -68,6 +71,9 @@ pub enum NeedsTwo {
     /// The user set a margin for the ratio of two commands.
     #[error("the margin of a ratio needs two commands, but only one is given")]
     Margin,
+    /// The user set levels of tails to compare.
+    #[error("comparing tails needs two commands, but only one is given")]
+    Tail,
     /// The user chose a metric other than the wall time as the metric to compare.
     #[error("a metric other than the time needs two commands, but only one is given")]
     Metric,
@@ -77,7 +83,7 @@ impl Compare {
     /// Returns a comparison with default settings.
     #[must_use]
     pub fn new(commands: CommandSet) -> Compare {
-        Compare { commands, metric: "wall".into(), config: config() }
+        Compare { commands, metric: "wall".into(), tails: Vec::new(), config: config() }
     }
 
     /// Returns the plan: the arms to measure, and the claims that compare them.
@@ -117,10 +123,14 @@ impl Compare {
             // If the precision has no time limit, the user requested the precision.
             (config.precision.is_some() && config.precision_time.is_none(), NeedsTwo::Precision),
             (config.margin.is_some_and(|margin| margin > 0.0), NeedsTwo::Margin),
+            (!self.tails.is_empty(), NeedsTwo::Tail),
             (metric != WALL && printed.is_none(), NeedsTwo::Metric),
         ];
         if let Some((_, what)) = needs_two.into_iter().find(|(is_set, _)| *is_set && table.arms.len() < 2) {
             return Err(Error::NeedsTwo(what));
+        }
+        if let Some(level) = self.tails.iter().find(|level| !(0.5..1.0).contains(*level)) {
+            return Err(Error::Request(format!("{level} is not a level of a tail; use a level from 0.5 to below 1")));
         }
         let is_counted = |other: &usize| {
             *other != metric && counters.iter().any(|counter| counter.name == spec.metrics[*other].name)
@@ -129,7 +139,7 @@ impl Compare {
         let order = |[candidate, reference]: [&Arm; 2]| {
             let claim = Claim::order(&set.id, &spec.metrics[WALL], candidate, reference);
             let claim = if metric == WALL { claim } else { claim.by(&spec.metrics[metric]) };
-            Claim { counters: counted.clone(), ..claim }
+            Claim { counters: counted.clone(), tails: self.tails.clone(), ..claim }
         };
         let claims: Vec<Claim> = match spec.variants.len() {
             // A single command is compared between combinations of levels, with the first combination as the reference.

@@ -13,7 +13,7 @@ use ascertain_sys::process;
 
 /// Appends to the error's message the option that solves the problem, if there is one.
 pub fn with_option(error: anyhow::Error) -> anyhow::Error {
-    use NeedsTwo::{Gate, Margin, Metric, Precision};
+    use NeedsTwo::{Gate, Margin, Metric, Precision, Tail};
     use ascertain::Error::{Engine, NeedsTwo as Needs, NoDirection};
     match error.downcast_ref() {
         Some(Needs(Gate)) => {
@@ -26,6 +26,9 @@ pub fn with_option(error: anyhow::Error) -> anyhow::Error {
         }
         Some(Needs(Margin)) => {
             anyhow!("--margin needs two commands to compare; give a second command, or leave out --margin")
+        }
+        Some(Needs(Tail)) => {
+            anyhow!("--tail needs two commands to compare; give a second command, or leave out --tail")
         }
         Some(Needs(Metric)) => {
             anyhow!("--metric needs two commands to compare; give a second command, or leave out --metric")

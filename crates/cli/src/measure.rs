@@ -7,7 +7,7 @@ use ascertain::{Continuation, Ending, Request, RunContext, RunResult, runs};
 use ascertain_engine::claim::{Judging, Test};
 use ascertain_engine::evidence;
 use ascertain_engine::finding::Reason;
-use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Outcome, TailDecision, Verdict};
 use ascertain_engine::plan::UseCase;
 use ascertain_engine::unit::Unit;
 use ascertain_report::exports::{self, Results};
@@ -104,7 +104,9 @@ fn print(result: &RunResult, options: &RenderOptions) -> anyhow::Result<()> {
     } else {
         output::print(&text)?
     }
-    let is_undecided = result.outcome.claims.iter().any(|claim| claim.verdict == Verdict::Undecided);
+    let has_open_tail = |claim: &ClaimResult| claim.tails.iter().any(|tail| tail.decision == TailDecision::Undecided);
+    let mut claims = result.outcome.claims.iter();
+    let is_undecided = claims.any(|claim| claim.verdict == Verdict::Undecided || has_open_tail(claim));
     let is_open = is_undecided && !result.outcome.interrupted && use_case != UseCase::CalibrateHere;
     if let (true, Some(how)) = (is_open && !options.quiet, continue_hint(result, &[])) {
         output::note(&format!("undecided; {how} without a higher chance of error"));

@@ -50,6 +50,11 @@ pub struct Claim {
     /// error probability.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<usize>,
+    /// Levels at which the tails of the two arms are compared, such as 0.99. A tail has the values beyond its level: the
+    /// largest ones, or the smallest ones if higher values are better. The comparison and its tails share the claim's
+    /// error equally.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tails: Vec<f64>,
     /// Position of the claim in a claims file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
@@ -313,6 +318,7 @@ impl Claim {
             max_time: None,
             max_trials: None,
             counters: Vec::new(),
+            tails: Vec::new(),
             place: None,
         }
     }

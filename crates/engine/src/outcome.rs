@@ -316,6 +316,97 @@ pub struct ClaimResult {
     /// probability of at most the claim's error, which the run's error does not include.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<ClaimResult>,
+    /// Comparisons of the two arms' tails, one for each level of the plan. The comparison and its tails share the
+    /// claim's error equally; `error` is the share of the comparison.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tails: Vec<TailResult>,
+    /// A hint that the faster arm seems to have the worse tail. `None` if there is no such sign, and if the tails were
+    /// compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail_hint: Option<TailHint>,
+}
+
+/// The comparison of two tails: which arm was beyond a threshold more often, in the trials that were measured. The
+/// threshold of each pair is a quantile of the values of both arms in all earlier pairs. A value is beyond the threshold
+/// if it is above, or below for a metric whose higher values are better. A time-out is always beyond.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TailResult {
+    /// Level of the quantile, such as 0.99. If higher values are better, the quantile has the level 1 − `level`.
+    pub level: f64,
+    /// The answer about the candidate.
+    pub decision: TailDecision,
+    /// `true` if there was an answer, and later pairs prove the opposite. The answer is then withdrawn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_withdrawn: bool,
+    /// Highest probability that the answer is wrong.
+    pub error: f64,
+    /// Number of pairs that are needed before the level counts.
+    pub pairs_before: u64,
+    /// Number of pairs since the level counts.
+    pub pairs: u64,
+    /// Number of these pairs at the answer; `None` if there was none.
+    pub decided: Option<u64>,
+    /// Number of pairs in which the candidate was beyond the threshold.
+    pub candidate_beyond: u64,
+    /// Number of pairs in which the reference was beyond the threshold.
+    pub reference_beyond: u64,
+    /// Number of pairs in which only the candidate was beyond the threshold.
+    pub only_candidate: u64,
+    /// Number of pairs in which only the reference was beyond the threshold.
+    pub only_reference: u64,
+    /// Number of pairs that were cut off. They count against both answers.
+    pub unknown: u64,
+    /// Smallest threshold of these pairs, in the metric's unit.
+    pub threshold_low: Option<f64>,
+    /// Largest threshold of these pairs, in the metric's unit.
+    pub threshold_high: Option<f64>,
+    /// Natural logarithm of the e-value for "the candidate was beyond the threshold more often".
+    pub log_e_more: f64,
+    /// Natural logarithm of the e-value for "the candidate was beyond the threshold less often".
+    pub log_e_less: f64,
+}
+
+/// The answer about a tail of the candidate, compared with the reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TailDecision {
+    /// The candidate was beyond the threshold more often.
+    MoreOften,
+    /// The candidate was beyond the threshold less often.
+    LessOften,
+    /// The run ended before an answer was possible.
+    Undecided,
+}
+
+impl TailResult {
+    /// Returns whether this answer makes the gate fail: the candidate was beyond the threshold more often, or less
+    /// often for [`Gate::Faster`].
+    #[must_use]
+    pub fn fails(&self, gate: Gate) -> bool {
+        self.decision
+            == match gate {
+                Gate::Slower => TailDecision::MoreOften,
+                Gate::Faster => TailDecision::LessOften,
+            }
+    }
+}
+
+/// A sign that the faster arm of a comparison has the worse tail. The threshold is a quantile of all values of both
+/// arms, so this is no verdict: a run that asks about tails has thresholds that were fixed before each trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TailHint {
+    /// Level of the quantile, such as 0.95.
+    pub level: f64,
+    /// p-value of the exact sign test, of the pairs in which only one arm was beyond the threshold.
+    pub p_value: f64,
+    /// The threshold, in the metric's unit.
+    pub threshold: f64,
+    /// Number of pairs.
+    pub pairs: u64,
+    /// Number of pairs in which the faster arm was beyond the threshold.
+    pub faster_beyond: u64,
+    /// Number of pairs in which the slower arm was beyond the threshold.
+    pub slower_beyond: u64,
 }
 
 /// A condition of a predicate that was false in at least one trial.

@@ -102,12 +102,15 @@ impl RunResult {
     }
 
     /// Applies the gate of a comparison. The gate fails if any command is shown to be slower (or faster) than the
-    /// reference. Otherwise the ending is undecided if any comparison is undecided.
+    /// reference, or beyond the threshold of a tail more (or less) often. Otherwise the ending is undecided if any
+    /// comparison is undecided. A tail without an answer does not matter, because equal tails never have one.
     fn comparison_ending(&self) -> Ending {
         let Some(gate) = self.plan.config.gate else { return Ending::Done };
         let claims = self.outcome.claims.iter();
         let mut decisions = claims.map(|claim| claim.decision.unwrap_or(Decision::Undecided));
+        let mut tails = self.outcome.claims.iter().flat_map(|claim| &claim.tails);
         match () {
+            () if tails.any(|tail| tail.fails(gate)) => Ending::GateFailed,
             () if decisions.clone().any(|decision| decision == gate.decision()) => Ending::GateFailed,
             () if decisions.any(|decision| decision == Decision::Undecided) => Ending::Undecided,
             () => Ending::Done,

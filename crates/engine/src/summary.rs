@@ -6,11 +6,12 @@ use ascertain_sys::machine::{CpuTimes, Machine, cpu_times};
 
 use crate::claim::{Judging, Test};
 use crate::command::{CommandSet, EXIT, OnFailure, WALL};
-use crate::experiment::{Metric, Spec};
+use crate::experiment::{Arm, Metric, Spec};
 use crate::finding::{Reason, Threat};
+use crate::judging;
 use crate::observations::{ArmValues, Observations, median_interval};
-use crate::outcome::{ArmFacts, ClaimResult, Outcome, PointSummary, SCHEMA};
-use crate::plan::{Plan, Registry};
+use crate::outcome::{ArmFacts, ClaimResult, Outcome, PointSummary, SCHEMA, TailHint};
+use crate::plan::{Plan, Registry, UseCase};
 use crate::suite;
 use crate::values::{Bounds, Values};
 
@@ -48,6 +49,7 @@ pub(crate) fn summarise(
     let several = claims.len() > 1;
     for claim in &mut claims {
         claim.median = median(claim, &points);
+        claim.tail_hint = tail_hint(claim, facts, observations);
         for reason in &mut claim.reasons {
             if let Reason::TooEarly { is_interrupted, is_shared, .. } = reason {
                 (*is_interrupted, *is_shared) = (interrupted, several);
@@ -76,6 +78,23 @@ pub(crate) fn summarise(
 fn facts_of(values: &ArmValues) -> ArmFacts {
     let ArmValues { experiment, arm, facts, .. } = values;
     ArmFacts { experiment: experiment.clone(), arm: arm.clone(), facts: facts.clone() }
+}
+
+/// Returns a hint about the tails of a claim of `compare` that was not asked about tails.
+fn tail_hint(claim: &ClaimResult, facts: &RunFacts, observations: &Observations) -> Option<TailHint> {
+    let [Test::Versus { measure, candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
+    if facts.plan.use_case != UseCase::Compare || !claim.tails.is_empty() {
+        return None;
+    }
+    let experiment = facts.registry.iter().find(|experiment| experiment.spec().id == claim.experiment)?;
+    let metric = experiment.spec().metric(&measure.metric)?;
+    let set = facts.plan.commands.iter().find(|set| set.id == claim.experiment);
+    let limit = set.and_then(|set| set.time_limit).filter(|_| metric == WALL);
+    let values = |arm: &Arm| {
+        observations.arms().iter().find(|values| values.experiment == claim.experiment && values.arm == *arm)
+    };
+    let arms = [values(candidate)?, values(baseline)?];
+    judging::tail_hint(claim, arms, metric, limit.map(|limit| limit.as_nanos() as f64))
 }
 
 /// Returns the median of the metric that the claim's predicate compares. Returns `None` if the claim is not about the
@@ -204,7 +223,7 @@ fn stopped(values: &ArmValues, set: &CommandSet) -> Option<Threat> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Arm, Metric, Point};
+    use crate::experiment::{Metric, Point};
 
     /// Interrupts a command after 0.6 s or 2.9 s, although a complete execution takes 3 s. The minimum must ignore
     /// these shorter times.

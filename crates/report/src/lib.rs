@@ -58,4 +58,5 @@ mod counters;
 mod finding;
 mod grid;
 mod standing;
+mod tails;
 mod text;

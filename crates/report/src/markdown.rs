@@ -9,6 +9,7 @@ use crate::finding;
 use crate::grid::{self, Cell, ColumnKind, Grid};
 use crate::options::TableLayout;
 use crate::sentence::{left_out, marked, undiagnosed, undiagnosed_claims};
+use crate::tails;
 use crate::text::{escape_controls, marked_up, parted, quoted, with_names};
 
 /// Returns the outcome of a run: the table of compared commands, or the table of claims and a table for each
@@ -22,6 +23,7 @@ pub fn outcome(outcome: &Outcome, layout: &TableLayout) -> String {
         parts.extend(grid::scan::best_levels(outcome, layout).iter().map(|text| paragraph(text)));
         parts.push(table(&grid::compared(outcome, layout)));
         parts.extend(sentences);
+        parts.extend(tails::sentences(outcome).iter().map(|sentence| paragraph(sentence)));
         parts.push(table(&counters::grid(outcome, layout)));
         parts.extend(counters::notes(outcome).iter().map(|note| paragraph(note)));
     } else {

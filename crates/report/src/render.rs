@@ -169,6 +169,7 @@ fn comparison(outcome: &Outcome, result: &RunResult, options: &RenderOptions) ->
     parted([
         terminal::best_levels(outcome, layout, style),
         sentences,
+        terminal::tails(outcome, style),
         terminal::compare_table(outcome, layout, style),
         left_out,
         terminal::counters_table(outcome, layout, style),

@@ -57,7 +57,8 @@ pub fn explained(outcome: &Outcome) -> Vec<String> {
     ];
     let said = paragraphs.into_iter().filter_map(|(is_so, paragraph)| is_so.then_some(paragraph));
     let overshoot = overshoot(&outcome.claims).map(str::to_string);
-    said.chain(overshoot).chain(judged.first().map(|claim| budget(claim, outcome.claims.len()))).collect()
+    let answers = outcome.claims.iter().map(|claim| 1 + claim.tails.len()).sum();
+    said.chain(overshoot).chain(judged.first().map(|claim| budget(claim, answers))).collect()
 }
 
 const COIN: &str = "The order within each pair was drawn at random. If neither were faster, each would win a pair with \

@@ -22,6 +22,7 @@ use crate::finding;
 use crate::grid;
 use crate::options::TableLayout;
 use crate::sentence::{self, marked};
+use crate::tails;
 use crate::text::{NO_BREAK, plain, shortened, unbroken_quantities};
 pub use crate::text::{escape_controls, escape_controls_in_lines, parted};
 #[cfg(feature = "claims")]
@@ -175,6 +176,12 @@ pub fn best_levels(outcome: &Outcome, layout: &TableLayout, style: &Style) -> St
 /// that are not available. Empty if no counters were requested.
 pub fn counters_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {
     parted([style.table(&counters::grid(outcome, layout)), style.paragraphs(&counters::notes(outcome))])
+}
+
+/// Returns a sentence for each tail that the run compared, or for a faster arm whose tail looks worse; empty if there
+/// are none.
+pub fn tails(outcome: &Outcome, style: &Style) -> String {
+    style.paragraphs(&tails::sentences(outcome))
 }
 
 /// Returns a paragraph for each reason why requested arms were not measured, or only in part.

@@ -17,6 +17,7 @@
 //! |---|---|
 //! | a claim whose trials come in one by one | [`Judge`], with a margin [`Judge::with_margin`] |
 //! | which of two alternatives is faster, from pairs of times | [`OrderJudge`] |
+//! | which of two alternatives is more often above a threshold in the tail, from pairs of values | [`TailJudge`], after the last pair [`tail_excess`] |
 //! | a count that exists already or is kept elsewhere | [`verdict()`], [`log_e_holds`], [`log_e_refuted`] |
 //! | the possible rates | [`RateSequence`], [`rate_interval`]; after a single look [`credible_interval`] |
 //! | a p-value that can only be sampled, for example by reshuffling | [`BettingTest`] |
@@ -53,6 +54,7 @@ mod quantile;
 mod rate;
 mod root;
 mod student;
+mod tail;
 mod tally;
 
 pub use banerjee::cautious_mean_interval;
@@ -71,6 +73,7 @@ pub use student::{
     MeanInterval, MeanPart, combined_mean_interval, mean_interval, means_without_each, skewed_mean_interval,
     student_size, student_tails,
 };
+pub use tail::{TailCounts, TailExcess, TailJudge, TailValue, soonest_tail_verdict, tail_excess, tail_pairs_before};
 pub use tally::Tally;
 
 #[cfg(doctest)]

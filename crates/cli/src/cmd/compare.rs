@@ -82,6 +82,13 @@ pub struct Args {
     /// inside.
     #[arg(long, value_name = "M", value_parser = margin, help_heading = "Judging")]
     margin: Option<f64>,
+    /// Compare the tails too, at these levels: `95,99` asks which command is more often among the slowest 5 % and 1 %
+    ///
+    /// The threshold of each trial is fixed before the trial, from all earlier values. A level counts after 50 pairs
+    /// (95), 250 (99) or 2,500 (99.9). The tails share --error with the comparison. With --fail-if, a worse tail fails
+    /// too.
+    #[arg(long, value_name = "LEVELS", value_delimiter = ',', value_parser = tail_level, help_heading = "Judging")]
+    tail: Vec<f64>,
     /// Precision to reach for each ratio: `1%` means ±1 % [default: 10%, or as far as 3 s allow]
     #[arg(long, value_name = "P", value_parser = positive_share, help_heading = "Judging")]
     precision: Option<f64>,
@@ -202,7 +209,15 @@ impl Args {
             gate: self.fail_if,
             ..self.common.config(default)
         };
-        Ok(Compare { commands, metric: self.metric()?, config })
+        Ok(Compare { commands, metric: self.metric()?, tails: self.tails(), config })
+    }
+
+    /// Returns the levels of the tails to compare, each once and in ascending order.
+    fn tails(&self) -> Vec<f64> {
+        let mut tails = self.tail.clone();
+        tails.sort_unstable_by(f64::total_cmp);
+        tails.dedup();
+        tails
     }
 
     /// Returns the options for printing the result.
@@ -286,6 +301,14 @@ fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
 fn is_among(command: &NamedCommand, others: &[NamedCommand]) -> Option<String> {
     let is_same = |other: &NamedCommand| *command == NamedCommand { name: command.name.clone(), ..other.clone() };
     others.iter().any(is_same).then(|| command.line.clone())
+}
+
+/// Parses the level of a tail, such as `95`, `99.9` or `99%`, into a share.
+fn tail_level(text: &str) -> Result<f64, String> {
+    let digits = text.trim().trim_end_matches('%').trim_end();
+    // Dividing the decimal digits by 100 gives the double that is nearest to the level.
+    let level = digits.parse::<f64>().ok().map(|percent| percent / 100.0).filter(|level| (0.5..1.0).contains(level));
+    level.ok_or_else(|| format!("`{text}` is not a level; give percentages from 50 to below 100, such as 95,99"))
 }
 
 fn ignored(text: &str) -> Result<OnFailure, String> {

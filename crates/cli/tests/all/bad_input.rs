@@ -24,6 +24,9 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["compare", "--fail-if", "slower", "true"], 2, "second command"),
     (&["compare", "--precision", "1%", "true"], 2, "second command"),
     (&["compare", "--margin", "1%", "true"], 2, "second command"),
+    (&["compare", "--tail", "95", "true"], 2, "--tail needs two commands"),
+    (&["compare", "--tail", "0.95", "true", "true"], 2, "`0.95` is not a level; give percentages from 50"),
+    (&["compare", "--tail", "95,100", "true", "true"], 2, "`100` is not a level"),
     // An option without an effect is an error.
     (&["put", "/etc/passwd", "b", "--content-type", "text/plain"], 2, "--content-type is not supported by a file"),
     (&["put", "/etc/passwd", "b", "--exclude", "passwd"], 2, "/etc/passwd: patterns apply only to folders"),

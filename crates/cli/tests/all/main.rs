@@ -39,6 +39,7 @@ mod runtimes;
 mod series;
 #[cfg(target_os = "linux")]
 mod storage;
+mod tails;
 #[cfg(target_os = "linux")]
 mod transfer;
 mod typed;

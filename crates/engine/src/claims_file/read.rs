@@ -284,6 +284,7 @@ fn read_template(fields: &Fields<'_>, notes: &mut Notes<'_>) -> Claim {
         max_time: fields.duration("max_time"),
         max_trials: fields.count("max_trials"),
         counters: Vec::new(),
+        tails: Vec::new(),
         place: fields.get("id").map(|id| notes.place(id.at)),
     }
 }

@@ -137,6 +137,14 @@ impl LaneTests {
         Some(last == indices.slots[0])
     }
 
+    /// Returns the values of the candidate and the baseline, and the direction that is better. Returns `None` if the
+    /// claim is more than a single comparison, or if it has no values in this trial.
+    pub fn pair(&self, trial: &TrialValues) -> Option<(Better, [Bounds; 2])> {
+        let [(Test::Versus { measure, .. }, indices)] = self.tests.as_slice() else { return None };
+        let is_here = trial.values.len() > indices.slots.iter().max()? * trial.metrics + indices.metrics[0];
+        is_here.then(|| (measure.better, [0, 1].map(|side| trial.arm(indices.slots[side])[indices.metrics[0]])))
+    }
+
     /// Applies the tests to a trial.
     ///
     /// # Errors

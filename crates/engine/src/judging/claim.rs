@@ -5,6 +5,7 @@ use ascertain_stats::{RateSequence, Tally};
 use super::bound::{LaneTests, TrialOutcome, TrialValues};
 use super::diagnostics::Diagnostics;
 use super::rule::{Answer, Outcomes, PairedStatistic, Rule};
+use super::tails::Tails;
 use crate::block::Slots;
 use crate::claim::{Claim, Effect, Hypothesis, Judging, Test};
 use crate::error::Error;
@@ -71,6 +72,7 @@ pub(crate) struct ClaimJudge {
     path: Option<PathRecorder>,
     /// Judges of the additional comparisons, which compare the same arms by other metrics.
     counters: Vec<ClaimJudge>,
+    tails: Tails,
 }
 
 /// The reason for closing a claim, other than its answer.
@@ -87,6 +89,10 @@ impl ClaimJudge {
     /// user: the number of trials that would be enough at the higher error.
     pub fn new(claim: &Claim, spec: &Spec, config: &Config, easier: Option<(f64, f64)>) -> Result<ClaimJudge, Error> {
         let invalid = |reason| Error::Claim { id: claim.id.clone(), reason };
+        // The comparison and each of its tails have the same share of the claim's error.
+        let questions = 1.0 + claim.tails.len() as f64;
+        let config = &Config { error: config.error / questions, ..config.clone() };
+        let easier = easier.map(|(run, own)| (run, own / questions));
         let error = config.error;
         let end_error = direction_error(claim, error);
         let asked = Hypothesis { margin: claim.asked.margin.or(config.margin), ..claim.asked.clone() };
@@ -98,9 +104,11 @@ impl ClaimJudge {
         let asked_alone = Hypothesis { margin: None, ..claim.asked.clone() };
         let alone =
             Claim { asked: asked_alone, max_time: None, max_trials: None, counters: Vec::new(), ..claim.clone() };
+        let alone = Claim { tails: Vec::new(), ..alone };
         let counter = |&metric: &usize| ClaimJudge::new(&alone.clone().by(&spec.metrics[metric]), spec, &besides, None);
         Ok(ClaimJudge {
             counters: claim.counters.iter().map(counter).collect::<Result<_, _>>()?,
+            tails: Tails::new(&claim.tails, error).map_err(invalid)?,
             rule: Rule::new(claim, config).map_err(invalid)?,
             paired: quantile.map(|quantile| PairedStatistic::new(quantile, end_error, end_error)),
             rate: RateSequence::new(end_error, end_error).map_err(invalid)?,
@@ -247,6 +255,9 @@ impl ClaimJudge {
             }
         }
         self.diagnostics.end_trial(self.tests.candidate_is_last(trial));
+        if let Some((better, pair)) = self.tests.pair(trial) {
+            self.tails.observe(better, pair, trial.is_interrupted);
+        }
         if !is_tie {
             self.judge(success, seen.statistic);
         }
@@ -333,7 +344,7 @@ impl ClaimJudge {
         }
     }
 
-    /// Returns whether more trials could still change the result of the claim.
+    /// Returns whether more trials could still change the result of the claim or of its tails.
     pub fn is_open(&self) -> bool {
         if self.closed.is_some() {
             return false;
@@ -342,7 +353,7 @@ impl ClaimJudge {
             (Some(paired), Some(wanted)) if self.is_precision_awaited => paired.precision() <= wanted,
             _ => true,
         };
-        self.to_the_end || self.answer.is_none() || !precise
+        self.to_the_end || self.answer.is_none() || !precise || self.tails.are_open()
     }
 
     /// Returns whether the claim was closed for a reason other than its answer.
@@ -481,6 +492,12 @@ impl ClaimJudge {
                 Verdict::Failed => Vec::new(),
                 _ => self.counters.iter_mut().map(ClaimJudge::result).collect(),
             },
+            tails: match (verdict, self.asked.tests.as_slice()) {
+                (Verdict::Failed, _) => Vec::new(),
+                (_, [Test::Versus { measure, .. }]) => self.tails.results(measure.better),
+                _ => Vec::new(),
+            },
+            tail_hint: None,
         }
     }
 

@@ -8,6 +8,8 @@ mod derived;
 mod diagnostics;
 mod rule;
 mod run;
+mod tails;
 
 pub(crate) use claim::{ClaimJudge, ClosedReason};
 pub(crate) use run::{Lane, RunJudge};
+pub(crate) use tails::hint as tail_hint;

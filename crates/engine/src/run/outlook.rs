@@ -74,7 +74,7 @@ impl TrialLoop<'_, '_> {
         let lanes = (0..self.is_open.len()).filter(|&lane| self.is_open[lane]);
         // Claims of one lane share its trials, so only the slowest claim of each lane counts.
         let slowest = lanes.filter_map(|lane| {
-            let least = self.judge.open_claims(lane).map(|claim| claim.least(Some(self.trial_ns(lane))));
+            let least = self.judge.open_claims(lane).map(|claim| claim.least_with_tails(Some(self.trial_ns(lane))));
             Some((lane, least.max_by_key(|least| least.trials)?))
         });
         let slowest: Vec<_> = slowest.collect();

@@ -8,6 +8,7 @@ use ascertain_engine::outcome::{ClaimResult, Verdict};
 use super::results::{Mark, Results};
 use crate::markdown;
 use crate::sentence::marked;
+use crate::tails;
 use crate::text::{ended, escape_controls, plain, quoted, with_names};
 
 /// The length of the longest summary, in bytes. GitHub accepts 1 MiB per step and drops longer summaries. A quarter of
@@ -59,7 +60,7 @@ pub(super) fn summary(results: &Results) -> String {
 /// Returns the name and the statement of a claim, then its sentence. Names are marked as in [`quoted`]. A comparison
 /// has only the sentence, because it names the commands.
 fn with_name(claim: &ClaimResult) -> String {
-    let sentence = marked::claim(claim);
+    let sentence = tails::after_sentence(claim);
     match claim.says.as_str() {
         _ if claim.asked.judging == Judging::Order => sentence,
         "" => format!("{}: {sentence}", quoted(&claim.id)),

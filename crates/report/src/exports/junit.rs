@@ -11,7 +11,8 @@ use ascertain_engine::outcome::{ClaimResult, Outcome};
 
 use super::results::{Mark, Results};
 use crate::sentence;
-use crate::text::{distinct, escape_controls};
+use crate::tails;
+use crate::text::{distinct, escape_controls, plain};
 
 /// Returns the content of the file for `--export-junit`.
 pub(super) fn write(results: &Results) -> String {
@@ -63,10 +64,10 @@ fn test_case(results: &Results, claim: &ClaimResult) -> String {
     let place = place.map(|place| format!("{}:{}", place.file.to_string_lossy(), place.line));
     // The statement of a comparison is left out: it looks like an answer, and the sentence names the commands anyway.
     let says = Some(claim.says.clone()).filter(|_| claim.asked.judging != Judging::Order);
-    let said = [place, says, Some(sentence::claim(claim)), sentence::warning(claim)];
+    let said = [place, says, Some(plain(&tails::after_sentence(claim))), sentence::warning(claim)];
     let said: Vec<String> = said.into_iter().flatten().filter(|said| !said.is_empty()).collect();
     let element = |name: &str, verdict: &str| {
-        let message = escaped(&sentence::claim(claim));
+        let message = escaped(&plain(&tails::after_sentence(claim)));
         format!("      <{name}{verdict} message=\"{message}\"/>\n")
     };
     let verdict = format!(" type=\"{}\"", claim.verdict.word());

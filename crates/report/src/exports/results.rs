@@ -72,12 +72,12 @@ impl<'a> Results<'a> {
     /// Returns the result of a claim in the terms of test tools: passed, failed, broken (because the target failed), or
     /// skipped.
     pub fn mark(&self, claim: &ClaimResult) -> Mark {
+        let gate = self.plan.config.gate;
         match (claim.verdict, claim.decision) {
             (Verdict::Failed, _) => Mark::Broken,
+            _ if gate.is_some_and(|gate| claim.tails.iter().any(|tail| tail.fails(gate))) => Mark::Failed,
             (Verdict::Undecided | Verdict::Unavailable | Verdict::Deferred, _) => Mark::Skipped,
-            (_, Some(decision)) if self.plan.config.gate.is_some_and(|gate| gate.decision() == decision) => {
-                Mark::Failed
-            }
+            (_, Some(decision)) if gate.is_some_and(|gate| gate.decision() == decision) => Mark::Failed,
             (_, Some(_)) | (Verdict::Holds, None) => Mark::Passed,
             (Verdict::Refuted, None) => Mark::Failed,
         }

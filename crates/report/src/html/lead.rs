@@ -19,6 +19,7 @@ use crate::pictures::forests;
 use crate::sentence::marked::{self, Sides, of_whose};
 use crate::standing::furthest_first;
 use crate::suite;
+use crate::tails;
 use crate::text::{capitalised, counted, escape_controls, grouped, listed, plain, quoted};
 
 /// The answer of a run, in words.
@@ -37,6 +38,8 @@ impl Answer {
         let outcome = &run.outcome;
         let compared: Vec<ArmComparison> = outcome.claims.iter().filter_map(ArmComparison::new).collect();
         let error = error_in_words(run.header.plan.config.error);
+        let with_tails =
+            |lead: String| [lead].into_iter().chain(tails::sentences(outcome)).collect::<Vec<_>>().join(" ");
         let said = |headline: String, lead: String| Answer {
             headline: Html::sentence(&headline),
             title: plain(&headline).replace('`', ""),
@@ -53,14 +56,14 @@ impl Answer {
             (_, []) => said(purpose.into(), String::new()),
             ([one], [_]) => {
                 let (headline, lead) = of_two(one, outcome);
-                said(headline, lead)
+                said(headline, with_tails(lead))
             }
             ([_, ..], all) if compared.len() == all.len() => {
                 let sure = format!("The chance that any of these answers is wrong is at most {error}.");
                 let headline = fastest::headline(outcome).filter(|_| !is_reference_fastest(&compared));
                 said(
                     headline.unwrap_or_else(|| headline_of_several(&compared)),
-                    format!("{} {sure}", of_several(&compared, outcome)),
+                    with_tails(format!("{} {sure}", of_several(&compared, outcome))),
                 )
             }
             (_, [one]) => {

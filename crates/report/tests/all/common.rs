@@ -109,6 +109,8 @@ pub fn blank(id: &str, says: &str, judging: Judging, test: Test) -> ClaimResult 
         median: None,
         broken: Vec::new(),
         counters: Vec::new(),
+        tails: Vec::new(),
+        tail_hint: None,
     }
 }
 

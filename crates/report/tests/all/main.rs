@@ -18,4 +18,5 @@ mod sentences;
 mod series;
 mod shapes;
 mod size;
+mod tails;
 mod time_limits;

@@ -14,4 +14,5 @@ mod power;
 mod quantile_sequence;
 mod streams;
 mod student;
+mod tail_calibration;
 mod vectors;

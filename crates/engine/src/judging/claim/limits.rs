@@ -77,6 +77,19 @@ impl ClaimJudge {
         }
     }
 
+    /// Returns the smallest effort that can give a verdict and an answer about every tail, as [`least`](Self::least)
+    /// does for the verdict alone.
+    pub fn least_with_tails(&self, trial_ns: Option<f64>) -> Least {
+        let least = self.least(trial_ns);
+        match self.tails.soonest() {
+            trials if trials <= least.trials => least,
+            trials => {
+                let takes_ns = trial_ns.map(|trial_ns| trial_ns * trials as f64);
+                Least { trials, takes_ns, at_error: None, ..least }
+            }
+        }
+    }
+
     /// Returns the reason "too early" if there were too few trials for a verdict.
     pub(super) fn too_early(&self) -> Option<Reason> {
         let (timed, whole_ns) = self.timed;
