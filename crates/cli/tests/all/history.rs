@@ -374,3 +374,4 @@ fn a_missing_run_is_reported() {
         assert!(ran.stderr.contains("there is no run in"), "{}", ran.stderr);
     }
 }
+
