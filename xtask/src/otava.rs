@@ -44,7 +44,8 @@ fn read() -> anyhow::Result<()> {
     let path = format!("{folder}/otava.yaml");
     fs::write(&path, configuration)?;
     let python = tools::python();
-    let otava = [&*format!("PYTHONPATH={}", modules()?), &*python.to_string_lossy(), "-m", "otava.main"].map(String::from);
+    let otava =
+        [&*format!("PYTHONPATH={}", modules()?), &*python.to_string_lossy(), "-m", "otava.main"].map(String::from);
     let analyse = ["analyze", "ratio", "--config-file", &path].map(String::from);
     let text = tools::output_of("env", &[otava, analyse].concat())?;
     println!("{text}");
@@ -81,7 +82,7 @@ fn changes(command: &mut Command, series: &[Vec<f64>]) -> anyhow::Result<Vec<Vec
 }
 
 /// Compares false alarms and delays. The series are recorded ratios of a command to itself. In half of them, a step of
-/// five standard deviations is added, which is 5 % at a noise of 1 %. Both tools look after each value.
+/// five standard deviations is added, which is 5 % at a noise of 1 %.
 pub fn bench() -> anyhow::Result<()> {
     for need in [Need::Python("numpy"), OTAVA] {
         need.meet().map_err(anyhow::Error::msg)?;
@@ -91,26 +92,34 @@ pub fn bench() -> anyhow::Result<()> {
     let ratios = data.lines().skip(1).map(ratio).collect::<anyhow::Result<Vec<f64>>>()?;
     let equal: Vec<Vec<f64>> = ratios.chunks_exact(200).map(<[f64]>::to_vec).collect();
     let with_step: Vec<Vec<f64>> = ratios.chunks_exact(BEFORE + AFTER).map(with_step).collect();
-    tools::run("cargo", &["build", "--quiet", "--release", "--package", "ascertain-stats", "--example", "change_points"])?;
-    let mut theirs = Command::new(tools::python());
-    theirs.arg(tools::in_root("xtask/src/otava_changes.py")).env("PYTHONPATH", modules()?);
+    tools::run(
+        "cargo",
+        &["build", "--quiet", "--release", "--package", "ascertain-stats", "--example", "change_points"],
+    )?;
+    let otava = |looks: &str| {
+        let mut otava = Command::new(tools::python());
+        otava.args([&*tools::in_root("xtask/src/otava_changes.py"), looks]);
+        otava.env("PYTHONPATH", modules()?);
+        Ok::<Command, anyhow::Error>(otava)
+    };
     let ours = Command::new(tools::in_target("release/examples/change_points"));
-    for (name, mut command) in [("ascertain", ours), ("otava", theirs)] {
+    for (name, mut command) in
+        [("ascertain", ours), ("otava, after each value", otava("each")?), ("otava, once at the end", otava("once")?)]
+    {
         let alarms: usize = changes(&mut command, &equal)?.iter().map(Vec::len).sum();
-        let found = changes(&mut command, &with_step)?;
+        let of_steps = changes(&mut command, &with_step)?;
         let delay = |changes: &Vec<(usize, usize)>| {
-            changes.iter().find(|(first, found)| first.abs_diff(BEFORE) <= 5 && *found >= BEFORE).map(|(_, found)| found + 1 - BEFORE)
+            let is_step = |(first, found): &&(usize, usize)| first.abs_diff(BEFORE) <= 5 && *found >= BEFORE;
+            changes.iter().find(is_step).map(|(_, found)| found + 1 - BEFORE)
         };
-        let mut delays: Vec<usize> = found.iter().map(|changes| delay(changes).unwrap_or(usize::MAX)).collect();
-        delays.sort_unstable();
-        let in_ten = delays.iter().filter(|delay| **delay <= 10).count();
-        let false_alarms: usize = found.iter().map(|changes| changes.len()).sum::<usize>() - delays.iter().filter(|delay| **delay != usize::MAX).count();
+        let delays: Vec<usize> = of_steps.iter().filter_map(delay).collect();
         println!(
-            "  {name}: {alarms} false alarms in {} values without a step; steps found within 10 values: {in_ten} of {}, \
-             median after {}; {false_alarms} other alarms beside the steps",
-            equal.len() * 200,
-            found.len(),
-            delays[delays.len() / 2]
+            "  {name}: {alarms} false alarms in {} values; steps found: {} of {}, within ten values: {}; {} other alarms",
+            equal.concat().len(),
+            delays.len(),
+            of_steps.len(),
+            delays.iter().filter(|delay| **delay <= 10).count(),
+            of_steps.iter().map(Vec::len).sum::<usize>() - delays.len()
         );
     }
     Ok(())

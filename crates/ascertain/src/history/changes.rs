@@ -135,7 +135,8 @@ mod tests {
 
     #[test]
     fn a_machine_with_another_name_makes_the_cause_unclear() {
-        let line = line(40, |index| (if index < 20 { 1.0 } else { 1.06 }, 5e6), |index| if index < 20 { "A" } else { "B" });
+        let line =
+            line(40, |index| (if index < 20 { 1.0 } else { 1.06 }, 5e6), |index| if index < 20 { "A" } else { "B" });
         assert_eq!(found(&line), [(Cause::Unclear, "run 20".into())]);
     }
 

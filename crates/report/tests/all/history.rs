@@ -81,7 +81,14 @@ fn estimate(median: f64) -> MedianEstimate {
 
 fn run_point(index: usize, machine: &str, estimate: MedianEstimate) -> TrendPoint {
     let listed = listed(IDS[index], "finished", &[], &[]);
-    TrendPoint { run_id: listed.id, started: listed.started.unwrap(), machine: machine.into(), revision: None, estimate, baseline: None }
+    TrendPoint {
+        run_id: listed.id,
+        started: listed.started.unwrap(),
+        machine: machine.into(),
+        revision: None,
+        estimate,
+        baseline: None,
+    }
 }
 
 fn medians() -> Trend {
