@@ -1,4 +1,4 @@
-//! Apache Otava: a part of the tests lets it read our CSV, and `cargo xtask bench changes` compares its change points with
+//! Apache Otava: a part of the tests lets it read our CSV. `cargo xtask bench changes` compares its change points with
 //! ours.
 
 use std::fs;
@@ -114,7 +114,7 @@ pub fn bench() -> anyhow::Result<()> {
         };
         let delays: Vec<usize> = of_steps.iter().filter_map(delay).collect();
         println!(
-            "  {name}: {alarms} false alarms in {} values; steps found: {} of {}, within ten values: {}; {} other alarms",
+            "  {name}: {alarms} false alarms in {} values; found {} of {} steps, {} within ten values; {} other alarms",
             equal.concat().len(),
             delays.len(),
             of_steps.len(),

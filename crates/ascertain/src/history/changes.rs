@@ -61,8 +61,8 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Returns the changes with their causes, sorted by place. Only the code can change the ratio while the baseline and the
-/// description of the machine stay the same. If only the baseline changes, the machine changed both variants alike.
+/// Returns the changes with their causes, sorted by place. If the ratio changes while the baseline and the name of the
+/// machine stay the same, the code changed. If only the baseline changes, the machine changed both variants alike.
 fn places(runs: &[Known]) -> Vec<(ChangePoint, Cause)> {
     let places_of = |value: fn(&Known) -> f64| change_points(&runs.iter().map(value).collect::<Vec<_>>());
     let (of_ratio, of_baseline) = (places_of(|run| run.ratio), places_of(|run| run.baseline));

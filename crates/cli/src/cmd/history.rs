@@ -1,5 +1,5 @@
-//! `ascertain history`: lists, compares and deletes runs, shows how metrics changed over time, and finds the runs at which
-//! they changed.
+//! `ascertain history`: lists, compares and deletes runs, shows how metrics changed over time, and finds the runs at
+//! which they changed.
 
 use std::path::PathBuf;
 use std::time::Duration;
