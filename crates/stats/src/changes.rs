@@ -16,6 +16,8 @@
 //! `A` values on average. The values need not be normal; they only need to be exchangeable. Places that are left out
 //! make the sum smaller, so the bound still holds.
 
+use crate::median_sorted;
+
 /// The average number of values between two false alarms is at least this number, see [`change_points`].
 pub const VALUES_PER_FALSE_ALARM: f64 = 1000.0;
 
@@ -23,7 +25,8 @@ pub const VALUES_PER_FALSE_ALARM: f64 = 1000.0;
 /// hardly larger than the noise.
 const ODDS: [f64; 3] = [4.0, 16.0, 64.0];
 
-/// Number of values that are needed after a change. With fewer, two or three outliers in a row would be a change.
+/// Number of values after a place that are needed before its evidence counts. With fewer, two outliers in a row would be
+/// a change.
 const FEWEST_AFTER: usize = 5;
 
 /// Number of latest values among which a change is searched.
@@ -33,10 +36,15 @@ const MOST_AFTER: usize = 50;
 /// is no evidence.
 const MOST_BEFORE: usize = 100;
 
+/// Smallest evidence of a likely place for the change, relative to the place with the most evidence. Ranks do not show
+/// how far apart values are. Therefore the sizes of the values choose between the likely places.
+const LIKELY: f64 = 0.01;
+
 /// A place where the level of a series changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangePoint {
-    /// Index of the first value at the new level, estimated as the place with the most evidence.
+    /// Index of the first value at the new level. This is an estimate: of the places with much evidence, the one that
+    /// divides the values into two parts with the smallest deviations.
     pub first: usize,
     /// Index of the value with which the evidence was enough.
     pub found: usize,
@@ -70,7 +78,7 @@ pub fn change_points(values: &[f64]) -> Vec<ChangePoint> {
     changes
 }
 
-/// Returns the place with the most evidence for a change in `start..end`, if the evidence for all places is enough.
+/// Returns the place of a change in `start..end`, if the evidence for all places together is enough.
 fn latest_change(values: &[f64], start: usize, end: usize) -> Option<usize> {
     let oldest = start.max(end.saturating_sub(MOST_AFTER + MOST_BEFORE));
     // Among equal values, the later ones come first. This is the order with the least evidence.
@@ -78,16 +86,29 @@ fn latest_change(values: &[f64], start: usize, end: usize) -> Option<usize> {
     let mut falling = rising.clone();
     rising.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
     falling.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
-    let (mut sum, mut best) = (0.0, (0.0, None));
-    for first in end.saturating_sub(MOST_AFTER).max(start + 1)..=end.saturating_sub(FEWEST_AFTER) {
+    let evidence_for = |first: usize| {
         let of_orders = [&rising, &falling].map(|order| ODDS.map(|odds| evidence(order, first, odds)));
-        let mean = of_orders.as_flattened().iter().sum::<f64>() / (2 * ODDS.len()) as f64;
-        sum += mean;
-        if mean > best.0 {
-            best = (mean, Some(first));
-        }
+        of_orders.as_flattened().iter().sum::<f64>() / (2 * ODDS.len()) as f64
+    };
+    let firsts = end.saturating_sub(MOST_AFTER).max(start + 1)..end;
+    let places: Vec<(usize, f64)> = firsts.map(|first| (first, evidence_for(first))).collect();
+    let counted = places.iter().filter(|(first, _)| first + FEWEST_AFTER <= end);
+    if counted.map(|(_, evidence)| evidence).sum::<f64>() < VALUES_PER_FALSE_ALARM {
+        return None;
     }
-    best.1.filter(|_| sum >= VALUES_PER_FALSE_ALARM)
+    // With four values at the new level, the place before them may already be enough for an alarm, but it is not likely.
+    let most = places.iter().map(|(_, evidence)| *evidence).fold(0.0, f64::max);
+    let likely = places.iter().filter(|(_, evidence)| *evidence >= most * LIKELY);
+    let spread = |first: usize| deviations(&values[oldest..first]) + deviations(&values[first..end]);
+    likely.map(|(first, _)| (*first, spread(*first))).min_by(|a, b| a.1.total_cmp(&b.1)).map(|(first, _)| first)
+}
+
+/// Returns the sum of the distances from the median.
+fn deviations(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let median = median_sorted(&sorted).unwrap_or(f64::NAN);
+    sorted.iter().map(|value| (value - median).abs()).sum()
 }
 
 /// Returns the evidence that the values from the index `first` on are larger than those before. `order` has the indices

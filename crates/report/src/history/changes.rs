@@ -7,7 +7,7 @@ use ascertain_engine::unit::significant;
 use serde::Serialize;
 
 use super::trend::{Trend, TrendPoint};
-use super::words::{minute, revision};
+use super::words::revision;
 use crate::csv::record;
 use crate::formats::{Element, Report};
 use crate::grid::{Cell, ColumnKind, Grid};
@@ -164,8 +164,8 @@ impl Changes {
         let has = |cause: &Cause| self.changes.iter().any(|change| change.cause == *cause);
         sentences.extend(causes.into_iter().filter(has).map(|cause| cause.reason().to_string()));
         sentences.push(format!(
-            "A change is found when at least five runs are at the new level. If ratios do not change, one false alarm \
-             is expected in {} runs or more.",
+            "A clear change is found with the fifth run at the new level. If ratios do not change, one false alarm is \
+             expected in {} runs or more.",
             grouped(self.runs_per_false_alarm)
         ));
         sentences

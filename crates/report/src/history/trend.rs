@@ -232,7 +232,8 @@ impl Report for Trend {
         let Trend { experiment, metric, unit, .. } = self;
         let symbol = unit.symbol();
         for TrendLine { arm, runs } in &self.lines {
-            for TrendPoint { run_id, started, machine, estimate: MedianEstimate { n, median, low, high } } in runs {
+            for TrendPoint { run_id, started, machine, estimate, .. } in runs {
+                let MedianEstimate { n, median, low, high } = estimate;
                 let names: [&dyn Field; 5] = [experiment, metric, &symbol, &arm.variant, &arm.point];
                 lines += &record(&[&names[..], &[run_id, started, machine, n, median, low, high]].concat());
             }

@@ -56,10 +56,11 @@ fn a_step_is_found_within_ten_values() {
     for step in 0..600 {
         let (before, size) = (8 + step % 53, if step % 2 == 0 { 5.0 } else { -5.0 });
         let changes = change_points(&series(&mut rng, &[(before, 100.0), (10, 100.0 + size)]));
-        late += usize::from(changes.len() != 1);
-        misplaced += usize::from(changes.first().is_none_or(|change| change.first.abs_diff(before) > 1));
+        let found = changes.iter().find(|change| change.found >= before);
+        late += usize::from(found.is_none());
+        misplaced += usize::from(found.is_some_and(|change| change.first != before));
     }
-    assert!(late <= 6 && misplaced <= 30, "{late} late and {misplaced} misplaced of 600");
+    assert!(late <= 3 && misplaced <= 30, "{late} late and {misplaced} misplaced of 600");
 }
 
 /// The same with recorded noise: a step of five standard deviations, estimated from the median deviation.
@@ -78,7 +79,7 @@ fn a_step_in_recorded_runs_is_found_within_ten_values() {
         change_points(&values).iter().any(|change| change.first.abs_diff(30) <= 5 && (30..40).contains(&change.found))
     };
     let found = ratios.chunks_exact(50).filter(is_found).count();
-    assert!(found >= 39, "{found} of 40");
+    assert!(found >= 38, "{found} of 40");
 }
 
 #[test]
@@ -95,8 +96,9 @@ fn the_distribution_of_the_noise_does_not_matter() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(4);
     let values = series(&mut rng, &[(40, 0.0), (20, 3.0), (40, 1.0)]);
     let heavy: Vec<f64> = values.iter().map(|value| (3.0 * value).exp()).collect();
-    assert!(!change_points(&values).is_empty());
-    assert_eq!(change_points(&values), change_points(&heavy));
+    let found = |values: &[f64]| change_points(values).first().map(|change| change.found);
+    assert!(found(&values).is_some());
+    assert_eq!(found(&values), found(&heavy));
 }
 
 #[test]
