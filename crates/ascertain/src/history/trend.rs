@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ascertain_engine::evidence;
 use ascertain_engine::experiment::{Arm, Better, Level, Metric, Spec};
+use ascertain_engine::outcome::PointSummary;
 use ascertain_engine::recorded::{self, Series};
 use ascertain_engine::unit::Unit;
 use ascertain_engine::values::{Bounds, Values};
@@ -256,7 +257,11 @@ type ArmFigures = Vec<ArmFigure>;
 fn medians(folder: &Path, experiment: &str, metric: &str) -> Result<ArmFigures, Error> {
     let points = Loaded::read(folder)?.outcome.with_keys();
     let of_metric = points.iter().filter(|p| p.experiment == experiment && p.metric == metric && p.n > 0);
-    let figure = |point| ArmFigure { arm: point.arm.clone(), estimate: MedianEstimate::from(point), baseline: None };
+    let figure = |point: &PointSummary| ArmFigure {
+        arm: point.arm.clone(),
+        estimate: MedianEstimate::from(point),
+        baseline: None,
+    };
     Ok(of_metric.map(figure).collect())
 }
 
