@@ -10,7 +10,7 @@ use ascertain_engine::recorded::{self, Series};
 use ascertain_engine::unit::Unit;
 use ascertain_engine::values::{Bounds, Values};
 use ascertain_report::history::comparison::MedianEstimate;
-use ascertain_report::history::trend::{Trend, TrendLine, TrendPoint, VariantPair};
+use ascertain_report::history::trend::{RunTrend, TrendLine, TrendPoint, VariantPair};
 use ascertain_stats::quantile_ranks;
 
 use crate::error::{Error, refused};
@@ -41,7 +41,7 @@ pub struct TrendRequest {
 ///
 /// # Errors
 /// If the folder has no runs of the experiment, or if none of them has the requested values.
-pub fn trend(below: &Path, asked: &TrendRequest) -> Result<Trend, Error> {
+pub fn trend(below: &Path, asked: &TrendRequest) -> Result<RunTrend, Error> {
     let mut left_out = Vec::new();
     let measured = measured_runs(asked, &runs::listed(below)?, below, &mut left_out)?;
     let metric = metric(asked, &measured)?;
@@ -74,7 +74,7 @@ pub fn trend(below: &Path, asked: &TrendRequest) -> Result<Trend, Error> {
         return refused(format!("{what} for the metric `{}`, in {runs}{}", metric.name, unread(&left_out)));
     }
     let (unit, better) = if pair.is_some() { (Unit::One, Better::Higher) } else { (metric.unit, metric.better) };
-    Ok(Trend { experiment: asked.experiment.clone(), metric: metric.name, unit, better, ratio: pair, lines, notes })
+    Ok(RunTrend { experiment: asked.experiment.clone(), metric: metric.name, unit, better, ratio: pair, lines, notes })
 }
 
 /// Returns a sentence with the number of runs that were left out, and the reason for the first of them. Returns `None`

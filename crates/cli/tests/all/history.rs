@@ -396,7 +396,7 @@ fn changes_of_code_and_machine_are_found_from_run_to_run() {
         assert_eq!(measured.code, Some(0), "{}", measured.stderr);
     }
     let ids: Vec<String> = common::runs(state).iter().map(|run| name(run)).collect();
-    let ratio = ["changes", "compare", "--ratio", "cat new/cat old"];
+    let ratio = ["changes", "compare", "--metric", "latency", "--ratio", "cat new/cat old"];
     let json = history(&[&ratio[..], &["--format", "json"]].concat()).json();
     assert_eq!((&json["schema"], &json["metric"]), (&"ascertain.changes/1".into(), &"latency".into()));
     assert_eq!(json["lines"][0]["runs"].as_array().unwrap().len(), 32);

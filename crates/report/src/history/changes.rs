@@ -6,7 +6,7 @@ use ascertain_engine::outcome::RowArm;
 use ascertain_engine::unit::significant;
 use serde::Serialize;
 
-use super::trend::{Trend, TrendPoint};
+use super::trend::{RunTrend, TrendPoint};
 use super::words::revision;
 use crate::csv::record;
 use crate::formats::{Element, Report};
@@ -19,7 +19,7 @@ use crate::text::{counted, grouped};
 pub struct Changes {
     /// The ratio in each run.
     #[serde(flatten)]
-    pub trend: Trend,
+    pub trend: RunTrend,
     /// The changes, sorted by arm and then from the oldest.
     pub changes: Vec<Change>,
     /// While nothing changes, the average number of runs between two false alarms is at least this number.
@@ -133,11 +133,11 @@ impl Changes {
     }
 
     fn grid(&self) -> Grid {
-        let numbers = ["Before", "After", "Baseline"];
+        let numbers = ["Ratio before", "Ratio after", "Baseline"];
         let mut grid = Grid::new(&[&["Variant", "Cause", "From run", "Revision"][..], &numbers].concat())
             .kind(ColumnKind::Word, &["Cause", "From run", "Revision"])
             .kind(ColumnKind::Number, &numbers)
-            .stacking(&["Revision", "After"]);
+            .stacking(&["Revision", "Ratio after"]);
         for change in &self.changes {
             let growth = (change.baseline_after / change.baseline_before - 1.0) * 100.0;
             grid.rows.push(vec![
@@ -190,7 +190,7 @@ impl Report for Changes {
             "experiment,metric,variant,at,cause,previous_run_id,first_run_id,found_run_id,commit,ratio_before,\
              ratio_after,baseline_before,baseline_after\n",
         );
-        let Trend { experiment, metric, .. } = &self.trend;
+        let RunTrend { experiment, metric, .. } = &self.trend;
         for change in &self.changes {
             let Change { arm, previous, first, found_run_id, ratio_before, ratio_after, .. } = change;
             let commit = revision(first.revision.as_ref());

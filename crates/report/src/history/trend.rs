@@ -21,7 +21,7 @@ use crate::text::{ended, escape_controls, plain, quoted};
 
 /// The median of a metric, or of a ratio of two variants, in several runs. Unknown values are `None`, in JSON `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Trend {
+pub struct RunTrend {
     /// The id of the experiment.
     pub experiment: String,
     /// The name of the metric.
@@ -79,7 +79,7 @@ pub struct TrendPoint {
 /// The largest number of lines in a plot; more could not be distinguished.
 const MOST_LINES: usize = 8;
 
-impl Trend {
+impl RunTrend {
     /// Returns the title: the metric or ratio, the experiment, and the levels that all arms share.
     pub(super) fn title(&self) -> String {
         let (experiment, metric) = (quoted(&self.experiment), quoted(&self.metric));
@@ -211,7 +211,7 @@ impl Trend {
     }
 }
 
-impl Report for Trend {
+impl Report for RunTrend {
     const SCHEMA: &'static str = "ascertain.trend/1";
 
     fn elements(&self) -> Vec<Element> {
@@ -229,7 +229,7 @@ impl Report for Trend {
     fn csv(&self) -> String {
         let mut lines =
             String::from("experiment,metric,unit,variant,at,run_id,started,machine,n,median,median_low,median_high\n");
-        let Trend { experiment, metric, unit, .. } = self;
+        let RunTrend { experiment, metric, unit, .. } = self;
         let symbol = unit.symbol();
         for TrendLine { arm, runs } in &self.lines {
             for TrendPoint { run_id, started, machine, estimate, .. } in runs {

@@ -12,7 +12,7 @@ use ascertain_report::history::changes::{Cause, Change, ChangeRun, Changes};
 use ascertain_report::history::comparison::{ComparedRun, Difference, MedianEstimate, RunComparison};
 use ascertain_report::history::list::{ListedRun, RunList};
 use ascertain_report::history::prune::{PrunedRun, Pruning, SparedRun};
-use ascertain_report::history::trend::{Trend, TrendLine, TrendPoint, VariantPair};
+use ascertain_report::history::trend::{RunTrend, TrendLine, TrendPoint, VariantPair};
 use ascertain_report::plot::{Layer, Scale};
 use ascertain_report::terminal::Style;
 
@@ -91,14 +91,14 @@ fn run_point(index: usize, machine: &str, estimate: MedianEstimate) -> TrendPoin
     }
 }
 
-fn medians() -> Trend {
+fn medians() -> RunTrend {
     let machine = "Example 9000, Linux 6.18.0";
     let line = |variant: &str, at: Point, figures: &[(usize, f64)]| TrendLine {
         arm: Arm { variant: variant.into(), point: at },
         runs: figures.iter().map(|&(index, median)| run_point(index, machine, estimate(median))).collect(),
     };
     let at = Point::default().with("elements", 187_500);
-    let mut trend = Trend {
+    let mut trend = RunTrend {
         experiment: "sum".into(),
         metric: "time".into(),
         unit: Unit::Nanosecond,
@@ -115,9 +115,9 @@ fn medians() -> Trend {
     trend
 }
 
-fn ratios() -> Trend {
+fn ratios() -> RunTrend {
     let figures = [(2, 1.09), (1, 1.11), (0, 0.97)];
-    Trend {
+    RunTrend {
         experiment: "compare".into(),
         metric: "wall".into(),
         unit: Unit::One,
