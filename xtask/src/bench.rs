@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::load::{Load, spin};
 use crate::tools::{self, Need};
-use crate::{hyperfine, packages, permutation, rtlola, transfer};
+use crate::{hyperfine, otava, packages, permutation, rtlola, transfer};
 
 type Bench = (&'static str, &'static str, fn() -> anyhow::Result<()>);
 
@@ -23,6 +23,7 @@ const BENCHES: &[Bench] = &[
     ("series", "observations per second of `series` on a recorded run, and of `slo` from a load generator", series),
     ("evidence", "the cost of a row of evidence", || example("ascertain-engine", "evidence_cost")),
     ("history", "time to list and follow 2,000 runs", || example("ascertain-cli", "history_cost")),
+    ("changes", "change points of recorded ratios, compared with Apache Otava", otava::bench),
     ("page", "the report's page: time to write it, until it is seen, and until it is complete", page),
     ("permutation", "reshuffles of two samples of 10,000 values, compared with SciPy", permutation::bench),
     (

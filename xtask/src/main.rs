@@ -21,6 +21,7 @@ mod lines;
 mod load;
 mod machines;
 mod mutants;
+mod otava;
 mod packages;
 mod part;
 mod permutation;
@@ -43,7 +44,7 @@ cargo xtask calibrate [N] [steady] [bursts]
                               compare a command with itself N times under each load; the default, 300, takes
                               17 minutes
 cargo xtask bench [NAME …]    measure the goals: power, startup, start, loop, judge, streams, evidence, history,
-                              page, permutation, transfer, size, build, first; `transfer` accepts --rows put-1GB,get-1GB,
+                              changes, page, permutation, transfer, size, build, first; `transfer` accepts --rows put-1GB,get-1GB,
                               --clients s5cmd,rclone, --rounds N and --tiny
 cargo xtask mutants [WORD …]  make orderings, fences, checks and instructions of sync and rseq wrong, one at a time,
                               and print which test notices; only those with all words in their files' names and

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::tools::Need;
-use crate::{checkers, elsewhere, exports, fuzz, git_tests, gits, guest, hyperfine, packages, quick};
+use crate::{checkers, elsewhere, exports, fuzz, git_tests, gits, guest, hyperfine, otava, packages, quick};
 
 /// A part of the tests, which can be run on its own.
 pub struct Part {
@@ -46,12 +46,13 @@ impl Part {
 
 /// Returns all parts, in the order in which they run.
 pub fn all() -> impl Iterator<Item = &'static Part> {
-    let lists: [&'static [Part]; 10] = [
+    let lists: [&'static [Part]; 11] = [
         quick::PARTS,
         checkers::PARTS,
         packages::PARTS,
         elsewhere::PARTS,
         exports::PARTS,
+        otava::PARTS,
         hyperfine::PARTS,
         guest::PARTS,
         fuzz::PARTS,

@@ -29,7 +29,7 @@ fn main() -> anyhow::Result<()> {
         ensure!(command.status()?.success(), "{arguments:?} failed");
         Ok(())
     };
-    ascertain(&["compare", "-q", "-r", "20", "true", "true"])?;
+    ascertain(&["compare", "-q", "-r", "20", "true", "sleep 0"])?;
     let measured = fs::read_dir(folder.path())?.next().context("the run left no folder")??.path();
     let now_ns = clock::unix_ns();
     for index in 1..RUNS {
@@ -41,11 +41,12 @@ fn main() -> anyhow::Result<()> {
         }
     }
     let all = RUNS.to_string();
-    let cases: [&[&str]; 4] = [
+    let cases: [&[&str]; 5] = [
         &["history"],
         &["history", "-n", &all],
         &["history", "trend", "compare"],
         &["history", "trend", "compare", "-n", &all],
+        &["history", "changes", "compare", "--ratio", "true/sleep 0"],
     ];
     for arguments in cases {
         let mut times_ms = Vec::new();

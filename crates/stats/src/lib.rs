@@ -21,6 +21,7 @@
 //! | a count that exists already or is kept elsewhere | [`verdict()`], [`log_e_holds`], [`log_e_refuted`] |
 //! | the possible rates | [`RateSequence`], [`rate_interval`]; after a single look [`credible_interval`] |
 //! | a p-value that can only be sampled, for example by reshuffling | [`BettingTest`] |
+//! | the places where the level of a series changes | [`change_points`] |
 //! | the published criterion of Robbins, for comparison | [`csm_verdict`], [`csm_interval`], [`log_level`] |
 //! | the values between which a quantile lies | [`quantile_ranks`] |
 //! | the mean of a sample, or of several samples, with an interval by Student's t | [`mean_interval`], [`combined_mean_interval`], [`student_size`] |
@@ -38,6 +39,7 @@
 mod banerjee;
 mod betting;
 mod boundary;
+mod changes;
 mod csm;
 mod deviance;
 mod double_double;
@@ -59,6 +61,7 @@ mod tally;
 
 pub use banerjee::cautious_mean_interval;
 pub use betting::{BettingDecision, BettingTest, betting_log_wealth};
+pub use changes::{ChangePoint, VALUES_PER_FALSE_ALARM, change_points};
 pub use csm::{csm_interval, csm_verdict, log_level};
 pub use deviance::{bd0, binomial_deviance, excess, log_binomial, stirling_remainder};
 pub use eprocess::{expected_growth, log_e_holds, log_e_refuted};

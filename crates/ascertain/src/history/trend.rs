@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use ascertain_engine::evidence;
 use ascertain_engine::experiment::{Arm, Better, Level, Metric, Spec};
+use ascertain_engine::outcome::PointSummary;
 use ascertain_engine::recorded::{self, Series};
 use ascertain_engine::unit::Unit;
 use ascertain_engine::values::{Bounds, Values};
 use ascertain_report::history::comparison::MedianEstimate;
-use ascertain_report::history::trend::{Trend, TrendLine, TrendPoint, VariantPair};
+use ascertain_report::history::trend::{RunTrend, TrendLine, TrendPoint, VariantPair};
 use ascertain_stats::quantile_ranks;
 
 use crate::error::{Error, refused};
@@ -40,7 +41,7 @@ pub struct TrendRequest {
 ///
 /// # Errors
 /// If the folder has no runs of the experiment, or if none of them has the requested values.
-pub fn trend(below: &Path, asked: &TrendRequest) -> Result<Trend, Error> {
+pub fn trend(below: &Path, asked: &TrendRequest) -> Result<RunTrend, Error> {
     let mut left_out = Vec::new();
     let measured = measured_runs(asked, &runs::listed(below)?, below, &mut left_out)?;
     let metric = metric(asked, &measured)?;
@@ -54,7 +55,7 @@ pub fn trend(below: &Path, asked: &TrendRequest) -> Result<Trend, Error> {
         };
         match of_run {
             Ok(mut of_run) => {
-                of_run.retain(|(arm, _)| is_wanted(asked, arm));
+                of_run.retain(|figure| is_wanted(asked, &figure.arm));
                 figures.push((point.clone(), of_run));
             }
             Err(error) => left_out.push(format!("{}: {error}", runs::name(folder))),
@@ -73,7 +74,7 @@ pub fn trend(below: &Path, asked: &TrendRequest) -> Result<Trend, Error> {
         return refused(format!("{what} for the metric `{}`, in {runs}{}", metric.name, unread(&left_out)));
     }
     let (unit, better) = if pair.is_some() { (Unit::One, Better::Higher) } else { (metric.unit, metric.better) };
-    Ok(Trend { experiment: asked.experiment.clone(), metric: metric.name, unit, better, ratio: pair, lines, notes })
+    Ok(RunTrend { experiment: asked.experiment.clone(), metric: metric.name, unit, better, ratio: pair, lines, notes })
 }
 
 /// Returns a sentence with the number of runs that were left out, and the reason for the first of them. Returns `None`
@@ -119,7 +120,9 @@ impl MeasuredRun {
             run_id: runs::name(folder),
             started: header.started,
             machine: format!("{}, {}", header.machine.cpu_model, header.machine.kernel),
+            revision: header.revision,
             estimate: MedianEstimate::default(),
+            baseline: None,
         };
         let spec = header.experiments.into_iter().find(|spec| spec.id == experiment);
         Ok(spec.map(|spec| MeasuredRun { folder: folder.into(), spec, point }))
@@ -237,14 +240,29 @@ fn is_wanted(asked: &TrendRequest, arm: &Arm) -> bool {
     (asked.variants.is_empty() || asked.variants.contains(&arm.variant)) && asked.at.iter().all(is_at)
 }
 
-/// The arms of one run, each with the median of a metric or with its median ratio to another variant.
-type ArmFigures = Vec<(Arm, MedianEstimate)>;
+/// The figures of one arm in one run.
+#[derive(Clone)]
+struct ArmFigure {
+    arm: Arm,
+    /// The median of a metric, or the median ratio to another variant.
+    estimate: MedianEstimate,
+    /// The median of the other variant, if `estimate` is a ratio.
+    baseline: Option<f64>,
+}
+
+/// The figures of all arms of one run.
+type ArmFigures = Vec<ArmFigure>;
 
 /// Returns the medians of a metric from a run's outcome.
 fn medians(folder: &Path, experiment: &str, metric: &str) -> Result<ArmFigures, Error> {
     let points = Loaded::read(folder)?.outcome.with_keys();
     let of_metric = points.iter().filter(|p| p.experiment == experiment && p.metric == metric && p.n > 0);
-    Ok(of_metric.map(|point| (point.arm.clone(), MedianEstimate::from(point))).collect())
+    let figure = |point: &PointSummary| ArmFigure {
+        arm: point.arm.clone(),
+        estimate: MedianEstimate::from(point),
+        baseline: None,
+    };
+    Ok(of_metric.map(figure).collect())
 }
 
 /// Returns the median ratio of two variants within one run, for each combination of levels at which both were measured.
@@ -270,7 +288,11 @@ fn ratios(
         let Some(baseline) = series().find(|series| series.arm == baseline) else { continue };
         let (ratios, without_ratio) = candidate.ratios_to(baseline, metric.reduce, metric.better);
         without += without_ratio;
-        figures.extend((!ratios.is_empty()).then(|| (candidate.arm.clone(), estimate(&ratios))));
+        if !ratios.is_empty() {
+            let (_, values) = baseline.by_trial(metric.reduce);
+            let baseline = estimate(&values).median;
+            figures.push(ArmFigure { arm: candidate.arm.clone(), estimate: estimate(&ratios), baseline });
+        }
     }
     if without > 0 {
         let trials = if without == 1 { "1 trial has".to_string() } else { format!("{without} trials have") };
@@ -294,7 +316,7 @@ fn estimate(values: &Values) -> MedianEstimate {
 fn lines(runs: &[(TrendPoint, ArmFigures)], of_latest: bool, notes: &mut Vec<String>) -> Vec<TrendLine> {
     let (mut arms, mut latest): (Vec<&Arm>, usize) = (Vec::new(), 0);
     for (_, figures) in runs.iter().rev() {
-        for (arm, _) in figures {
+        for ArmFigure { arm, .. } in figures {
             if !arms.contains(&arm) {
                 arms.push(arm);
             }
@@ -308,8 +330,8 @@ fn lines(runs: &[(TrendPoint, ArmFigures)], of_latest: bool, notes: &mut Vec<Str
     }
     let line = |arm: &Arm| {
         let point = |(run, figures): &(TrendPoint, ArmFigures)| {
-            let (_, estimate) = figures.iter().find(|(other, _)| other == arm)?;
-            Some(TrendPoint { estimate: *estimate, ..run.clone() })
+            let figure = figures.iter().find(|figure| figure.arm == *arm)?;
+            Some(TrendPoint { estimate: figure.estimate, baseline: figure.baseline, ..run.clone() })
         };
         TrendLine { arm: arm.clone(), runs: runs.iter().filter_map(point).collect() }
     };
@@ -377,11 +399,14 @@ mod tests {
             run_id: id.into(),
             started: id.into(),
             machine: String::new(),
+            revision: None,
             estimate: MedianEstimate::default(),
+            baseline: None,
         };
         let figures = |variants: &[&str]| -> ArmFigures {
             let arm = |variant: &&str| Arm { variant: variant.to_string(), point: Point::default() };
-            variants.iter().map(|variant| (arm(variant), MedianEstimate::default())).collect()
+            let figure = |arm| ArmFigure { arm, estimate: MedianEstimate::default(), baseline: None };
+            variants.iter().map(arm).map(figure).collect()
         };
         let runs =
             || vec![(run("1"), figures(&["a", "c"])), (run("2"), figures(&["b", "a"])), (run("3"), figures(&[]))];

@@ -1,12 +1,15 @@
-//! `ascertain history`: lists, compares and deletes runs, and shows how metrics changed over time.
+//! `ascertain history`: lists, compares and deletes runs, shows how metrics changed over time, and finds the runs at
+//! which they changed.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context;
 use ascertain::history::{self, TrendRequest};
 use ascertain::{Ending, Error, runs};
 use ascertain_engine::evidence;
 use ascertain_engine::unit::{Unit, parse_quantity};
+use clap::ValueEnum;
 
 use crate::options::{Display, count, duration};
 use crate::{exports, output};
@@ -36,6 +39,7 @@ enum Subcommand {
     /// List the latest runs (as without a subcommand)
     List(ListArgs),
     Trend(TrendArgs),
+    Changes(ChangesArgs),
     Compare(CompareArgs),
     Prune(PruneArgs),
 }
@@ -107,6 +111,54 @@ struct TrendArgs {
     shared: Shared,
 }
 
+const CHANGES_EXAMPLES: &str = "\
+Examples:
+  ascertain history changes compare --ratio 'sleep 0.011/sleep 0.010'
+      Find the runs at which the ratio of two commands changed
+  ascertain history changes compare --ratio 'sleep 0.011/sleep 0.010' --export otava > runs.csv
+      Write the ratio of each run for Apache Otava";
+
+/// Find the runs at which the ratio of two variants changed, and the cause
+///
+/// A change of the code is told apart from a change of the machine by the time of B alone. If ratios do not change, one
+/// false alarm is expected in 1,000 runs or more. A clear change is found with the fifth run at the new level.
+#[derive(clap::Args)]
+#[command(after_help = CHANGES_EXAMPLES)]
+struct ChangesArgs {
+    /// Id of an experiment; `compare` or `slo` for runs of commands
+    #[arg(value_name = "EXPERIMENT")]
+    experiment: String,
+    /// Two variants: follow how many times better A is than B, the baseline
+    #[arg(long, value_name = "A/B")]
+    ratio: String,
+    /// Metric to follow [default: the experiment's first metric]
+    #[arg(long, value_name = "METRIC")]
+    metric: Option<String>,
+    /// Level of a factor: follow only arms at this level; repeat the option for more factors
+    #[arg(long, value_name = "FACTOR=LEVEL", value_parser = at)]
+    at: Vec<(String, String)>,
+    /// Number of runs to search, counted back from the latest run that measured the variants [default: all]
+    ///
+    /// If the first run moves with each new run, false alarms can be more frequent than stated.
+    #[arg(short = 'n', long, value_name = "N", value_parser = count)]
+    runs: Option<u64>,
+    /// File for the plot, as an SVG; with `-`, only the SVG is printed, to standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    svg: Option<PathBuf>,
+    /// Print the series of ratios as the CSV of another tool, instead of the changes
+    #[arg(long, value_enum, value_name = "TOOL", help_heading = "Output", conflicts_with = "svg")]
+    export: Option<ExportTool>,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+/// A tool that finds changes in series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ExportTool {
+    /// Apache Otava, which finds changes by E-divisive means
+    Otava,
+}
+
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   ascertain history compare v1.1 v1.2
@@ -162,6 +214,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
         None => list_runs(&args.list),
         Some(Subcommand::List(args)) => list_runs(args),
         Some(Subcommand::Trend(args)) => show_trend(args),
+        Some(Subcommand::Changes(args)) => show_changes(args),
         Some(Subcommand::Compare(args)) => compare_runs(args),
         Some(Subcommand::Prune(args)) => prune_runs(args),
     };
@@ -200,6 +253,26 @@ fn show_trend(args: &TrendArgs) -> anyhow::Result<()> {
     let trend = history::trend(&args.shared.folder(), &asked)?;
     match exports::write_svg(args.svg.as_deref(), || trend.plot())? {
         true => output::report(&trend, &args.shared.display),
+        false => Ok(()),
+    }
+}
+
+fn show_changes(args: &ChangesArgs) -> anyhow::Result<()> {
+    let asked = TrendRequest {
+        experiment: args.experiment.clone(),
+        metric: args.metric.clone(),
+        variants: Vec::new(),
+        at: args.at.clone(),
+        ratio: Some(args.ratio.clone()),
+        runs: args.runs.map_or(usize::MAX, as_usize),
+    };
+    let changes = history::changes(&args.shared.folder(), &asked)?;
+    if let Some(ExportTool::Otava) = args.export {
+        let several = "Otava's CSV has a single series, but there are several; choose one with --at FACTOR=LEVEL";
+        return output::print(&changes.otava_csv().context(several)?);
+    }
+    match exports::write_svg(args.svg.as_deref(), || changes.plot())? {
+        true => output::report(&changes, &args.shared.display),
         false => Ok(()),
     }
 }

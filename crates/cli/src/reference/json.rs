@@ -95,7 +95,8 @@ const SCHEMAS: &[Schema] = &[
     ),
     ("ascertain.calibration/1", "`calibrate-here`", "Calibration", &[]),
     ("ascertain.history/1", "`history`, `history list`", "RunList", &[]),
-    ("ascertain.trend/1", "`history trend`", "Trend", &[]),
+    ("ascertain.trend/1", "`history trend`", "RunTrend", &[]),
+    ("ascertain.changes/1", "`history changes`", "Changes", &[]),
     (
         "ascertain.comparison/1",
         "`history compare`",

@@ -34,6 +34,7 @@ const BASES: &[(&str, &[&str], &[&str])] = &[
     ("history", &["history"], &[]),
     ("history list", &["history", "list"], &[]),
     ("history trend", &["history", "trend", "true"], &[]),
+    ("history changes", &["history", "changes", "true", "--ratio=true/true"], &[]),
     ("history compare", &["history", "compare"], &["RUN", "RUN"]),
     ("history prune", &["history", "prune", "--keep", "9"], &[]),
     ("put", &["put"], &["OLD", "NEW"]),
@@ -279,7 +280,7 @@ fn no_argument_is_forgotten() {
     let names = commands.lines().filter(|line| line.starts_with("  "));
     let names: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
     assert!(names.contains(&"compare") && names.contains(&"put"), "{names:?}");
-    let nested = ["list", "trend", "compare", "prune"].map(|name| format!("history {name}"));
+    let nested = ["list", "trend", "changes", "compare", "prune"].map(|name| format!("history {name}"));
     for subcommand in names.into_iter().map(String::from).chain(nested) {
         if is_left_out(&subcommand) {
             continue;

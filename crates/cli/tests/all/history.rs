@@ -338,6 +338,8 @@ fn mistakes_are_named() {
             "no trial has values of both variants for the metric `wall`",
         ),
         (&["trend"], "EXPERIMENT"),
+        (&["changes", "compare"], "--ratio"),
+        (&["changes", "compare", "--ratio", "true/sleep 0.003"], "no variant `sleep 0.003`"),
         (&["prune"], "--keep"),
         (&["prune", "--older-than", "30"], "write it in ns"),
         (&["prune", "--older-than", "0s"], "not an age; give an age such as 30d, or use --keep 0"),
@@ -373,4 +375,46 @@ fn a_missing_run_is_reported() {
         assert_eq!(ran.code, Some(4), "{arguments:?}: {}", ran.stderr);
         assert!(ran.stderr.contains("there is no run in"), "{}", ran.stderr);
     }
+}
+
+/// The commands print their times, so each run has the ratio and the baseline that this test chooses. The code changes in
+/// run 12, and the machine in run 24.
+#[test]
+fn changes_of_code_and_machine_are_found_from_run_to_run() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let history = |arguments: &[&str]| ascertain(state, &[&["history"], arguments].concat());
+    for run in 0..32 {
+        let noise = |factor: usize| 1.0 + (run * factor % 101) as f64 / 5000.0;
+        let old = if run < 24 { 5.0 } else { 5.5 } * noise(59);
+        let new = if run < 12 { 1.0 } else { 1.05 } * old * noise(37);
+        for (name, time) in [("old", old), ("new", new)] {
+            fs::write(state.join(name), format!("took {time} ms\n")).unwrap();
+        }
+        let metric = "latency=took ([0-9.]+) ms";
+        let measured = ascertain(state, &["compare", "-q", "-r", "2", "--metric", metric, "cat old", "cat new"]);
+        assert_eq!(measured.code, Some(0), "{}", measured.stderr);
+    }
+    let ids: Vec<String> = common::runs(state).iter().map(|run| name(run)).collect();
+    let ratio = ["changes", "compare", "--metric", "latency", "--ratio", "cat new/cat old"];
+    let json = history(&[&ratio[..], &["--format", "json"]].concat()).json();
+    assert_eq!((&json["schema"], &json["metric"]), (&"ascertain.changes/1".into(), &"latency".into()));
+    assert_eq!(json["lines"][0]["runs"].as_array().unwrap().len(), 32);
+    let changes = json["changes"].as_array().unwrap();
+    let found: Vec<_> =
+        changes.iter().map(|change| (change["cause"].as_str().unwrap(), &change["first"]["run_id"])).collect();
+    assert_eq!(found, [("code", &ids[12].clone().into()), ("machine", &ids[24].clone().into())]);
+    let after = changes[0]["ratio_after"].as_f64().unwrap() / changes[0]["ratio_before"].as_f64().unwrap();
+    assert!((after * 1.05 - 1.0).abs() < 0.01, "{after}");
+
+    let text = history(&ratio).stdout;
+    assert!(text.contains("2 changes in 32 runs.") && text.contains(&ids[12]), "{text}");
+    let later = history(&[&ratio[..], &["-n", "18", "--format", "csv"]].concat()).stdout;
+    assert_eq!(later.lines().count(), 2, "only the machine changed in the latest 18 runs: {later}");
+    let svg = history(&[&ratio[..], &["--svg", "-"]].concat()).stdout;
+    assert!(svg.contains("<svg") && svg.contains("machine"), "{svg}");
+    let otava = history(&[&ratio[..], &["--export", "otava"]].concat()).stdout;
+    let rows: Vec<&str> = otava.lines().collect();
+    assert_eq!((rows[0], rows.len()), ("time,run,commit,machine,ratio,baseline", 33));
+    assert!(rows[1].contains(&ids[0]) && rows[32].contains(&ids[31]), "{otava}");
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ascertain_engine::evidence::Revision;
 use ascertain_engine::experiment::{Arm, Better, Point};
 use ascertain_engine::outcome::RowArm;
 use ascertain_engine::unit::Unit;
@@ -20,7 +21,7 @@ use crate::text::{ended, escape_controls, plain, quoted};
 
 /// The median of a metric, or of a ratio of two variants, in several runs. Unknown values are `None`, in JSON `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Trend {
+pub struct RunTrend {
     /// The id of the experiment.
     pub experiment: String,
     /// The name of the metric.
@@ -67,16 +68,20 @@ pub struct TrendPoint {
     pub started: String,
     /// The names of the CPU and of the kernel; runs with the same text are taken to be from the same machine.
     pub machine: String,
+    /// The git revision of the folder in which the run was started.
+    pub revision: Option<Revision>,
     /// The median with its interval, in the unit of the trend.
     pub estimate: MedianEstimate,
+    /// For a ratio, the baseline's own median in the metric's unit; for times, in nanoseconds.
+    pub baseline: Option<f64>,
 }
 
 /// The largest number of lines in a plot; more could not be distinguished.
 const MOST_LINES: usize = 8;
 
-impl Trend {
+impl RunTrend {
     /// Returns the title: the metric or ratio, the experiment, and the levels that all arms share.
-    fn title(&self) -> String {
+    pub(super) fn title(&self) -> String {
         let (experiment, metric) = (quoted(&self.experiment), quoted(&self.metric));
         let shared = self.shared_levels();
         let at =
@@ -100,7 +105,7 @@ impl Trend {
     }
 
     /// Returns the notes about runs that were left out, and warnings about the comparison of runs.
-    fn cautions(&self) -> Vec<String> {
+    pub(super) fn cautions(&self) -> Vec<String> {
         let mut cautions: Vec<String> = self.notes.iter().map(|note| ended(note)).collect();
         let machines: BTreeSet<&str> =
             self.lines.iter().flat_map(|line| &line.runs).map(|run| run.machine.as_str()).collect();
@@ -121,11 +126,11 @@ impl Trend {
         cautions
     }
 
-    /// Returns the label of a line of the plot: the arm with the levels that not all lines share. The label of a ratio
+    /// Returns the label of an arm's line in the plot: the arm with the levels that not all lines share. The label of a ratio
     /// names both variants.
-    fn label(&self, line: &TrendLine) -> String {
-        let point = own_levels(&line.arm.point, &self.shared_levels());
-        let arm = arm_label(&Arm { variant: line.arm.variant.clone(), point });
+    pub(super) fn label(&self, arm: &Arm) -> String {
+        let point = own_levels(&arm.point, &self.shared_levels());
+        let arm = arm_label(&Arm { variant: arm.variant.clone(), point });
         match &self.ratio {
             Some(VariantPair { baseline, .. }) => format!("{arm} against {}", escape_controls(baseline)),
             None => arm,
@@ -140,7 +145,7 @@ impl Trend {
             .kind(ColumnKind::Number, &numbers)
             .stacking(&["Started (UTC)", "95 % interval"]);
         for line in &self.lines {
-            let mut label = self.label(line);
+            let mut label = self.label(&line.arm);
             for run in &line.runs {
                 let Figure { value, range, .. } = run.estimate.figure(self.unit);
                 let mut row = vec![Cell::Code(std::mem::take(&mut label)), Cell::Code(run.run_id.clone())];
@@ -159,11 +164,16 @@ impl Trend {
         if least > 0.0 && greatest > 3.0 * least { Scale::Log } else { Scale::Linear }
     }
 
+    /// Returns the start and the id of each plotted run, in the order of the x axis.
+    pub(super) fn plotted_runs(&self) -> BTreeSet<(&str, &str)> {
+        let lines = self.lines.iter().take(MOST_LINES);
+        lines.flat_map(|line| &line.runs).map(|run| (run.started.as_str(), run.run_id.as_str())).collect()
+    }
+
     /// Returns a plot of the medians by run, with a line and a band for each arm.
     pub fn plot(&self) -> Plot {
         let lines = &self.lines[..self.lines.len().min(MOST_LINES)];
-        let runs: BTreeSet<(&str, &str)> =
-            lines.iter().flat_map(|line| &line.runs).map(|run| (run.started.as_str(), run.run_id.as_str())).collect();
+        let runs = self.plotted_runs();
         let place = |run: &TrendPoint| runs.range(..(run.started.as_str(), run.run_id.as_str())).count() as f64;
         let mut layers = Vec::new();
         if self.ratio.is_some() {
@@ -195,13 +205,13 @@ impl Trend {
             alt: format!("{} over {} runs, with 95 % intervals.", plain(&self.title()), runs.len()),
             x: Axis::new("run", Scale::Names(names), Unit::One),
             y: Axis::new(if self.ratio.is_some() { "ratio" } else { &self.metric }, self.scale(), self.unit),
-            series: lines.iter().map(|line| self.label(line)).collect(),
+            series: lines.iter().map(|line| self.label(&line.arm)).collect(),
             layers,
         }
     }
 }
 
-impl Report for Trend {
+impl Report for RunTrend {
     const SCHEMA: &'static str = "ascertain.trend/1";
 
     fn elements(&self) -> Vec<Element> {
@@ -219,10 +229,11 @@ impl Report for Trend {
     fn csv(&self) -> String {
         let mut lines =
             String::from("experiment,metric,unit,variant,at,run_id,started,machine,n,median,median_low,median_high\n");
-        let Trend { experiment, metric, unit, .. } = self;
+        let RunTrend { experiment, metric, unit, .. } = self;
         let symbol = unit.symbol();
         for TrendLine { arm, runs } in &self.lines {
-            for TrendPoint { run_id, started, machine, estimate: MedianEstimate { n, median, low, high } } in runs {
+            for TrendPoint { run_id, started, machine, estimate, .. } in runs {
+                let MedianEstimate { n, median, low, high } = estimate;
                 let names: [&dyn Field; 5] = [experiment, metric, &symbol, &arm.variant, &arm.point];
                 lines += &record(&[&names[..], &[run_id, started, machine, n, median, low, high]].concat());
             }

@@ -8,10 +8,11 @@ use ascertain_engine::experiment::{Arm, Better, Point};
 use ascertain_engine::outcome::{ClaimResult, Decision, PointSummary, Verdict};
 use ascertain_engine::unit::Unit;
 use ascertain_report::formats::Report;
+use ascertain_report::history::changes::{Cause, Change, ChangeRun, Changes};
 use ascertain_report::history::comparison::{ComparedRun, Difference, MedianEstimate, RunComparison};
 use ascertain_report::history::list::{ListedRun, RunList};
 use ascertain_report::history::prune::{PrunedRun, Pruning, SparedRun};
-use ascertain_report::history::trend::{Trend, TrendLine, TrendPoint, VariantPair};
+use ascertain_report::history::trend::{RunTrend, TrendLine, TrendPoint, VariantPair};
 use ascertain_report::plot::{Layer, Scale};
 use ascertain_report::terminal::Style;
 
@@ -80,17 +81,24 @@ fn estimate(median: f64) -> MedianEstimate {
 
 fn run_point(index: usize, machine: &str, estimate: MedianEstimate) -> TrendPoint {
     let listed = listed(IDS[index], "finished", &[], &[]);
-    TrendPoint { run_id: listed.id, started: listed.started.unwrap(), machine: machine.into(), estimate }
+    TrendPoint {
+        run_id: listed.id,
+        started: listed.started.unwrap(),
+        machine: machine.into(),
+        revision: None,
+        estimate,
+        baseline: None,
+    }
 }
 
-fn medians() -> Trend {
+fn medians() -> RunTrend {
     let machine = "Example 9000, Linux 6.18.0";
     let line = |variant: &str, at: Point, figures: &[(usize, f64)]| TrendLine {
         arm: Arm { variant: variant.into(), point: at },
         runs: figures.iter().map(|&(index, median)| run_point(index, machine, estimate(median))).collect(),
     };
     let at = Point::default().with("elements", 187_500);
-    let mut trend = Trend {
+    let mut trend = RunTrend {
         experiment: "sum".into(),
         metric: "time".into(),
         unit: Unit::Nanosecond,
@@ -107,9 +115,9 @@ fn medians() -> Trend {
     trend
 }
 
-fn ratios() -> Trend {
+fn ratios() -> RunTrend {
     let figures = [(2, 1.09), (1, 1.11), (0, 0.97)];
-    Trend {
+    RunTrend {
         experiment: "compare".into(),
         metric: "wall".into(),
         unit: Unit::One,
@@ -121,6 +129,30 @@ fn ratios() -> Trend {
         }],
         notes: Vec::new(),
     }
+}
+
+fn changes() -> Changes {
+    let mut trend = ratios();
+    for (index, run) in trend.lines[0].runs.iter_mut().enumerate() {
+        (run.baseline, run.revision) = (Some([5e6, 4.9e6, 6e6][index]), revision(Some(index == 1)));
+    }
+    let runs = trend.lines[0].runs.clone();
+    let change = |cause, place: usize, ratios: [f64; 2], baselines: [f64; 2]| Change {
+        arm: trend.lines[0].arm.clone(),
+        cause,
+        previous: ChangeRun::new(&runs[place - 1]),
+        first: ChangeRun::new(&runs[place]),
+        found_run_id: runs[2].run_id.clone(),
+        ratio_before: ratios[0],
+        ratio_after: ratios[1],
+        baseline_before: baselines[0],
+        baseline_after: baselines[1],
+    };
+    let changes = vec![
+        change(Cause::Machine, 1, [1.09, 1.11], [5e6, 4.9e6]),
+        change(Cause::Unclear, 2, [1.11, 0.97], [4.9e6, 6e6]),
+    ];
+    Changes { trend, changes, runs_per_false_alarm: 1000 }
 }
 
 fn run_comparison() -> RunComparison {
@@ -190,6 +222,7 @@ fn history_in_a_terminal() {
             ("history", run_list().text(&style)),
             ("history-trend", medians().text(&style)),
             ("history-ratio", ratios().text(&style)),
+            ("history-changes", changes().text(&style)),
             ("history-compare", run_comparison().text(&style)),
             ("history-prune", pruning(false).text(&style)),
         ] {
@@ -209,6 +242,10 @@ fn history_for_programs() {
     compare_with_golden("history-trend.json", &medians().json());
     compare_with_golden("history-trend.csv", &medians().csv());
     compare_with_golden("history-trend.md", &ratios().markdown());
+    compare_with_golden("history-changes.json", &changes().json());
+    compare_with_golden("history-changes.csv", &changes().csv());
+    compare_with_golden("history-changes.md", &changes().markdown());
+    compare_with_golden("history-changes-otava.csv", &changes().otava_csv().unwrap());
     compare_with_golden("history-compare.json", &run_comparison().json());
     compare_with_golden("history-compare.csv", &run_comparison().csv());
     compare_with_golden("history-compare.md", &run_comparison().markdown());
@@ -260,4 +297,30 @@ fn one_run_is_one_run() {
     assert!(pruning.text(&Style::default()).ends_with("1 run of 1.000 kB would be deleted; 1 run stays in runs.\n"));
     pruning.removed.clear();
     assert!(pruning.text(&Style::default()).ends_with("Nothing to delete; 1 run stays in runs.\n"));
+}
+
+#[test]
+fn a_change_is_a_line_between_two_runs() {
+    let places = changes().plot().layers.into_iter().filter_map(|layer| match layer {
+        Layer::Rule { at, label, .. } if label != "equal" => Some((at, label)),
+        _ => None,
+    });
+    assert_eq!(places.collect::<Vec<_>>(), [(0.5, "machine".to_string()), (1.5, "unclear".to_string())]);
+}
+
+#[test]
+fn a_series_without_changes_has_no_table() {
+    let unchanged = Changes { changes: Vec::new(), ..changes() };
+    let text = unchanged.text(&Style::default()).replace('\n', " ");
+    assert!(text.contains("did not change in 3 runs.") && !text.contains("Cause"), "{text}");
+}
+
+/// Otava cannot read a row without a number, and its CSV has a single series.
+#[test]
+fn otava_gets_whole_rows_of_one_series() {
+    let mut changes = changes();
+    changes.trend.lines[0].runs[1].baseline = None;
+    assert_eq!(changes.otava_csv().unwrap().lines().count(), 3);
+    changes.trend.lines.push(changes.trend.lines[0].clone());
+    assert_eq!(changes.otava_csv(), None);
 }

@@ -3,6 +3,7 @@
 
 mod betting;
 mod calibration;
+mod changes;
 mod csm;
 mod eprocess;
 mod intervals;
