@@ -56,7 +56,7 @@ pub const EVIDENCE_OPTIONS: &str = " (--evidence DIR, --no-evidence)";
 /// message suggests several solutions, the option must belong to the last solution, because the option is printed right
 /// after the message.
 fn option(error: &anyhow::Error) -> Option<String> {
-    use ascertain::Error::{Engine, Evidence, NoMachineType, Regions, TooManyTrials};
+    use ascertain::Error::{Engine, Evidence, NoMachineType, NoProgram, Regions, SameCommit, TooManyTrials};
     use ascertain_engine::samples::Error::{Column, TooLong};
     use ascertain_sys::Error::NotFound;
     use evidence::Error::{Folder, Write};
@@ -79,6 +79,8 @@ fn option(error: &anyhow::Error) -> Option<String> {
             WindowError::Line { .. } | WindowError::LongLine { .. } => " (--unit, --count-bad-lines)",
             _ => return None,
         },
+        Some(NoProgram { .. }) => "; name the command that builds it (--build), or another program",
+        Some(SameCommit { .. }) => ", or measure the same program twice (--measure-identical)",
         Some(NoMachineType { run }) => return Some(format!(" (--type {run}=TYPE)")),
         Some(Regions { regions, .. }) => return Some(format!(" (--region {})", regions[0])),
         Some(TooManyTrials { fitting, .. }) => return Some(format!(" (--max-trials {fitting})")),

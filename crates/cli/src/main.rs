@@ -117,9 +117,9 @@ fn execute() -> ExitCode {
     match ending {
         Ok(ending) => exit::code(ending).into(),
         Err(error) => {
+            let code = exit::of_error(&error);
             output::note(&format!("error: {:#}", errors::with_option(error)));
-            // Let the exit code show the interruption, even if an error occurred afterwards.
-            if interrupt::requested() { exit::code(Ending::Interrupted).into() } else { exit::USAGE.into() }
+            code.into()
         }
     }
 }

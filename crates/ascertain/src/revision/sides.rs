@@ -1,0 +1,213 @@
+//! The same command at several revisions: checks out each revision, builds it, and finds its program.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ascertain_engine::command::ProgramRevision;
+use ascertain_report::identical::IdenticalPrograms;
+use ascertain_report::terminal::escape_controls;
+use ascertain_sys::interrupt::Stop;
+
+use super::build::Build;
+use super::git::{Commit, Repository};
+use super::program::Line;
+use super::worktree::Worktree;
+use crate::error::{Error, refused};
+
+/// A request to compare a command at several revisions of a repository. The last revision is the user's checkout, with
+/// its uncommitted changes.
+#[derive(Clone, Debug)]
+pub struct Revisions {
+    /// The user's folder in the checkout. Builds run in the same folder of each revision.
+    pub folder: PathBuf,
+    /// Names of revisions such as `main`, `3f2a1c9` or `merge-base:main`. The first one is the reference.
+    pub revisions: Vec<String>,
+    /// Command line that builds the program, for `sh`; `None` if the program needs no build.
+    pub build: Option<String>,
+    /// The command line to compare. Its first word is looked up in the folder of each revision.
+    pub line: String,
+    /// `true` to accept revisions that are the same commit.
+    pub same_commit: bool,
+    /// Folder for notes about worktrees, from which [`remove_leftovers`](super::remove_leftovers) finds them.
+    pub notes: PathBuf,
+    /// Folder for the output of failed builds.
+    pub logs: PathBuf,
+}
+
+/// A command at several revisions, ready to run. Dropping this value removes the worktrees.
+pub struct Sides {
+    /// The revisions. The first one is the reference.
+    pub sides: Vec<Side>,
+    /// The program, as the user wrote it.
+    pub program: String,
+    repository: Repository,
+    worktrees: Vec<Worktree>,
+}
+
+/// The command at one revision.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// Name for people: `main (a1b2c3d)` or `HEAD (3f2a1c9, 2 files changed)`.
+    pub name: String,
+    /// The command line, which runs the program of this revision.
+    pub line: String,
+    /// The revision, for the evidence.
+    pub revision: ProgramRevision,
+    file: PathBuf,
+}
+
+/// A revision before its program is known.
+struct Checkout {
+    name: String,
+    commit: Commit,
+    changed_files: u64,
+    top: PathBuf,
+}
+
+impl Revisions {
+    /// Checks out the revisions, builds them, and finds their programs. `note` receives messages about the progress.
+    ///
+    /// # Errors
+    /// If a revision can't be found, checked out or built, or if its program is missing or outside of the repository.
+    pub fn prepare(&self, stop: &Stop, note: &mut dyn FnMut(&str)) -> Result<Sides, Error> {
+        let repository = Repository::of_folder(&self.folder)?;
+        let line = Line::parse(&self.line, &repository.top)?;
+        let commits = self.revisions.iter().map(|revision| Ok((revision.as_str(), repository.resolve(revision)?)));
+        let commits: Vec<(&str, Commit)> = commits.collect::<Result<_, Error>>()?;
+        let own = self.own(&repository, &commits)?;
+        let mut worktrees = Vec::new();
+        let mut checkouts = Vec::new();
+        // The user's checkout is built first, because its changes are the most likely to fail.
+        if let Some(own) = &own {
+            self.build(own, &repository, stop, note)?;
+        }
+        for (revision, commit) in commits {
+            let is_short = commit.id.starts_with(revision);
+            let name = if is_short { commit.short.clone() } else { format!("{revision} ({})", commit.short) };
+            let added = Worktree::add(&repository, &commit.id, &self.notes);
+            if stop.is_requested() {
+                return refused("interrupted before anything was measured".into());
+            }
+            let (worktree, empty) = added?;
+            for submodule in empty {
+                note(&format!("{name}: the submodule {} is empty, as in your checkout", submodule.display()));
+            }
+            let checkout = Checkout { name, commit, changed_files: 0, top: worktree.path.clone() };
+            worktrees.push(worktree);
+            self.build(&checkout, &repository, stop, note)?;
+            checkouts.push(checkout);
+        }
+        checkouts.extend(own);
+        let sides = sides(&checkouts, &line, &repository)?;
+        Ok(Sides { sides, program: line.program, repository, worktrees })
+    }
+
+    /// Returns the user's checkout; `None` if it equals one of several revisions.
+    fn own(&self, repository: &Repository, commits: &[(&str, Commit)]) -> Result<Option<Checkout>, Error> {
+        let (head, changes) = (repository.head()?, repository.changes()?);
+        let changed = match changes.tracked {
+            0 => String::new(),
+            1 => ", 1 file changed".into(),
+            files => format!(", {files} files changed"),
+        };
+        let name = format!("HEAD ({}{changed})", head.short);
+        let same = |[one, other]: [&str; 2], commit: &Commit| {
+            let [one, other] = [one, other].map(escape_controls);
+            Err(Error::SameCommit { names: [one, other], commit: commit.short.clone() })
+        };
+        for (index, (revision, commit)) in commits.iter().enumerate().filter(|_| !self.same_commit) {
+            if let Some((earlier, _)) = commits[..index].iter().find(|(_, earlier)| earlier == commit) {
+                return same([earlier, revision], commit);
+            }
+        }
+        let is_unchanged = changes.tracked + changes.untracked == 0;
+        match commits.iter().find(|(_, commit)| is_unchanged && *commit == head) {
+            Some(_) if commits.len() > 1 => return Ok(None),
+            Some((revision, commit)) if !self.same_commit => return same([revision, "HEAD"], commit),
+            _ => {}
+        }
+        Ok(Some(Checkout { name, commit: head, changed_files: changes.tracked, top: repository.top.clone() }))
+    }
+
+    /// Builds a revision.
+    fn build(
+        &self,
+        checkout: &Checkout,
+        repository: &Repository,
+        stop: &Stop,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<(), Error> {
+        let Checkout { name, commit, top, .. } = checkout;
+        let folder = &top.join(&repository.prefix);
+        if !folder.is_dir() {
+            let folder = repository.prefix.display();
+            return refused(format!("{name} has no folder {folder}; run the command in a folder that it has"));
+        }
+        let Some(command) = &self.build else { return Ok(()) };
+        note(&format!("building {}: {}", escape_controls(name), escape_controls(command)));
+        let log = &self.logs.join(format!("{}-{}.log", commit.short, std::process::id()));
+        Build { command, name, top, folder, log }.run(stop)
+    }
+}
+
+/// Finds the program of each revision.
+fn sides(checkouts: &[Checkout], line: &Line, repository: &Repository) -> Result<Vec<Side>, Error> {
+    let found = checkouts.iter().map(|Checkout { name, top, .. }| line.at((name, &top.join(&repository.prefix), top)));
+    let found: Vec<(PathBuf, String)> = found.collect::<Result<_, _>>()?;
+    let hashes = repository.hashes(&found.iter().map(|(file, _)| file.as_path()).collect::<Vec<_>>())?;
+    let length = |checkout: &Checkout| checkout.top.as_os_str().len();
+    let has_equal_path_length = checkouts.iter().all(|checkout| length(checkout) == length(&checkouts[0]));
+    let sides = checkouts.iter().zip(found).zip(hashes).map(|((checkout, (file, line)), program_hash)| Side {
+        name: checkout.name.clone(),
+        line,
+        revision: ProgramRevision {
+            commit: checkout.commit.id.clone(),
+            changed_files: checkout.changed_files,
+            program_hash,
+            has_equal_path_length,
+        },
+        file,
+    });
+    Ok(sides.collect())
+}
+
+impl Sides {
+    /// Removes the revisions whose programs are equal to the reference, byte for byte, and returns them. They need no
+    /// measurement.
+    pub fn take_identical(&mut self) -> Option<IdenticalPrograms> {
+        let hash = self.sides[0].revision.program_hash.clone();
+        let is_script = is_script(&self.sides[0].file);
+        let (reference, others): (Vec<_>, Vec<_>) =
+            self.sides.drain(..).enumerate().partition(|(index, _)| *index == 0);
+        let (identical, others): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|(_, side)| side.revision.program_hash == hash);
+        let revisions = reference.iter().chain(&identical).map(|(_, side)| side.name.clone()).collect();
+        let has_any = !identical.is_empty();
+        self.sides = reference.into_iter().chain(others).map(|(_, side)| side).collect();
+        has_any.then(|| IdenticalPrograms { program: self.program.clone(), program_hash: hash, is_script, revisions })
+    }
+
+    /// Returns the names of the revisions whose programs have changed since they were found.
+    ///
+    /// # Errors
+    /// If a program can't be read any more.
+    pub fn changed(&self) -> Result<Vec<&str>, Error> {
+        let files: Vec<&Path> = self.sides.iter().map(|side| side.file.as_path()).collect();
+        let hashes = self.repository.hashes(&files)?;
+        let changed = self.sides.iter().zip(hashes).filter(|(side, now)| side.revision.program_hash != *now);
+        Ok(changed.map(|(side, _)| side.name.as_str()).collect())
+    }
+
+    /// Removes the worktrees. Returns a message for each worktree that can't be removed.
+    #[must_use]
+    pub fn remove(self) -> Vec<String> {
+        self.worktrees.into_iter().filter_map(|worktree| worktree.remove().err()).collect()
+    }
+}
+
+/// Returns whether a file is a script, which may read other files of its revision.
+fn is_script(file: &Path) -> bool {
+    let mut start = [0; 2];
+    File::open(file).is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && start == *b"#!")
+}
