@@ -91,7 +91,8 @@ impl Revisions {
             }
             let (worktree, empty) = added?;
             for submodule in empty {
-                note(&format!("{name}: the submodule {} is empty, as in your checkout", submodule.display()));
+                let text = format!("{name}: the submodule {} is empty, as in your checkout", submodule.display());
+                note(&escape_controls(&text));
             }
             let checkout = Checkout { name, commit, changed_files: 0, top: worktree.path.clone() };
             worktrees.push(worktree);

@@ -53,15 +53,14 @@ impl Worktree {
     /// Creates the note and an empty folder.
     fn create(repository: &Repository, notes: &Path) -> Result<Worktree, Error> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let failed = |path: &Path, error: &io::Error| refused(format!("can't create {}: {error}", path.display()));
         if let Err(error) = fs::create_dir_all(notes) {
-            return failed(notes, &error);
+            return cannot_create(notes, &error);
         }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let note = notes.join(format!("{}-{}-{number}", process::id(), clock::unix_ns()));
         let lock = match File::create_new(&note).and_then(|file| file.lock().map(|()| file)) {
             Ok(lock) => lock,
-            Err(error) => return failed(&note, &error),
+            Err(error) => return cannot_create(&note, &error),
         };
         let common_dir = repository.common_dir.clone();
         let mut worktree = Worktree { path: PathBuf::new(), common_dir, note, _lock: lock };
@@ -72,7 +71,7 @@ impl Worktree {
             // Another path may have the same name. If every short name is taken, a longer one is used.
             for attempt in 0..200 {
                 worktree.path = parent.join(name(length.max(attempt as usize / 20), attempt));
-                worktree.write_note().or_else(|error| failed(&worktree.note, &error))?;
+                worktree.write_note().or_else(|error| cannot_create(&worktree.note, &error))?;
                 match DirBuilder::new().mode(0o700).create(&worktree.path) {
                     Ok(()) => return Ok(worktree),
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -83,7 +82,7 @@ impl Worktree {
                 }
             }
         }
-        failed(&worktree.path, &last_error.unwrap_or_else(|| io::ErrorKind::AlreadyExists.into()))
+        cannot_create(&worktree.path, &last_error.unwrap_or_else(|| io::ErrorKind::AlreadyExists.into()))
     }
 
     fn write_note(&self) -> io::Result<()> {
@@ -110,6 +109,10 @@ impl Drop for Worktree {
         // The note of a folder that can't be removed stays.
         let _ = self.remove_now();
     }
+}
+
+fn cannot_create<T>(path: &Path, error: &io::Error) -> Result<T, Error> {
+    refused(format!("can't create {}: {error}", path.display()))
 }
 
 /// The fewest letters and digits at the end of a worktree's name that are different each time.

@@ -269,12 +269,12 @@ impl Args {
 /// parameter values, each combination becomes a separate command. If there are `sides`, they are the commands.
 fn command_set(args: &Args, sides: &[Side]) -> anyhow::Result<CommandSet> {
     let Args { starting, .. } = args;
+    let side_lines: Vec<String> = sides.iter().map(|side| side.line.clone()).collect();
     let (shell, commands) = match sides {
         [] => starting.shell_and_commands(&args.commands)?,
-        _ => (starting.shell(), &*sides.iter().map(|side| side.line.clone()).collect::<Vec<_>>()),
+        _ => (starting.shell(), &side_lines[..]),
     };
-    let names =
-        if sides.is_empty() { args.names.clone() } else { sides.iter().map(|side| side.name.clone()).collect() };
+    let names = &args.names;
     let parameters = args.parameters.factors()?;
     let referred = args.reference.iter().count();
     let given_for = starting.given_for().max(referred + names.len());
@@ -292,9 +292,10 @@ fn command_set(args: &Args, sides: &[Side]) -> anyhow::Result<CommandSet> {
         named.push(starting.command(args.reference_name.as_ref().unwrap_or(line), line, (0, count))?);
     }
     for (index, (point, line)) in lines.into_iter().enumerate() {
-        let name = names.get(index).unwrap_or(line);
-        let revision = sides.get(index % commands.len()).map(|side| side.revision.clone());
+        let side = sides.get(index % commands.len());
+        let name = side.map(|side| &side.name).or(names.get(index)).unwrap_or(line);
         let command = starting.command(name, line, (referred + index, count))?;
+        let revision = side.map(|side| side.revision.clone());
         named.push(NamedCommand { revision, ..command.at(point) });
     }
     if let (true, Some(twice)) = (is_combined, named.iter().enumerate().find_map(|(at, c)| is_among(c, &named[..at]))) {
