@@ -28,8 +28,11 @@ pub(super) struct Build<'a> {
     pub name: &'a str,
     /// The top folder of the revision's working tree.
     pub top: &'a Path,
-    /// The folder in which the build runs.
-    pub folder: &'a Path,
+    /// The folder in which the build runs, relative to `top`.
+    pub prefix: &'a Path,
+    /// The path of `top` that the build sees, and the words of the command line that runs a command there. `None` if it
+    /// sees `top`.
+    pub elsewhere: Option<(&'a Path, &'a [OsString])>,
     /// File for the output of the build. It stays if the build fails.
     pub log: &'a Path,
 }
@@ -40,12 +43,14 @@ impl Build<'_> {
         if let Some(logs) = self.log.parent() {
             fs::create_dir_all(logs).map_err(|source| Error::Read { path: logs.into(), source })?;
         }
-        let script = "cd \"$1\" && exec sh -c \"$2\"";
-        let mut command = process::Command::new("sh", &["-c", script, "sh"]);
-        command.args.extend([self.folder.into(), self.command.into()]);
+        let here = ["sh", "-c", "cd \"$1\" && exec sh -c \"$2\"", "sh"].map(OsString::from);
+        let (top, launcher) = self.elsewhere.unwrap_or((self.top, &here));
+        let mut command = process::Command { program: launcher[0].clone(), ..process::Command::default() };
+        command.args.extend_from_slice(&launcher[1..]);
+        command.args.extend([top.join(self.prefix).into(), self.command.into()]);
         command.env_removed = LOCAL_VARIABLES.iter().chain(&CARGO_VARIABLES).map(OsString::from).collect();
-        if let Some(target) = own_cargo_folder(self.top, self.folder) {
-            command.env.extend(CARGO_VARIABLES.map(|name| (name.into(), target.clone().into())));
+        if let Some(target) = own_cargo_folder(self.top, self.prefix) {
+            command.env.extend(CARGO_VARIABLES.map(|name| (name.into(), top.join(&target).into())));
         }
         command.stdout = Output::File(self.log.into());
         command.stderr = command.stdout.clone();
@@ -77,9 +82,9 @@ impl Build<'_> {
     }
 }
 
-/// Returns a folder for cargo's output inside of the revision, if a configuration file outside of the revision names a
-/// folder. Revisions that share a folder would overwrite each other's programs.
-fn own_cargo_folder(top: &Path, folder: &Path) -> Option<PathBuf> {
+/// Returns a folder for cargo's output inside of the revision, relative to `top`, if a configuration file outside of the
+/// revision names a folder. Revisions that share a folder would overwrite each other's programs.
+fn own_cargo_folder(top: &Path, prefix: &Path) -> Option<PathBuf> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
     let of_parents = top.ancestors().skip(1).map(|folder| folder.join(".cargo"));
     let files = of_parents.chain(home).flat_map(|folder| ["config.toml", "config"].map(|name| folder.join(name)));
@@ -89,11 +94,10 @@ fn own_cargo_folder(top: &Path, folder: &Path) -> Option<PathBuf> {
     };
     let mut texts = files.filter_map(|file| fs::read_to_string(file).ok());
     let workspace = || {
-        let packages = folder.ancestors().take_while(|folder| folder.starts_with(top));
-        let packages: Vec<&Path> = packages.filter(|folder| folder.join("Cargo.toml").is_file()).collect();
-        let is_workspace = |folder: &&&Path| {
-            fs::read_to_string(folder.join("Cargo.toml")).is_ok_and(|text| text.contains("[workspace"))
-        };
+        let manifest = |folder: &Path| top.join(folder).join("Cargo.toml");
+        let packages: Vec<&Path> = prefix.ancestors().filter(|folder| manifest(folder).is_file()).collect();
+        let is_workspace =
+            |folder: &&&Path| fs::read_to_string(manifest(folder)).is_ok_and(|text| text.contains("[workspace"));
         packages.iter().find(is_workspace).or(packages.first()).map(|folder| folder.join("target"))
     };
     texts.any(|text| text.lines().any(names_folder)).then(workspace).flatten()

@@ -9,6 +9,8 @@ mod git;
 mod program;
 mod recorded;
 #[cfg(feature = "commands")]
+mod same_path;
+#[cfg(feature = "commands")]
 mod sides;
 #[cfg(feature = "commands")]
 mod worktree;

@@ -1,10 +1,11 @@
 //! The same command at several revisions: checks out each revision, builds it, and finds its program.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use ascertain_engine::command::ProgramRevision;
+use ascertain_engine::command::{BuildPaths, ProgramRevision};
 use ascertain_report::identical::IdenticalPrograms;
 use ascertain_report::terminal::escape_controls;
 use ascertain_sys::interrupt::Stop;
@@ -12,6 +13,7 @@ use ascertain_sys::interrupt::Stop;
 use super::build::Build;
 use super::git::{Commit, Repository};
 use super::program::Line;
+use super::same_path;
 use super::worktree::Worktree;
 use crate::error::{Error, refused};
 
@@ -57,12 +59,16 @@ pub struct Side {
     file: PathBuf,
 }
 
-/// A revision before its program is known.
+/// A revision whose program is not known yet.
 struct Checkout {
     name: String,
     commit: Commit,
     changed_files: u64,
     top: PathBuf,
+    /// The worktree of the revision; `None` for the user's checkout.
+    worktree: Option<Worktree>,
+    /// `true` if the build saw the path of the user's checkout.
+    has_users_path: bool,
 }
 
 impl Revisions {
@@ -76,31 +82,19 @@ impl Revisions {
         let commits = self.revisions.iter().map(|revision| Ok((revision.as_str(), repository.resolve(revision)?)));
         let commits: Vec<(&str, Commit)> = commits.collect::<Result<_, Error>>()?;
         let own = self.own(&repository, &commits)?;
-        let mut worktrees = Vec::new();
-        let mut checkouts = Vec::new();
+        let mut preparation = Preparation { request: self, repository: &repository, line: &line, stop, note };
         // The user's checkout is built first, because its changes are the most likely to fail.
         if let Some(own) = &own {
-            self.build(own, &repository, stop, note)?;
+            preparation.build(own, None)?;
         }
-        for (revision, commit) in commits {
-            let is_short = commit.id.starts_with(revision);
-            let name = if is_short { commit.short.clone() } else { format!("{revision} ({})", commit.short) };
-            let added = Worktree::add(&repository, &commit.id, &self.notes);
-            if stop.is_requested() {
-                return refused("interrupted before anything was measured".into());
-            }
-            let (worktree, empty) = added?;
-            for submodule in empty {
-                let text = format!("{name}: the submodule {} is empty, as in your checkout", submodule.display());
-                note(&escape_controls(&text));
-            }
-            let checkout = Checkout { name, commit, changed_files: 0, top: worktree.path.clone() };
-            worktrees.push(worktree);
-            self.build(&checkout, &repository, stop, note)?;
-            checkouts.push(checkout);
-        }
+        let checkouts = commits.iter().map(|(revision, commit)| preparation.check_out(revision, commit));
+        let mut checkouts: Vec<Checkout> = checkouts.collect::<Result<_, _>>()?;
         checkouts.extend(own);
         let sides = sides(&checkouts, &line, &repository)?;
+        if self.build.is_some() {
+            note(&format!("the revisions were built at {}", sides[0].revision.paths.words()));
+        }
+        let worktrees = checkouts.into_iter().filter_map(|checkout| checkout.worktree).collect();
         Ok(Sides { sides, program: line.program, repository, worktrees })
     }
 
@@ -128,27 +122,77 @@ impl Revisions {
             Some((revision, commit)) if !self.same_commit => return same([revision, "HEAD"], commit),
             _ => {}
         }
-        Ok(Some(Checkout { name, commit: head, changed_files: changes.tracked, top: repository.top.clone() }))
+        Ok(Some(Checkout {
+            name,
+            commit: head,
+            changed_files: changes.tracked,
+            top: repository.top.clone(),
+            worktree: None,
+            has_users_path: true,
+        }))
+    }
+}
+
+/// The preparation of revisions.
+struct Preparation<'a> {
+    request: &'a Revisions,
+    repository: &'a Repository,
+    line: &'a Line<'a>,
+    stop: &'a Stop,
+    note: &'a mut dyn FnMut(&str),
+}
+
+impl Preparation<'_> {
+    /// Checks out and builds a revision: at the path of the user's checkout, if that is possible.
+    fn check_out(&mut self, revision: &str, commit: &Commit) -> Result<Checkout, Error> {
+        let is_short = commit.id.starts_with(revision);
+        let name = if is_short { commit.short.clone() } else { format!("{revision} ({})", commit.short) };
+        let user_top = &self.repository.top;
+        let mut checkout = self.add_worktree(&name, commit)?;
+        let worktree = checkout.worktree.as_ref().filter(|_| self.request.build.is_some());
+        if let Some(launcher) = worktree.and_then(|worktree| same_path::launcher(worktree, user_top)) {
+            self.build(&checkout, Some(&launcher))?;
+            let program = self.line.at((&name, &checkout.top.join(&self.repository.prefix), &checkout.top));
+            if !program.is_ok_and(|(file, _)| same_path::names_file_in(&file, user_top)) {
+                checkout.has_users_path = true;
+                return Ok(checkout);
+            }
+            drop(checkout);
+            let why = format!("because the program names files in {}", user_top.display());
+            (self.note)(&escape_controls(&format!("{name} is built again, at another path, {why}")));
+            checkout = self.add_worktree(&name, commit)?;
+        }
+        self.build(&checkout, None)?;
+        Ok(checkout)
     }
 
-    /// Builds a revision.
-    fn build(
-        &self,
-        checkout: &Checkout,
-        repository: &Repository,
-        stop: &Stop,
-        note: &mut dyn FnMut(&str),
-    ) -> Result<(), Error> {
+    fn add_worktree(&mut self, name: &str, commit: &Commit) -> Result<Checkout, Error> {
+        let added = Worktree::add(self.repository, &commit.id, &self.request.notes);
+        if self.stop.is_requested() {
+            return refused("interrupted before anything was measured".into());
+        }
+        let (worktree, empty) = added?;
+        for submodule in empty {
+            let text = format!("{name}: the submodule {} is empty, as in your checkout", submodule.display());
+            (self.note)(&escape_controls(&text));
+        }
+        let (name, commit, top) = (name.into(), commit.clone(), worktree.path.clone());
+        Ok(Checkout { name, commit, changed_files: 0, top, worktree: Some(worktree), has_users_path: false })
+    }
+
+    /// Builds a revision. `launcher` has the words that run a command at the path of the user's checkout.
+    fn build(&mut self, checkout: &Checkout, launcher: Option<&[OsString]>) -> Result<(), Error> {
         let Checkout { name, commit, top, .. } = checkout;
-        let folder = &top.join(&repository.prefix);
-        if !folder.is_dir() {
-            let folder = repository.prefix.display();
+        let prefix = &self.repository.prefix;
+        if !top.join(prefix).is_dir() {
+            let folder = prefix.display();
             return refused(format!("{name} has no folder {folder}; run the command in a folder that it has"));
         }
-        let Some(command) = &self.build else { return Ok(()) };
-        note(&format!("building {}: {}", escape_controls(name), escape_controls(command)));
-        let log = &self.logs.join(format!("{}-{}.log", commit.short, std::process::id()));
-        Build { command, name, top, folder, log }.run(stop)
+        let Some(command) = &self.request.build else { return Ok(()) };
+        (self.note)(&format!("building {}: {}", escape_controls(name), escape_controls(command)));
+        let log = &self.request.logs.join(format!("{}-{}.log", commit.short, std::process::id()));
+        let elsewhere = launcher.map(|launcher| (self.repository.top.as_path(), launcher));
+        Build { command, name, top, prefix, elsewhere, log }.run(self.stop)
     }
 }
 
@@ -158,7 +202,11 @@ fn sides(checkouts: &[Checkout], line: &Line, repository: &Repository) -> Result
     let found: Vec<(PathBuf, String)> = found.collect::<Result<_, _>>()?;
     let hashes = repository.hashes(&found.iter().map(|(file, _)| file.as_path()).collect::<Vec<_>>())?;
     let length = |checkout: &Checkout| checkout.top.as_os_str().len();
-    let has_equal_path_length = checkouts.iter().all(|checkout| length(checkout) == length(&checkouts[0]));
+    let paths = match () {
+        () if checkouts.iter().all(|checkout| checkout.has_users_path) => BuildPaths::Same,
+        () if checkouts.iter().all(|checkout| length(checkout) == length(&checkouts[0])) => BuildPaths::EqualLength,
+        () => BuildPaths::DifferentLengths,
+    };
     let sides = checkouts.iter().zip(found).zip(hashes).map(|((checkout, (file, line)), program_hash)| Side {
         name: checkout.name.clone(),
         line,
@@ -166,7 +214,7 @@ fn sides(checkouts: &[Checkout], line: &Line, repository: &Repository) -> Result
             commit: checkout.commit.id.clone(),
             changed_files: checkout.changed_files,
             program_hash,
-            has_equal_path_length,
+            paths,
         },
         file,
     });

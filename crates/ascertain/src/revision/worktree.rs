@@ -25,7 +25,8 @@ use crate::error::{Error, refused};
 /// A worktree that is removed when this value is dropped.
 pub(super) struct Worktree {
     pub path: PathBuf,
-    common_dir: PathBuf,
+    /// The git folder that all worktrees of the repository share.
+    pub common_dir: PathBuf,
     note: PathBuf,
     /// The open note, whose lock shows that the worktree is in use.
     _lock: File,
@@ -88,6 +89,17 @@ impl Worktree {
     fn write_note(&self) -> io::Result<()> {
         let parts = [self.common_dir.as_os_str().as_bytes(), b"\0", self.path.as_os_str().as_bytes()];
         fs::write(&self.note, parts.concat())
+    }
+
+    /// Creates a file that makes the worktree's path the git folder of its repository, for a namespace in which that
+    /// is so. Returns the path of the file, relative to the git folder.
+    pub fn link_to_itself(&self) -> Option<PathBuf> {
+        let record = record_of(&self.common_dir, &self.path)?;
+        let record = record.strip_prefix(&self.common_dir).ok()?;
+        let text = [b"gitdir: ", self.path.join(record).as_os_str().as_bytes(), b"\n"].concat();
+        let link = record.join("gitdir-in-namespace");
+        fs::write(self.common_dir.join(&link), text).ok()?;
+        Some(link)
     }
 
     /// Removes the worktree.
@@ -174,20 +186,24 @@ pub fn remove_leftovers(notes: &Path) -> Vec<Result<String, String>> {
 /// Removes a worktree, and git's record of it. If git has no record of it, only an empty folder is removed: the folder
 /// may belong to somebody else.
 fn remove(common_dir: &Path, path: &Path) -> io::Result<()> {
-    let records = common_dir.join("worktrees");
-    let is_of_path = |record: &PathBuf| {
-        let gitdir = fs::read(record.join("gitdir")).unwrap_or_default();
-        Path::new(OsStr::from_bytes(gitdir.trim_ascii_end())) == path.join(".git")
-    };
-    let entries = fs::read_dir(&records).into_iter().flatten().flatten();
-    let Some(record) = entries.map(|entry| entry.path()).find(is_of_path) else {
+    let Some(record) = record_of(common_dir, path) else {
         return fs::remove_dir(path).or_else(|error| if_missing((), error));
     };
     remove_tree(path)?;
     fs::remove_dir_all(record)?;
     // Git creates this folder for the first worktree, and removes it with the last one. It stays if it is not empty.
-    let _ = fs::remove_dir(records);
+    let _ = fs::remove_dir(common_dir.join("worktrees"));
     Ok(())
+}
+
+/// Returns the folder in which git has its record of a worktree.
+fn record_of(common_dir: &Path, path: &Path) -> Option<PathBuf> {
+    let is_of_path = |record: &PathBuf| {
+        let gitdir = fs::read(record.join("gitdir")).unwrap_or_default();
+        Path::new(OsStr::from_bytes(gitdir.trim_ascii_end())) == path.join(".git")
+    };
+    let entries = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).find(is_of_path)
 }
 
 /// Removes a folder and everything in it. Some build tools write-protect folders of their caches.
@@ -222,7 +238,7 @@ fn add_submodules(checkout: &Path, worktree: &Path) -> Result<Vec<PathBuf>, Erro
             empty.push(path.to_owned());
             continue;
         }
-        let words = ["clone", "--quiet", "--shared", "--no-checkout"].map(OsStr::new);
+        let words = ["clone", "--quiet", "--no-checkout"].map(OsStr::new);
         git::output(worktree, &[&words[..], &[from.as_os_str(), to.as_os_str()]].concat())?;
         if git::output(&to, &[OsStr::new("checkout"), OsStr::new("--quiet"), OsStr::new("--detach"), commit]).is_err() {
             let (path, commit) = (path.display(), commit.display());

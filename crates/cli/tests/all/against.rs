@@ -157,7 +157,7 @@ fn uncommitted_changes_are_compared_with_a_revision() {
     assert_eq!((&facts[&main]["changed_files"], &facts[&head]["changed_files"]), (&0.into(), &2.into()));
     assert_eq!(facts[&head]["program_hash"], stand.git(&["hash-object", "program"]).as_str());
     assert_ne!(facts[&head]["program_hash"], facts[&main]["program_hash"]);
-    assert_eq!(facts[&main]["paths"], "equal length");
+    assert!(["the same path", "paths of equal length"].map(Value::from).contains(&facts[&main]["built_at"]));
     assert_eq!(stand.snapshot(), before);
     assert!(!stand.folder.path().join("below/ran").exists(), "a hook ran");
     assert!(names(&stand.state().join("ascertain/worktrees")).is_empty());
@@ -179,7 +179,7 @@ fn equal_programs_are_identical_and_not_measured() {
     let answer =
         format!("Identical: `./program` has the same bytes in {old} and {new}, so there is nothing to measure.");
     assert_ended(&identical, 0, &[&answer, "The program is a script"]);
-    assert!(runs(&stand.state()).is_empty() && identical.stderr.matches('\n').count() == 2, "{}", identical.stderr);
+    assert!(runs(&stand.state()).is_empty() && identical.stderr.matches('\n').count() == 3, "{}", identical.stderr);
     let json = stand.compare_built(&["--against", "HEAD~1", "--format", "json"]).json();
     assert_eq!((&json["schema"], &json["is_script"]), (&"ascertain.identical/1".into(), &true.into()));
     let measured = stand.compare_built(&["--against", "HEAD~1", "--measure-identical", "--runs", "2"]);
@@ -453,4 +453,37 @@ fn a_full_disk_is_named_and_nothing_is_left() {
     };
     assert_ended(&full, 2, &["`git worktree add", "No space left on device; free some space in "]);
     assert!(full.stdout.contains("..:\nrepository\n") && !full.stdout.contains("worktrees"), "{}", full.stdout);
+}
+
+/// Git works in a build, although the path of the checkout shows another revision.
+#[test]
+fn builds_see_the_path_of_the_checkout_unless_the_program_names_its_files() {
+    let stand = Stand::new();
+    stand.write("other", "");
+    stand.commit("second");
+    let here = stand.repository();
+    let build = "{ echo '#!/bin/sh'; echo \"# $PWD $SUFFIX\"; echo echo cost=1 s; } >program; chmod +x program
+                 git rev-parse HEAD >>../commits; git status --porcelain >>../commits";
+    let compare = |suffix: &str| {
+        let _ = fs::remove_file(here.join("../commits"));
+        let options = ["--format", "json", "--runs", "1", "--against", "HEAD~1", "--build", build, "--", "./program"];
+        let mut compare = stand.command(&options);
+        ran(compare.env("SUFFIX", suffix).output().unwrap())
+    };
+    let same = compare("");
+    assert_ended(&same, 0, &["the revisions were built at "]);
+    let commits = fs::read_to_string(here.join("../commits")).unwrap();
+    assert_eq!(commits.lines().collect::<Vec<_>>(), ["HEAD", "HEAD~1"].map(|at| stand.git(&["rev-parse", at])));
+    if same.json()["schema"] != "ascertain.identical/1" {
+        assert_eq!(facts(&same.json()).into_values().next().unwrap()["built_at"], "paths of equal length");
+        return left_out("this user may not mount a folder in a namespace");
+    }
+    assert!(same.stderr.contains("built at the same path"), "{}", same.stderr);
+    let library = format!("{}/library", here.display());
+    let names_files = compare(&library);
+    // The variable names a folder in the checkout, which a build at this path could not see.
+    assert_eq!(facts(&names_files.json()).into_values().next().unwrap()["built_at"], "paths of equal length");
+    let build = "{ echo '#!/bin/sh'; echo \"# $PWD/library\"; echo echo cost=1 s; } >program; chmod +x program";
+    let again = stand.compare(&["--runs", "1", "--against", "HEAD~1", "--build", build, "--", "./program"]);
+    assert_ended(&again, 0, &["is built again, at another path", "built at paths of equal length"]);
 }

@@ -19,5 +19,6 @@ pub use printed::PrintedMetricError;
 pub use printed::{Pattern, PrintedMetric};
 pub(crate) use set::EXIT;
 pub use set::{
-    CommandSet, Input, LineMetric, NamedCommand, OnFailure, Output, ProgramRevision, VALUE, WALL, counters, metrics,
+    BuildPaths, CommandSet, Input, LineMetric, NamedCommand, OnFailure, Output, ProgramRevision, VALUE, WALL, counters,
+    metrics,
 };

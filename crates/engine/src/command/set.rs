@@ -216,20 +216,44 @@ pub struct ProgramRevision {
     pub changed_files: u64,
     /// Hash of the program, as `git hash-object --no-filters` prints it.
     pub program_hash: String,
-    /// `true` if the folders of all compared revisions have paths of equal length.
-    pub has_equal_path_length: bool,
+    /// The relation between the paths at which the compared revisions were built.
+    pub paths: BuildPaths,
+}
+
+/// The relation between the paths at which revisions were built. A path can become a part of a program, and change its
+/// speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BuildPaths {
+    /// All revisions were built at one path.
+    Same,
+    /// The paths have equal lengths.
+    EqualLength,
+    /// The paths have different lengths.
+    DifferentLengths,
+}
+
+impl BuildPaths {
+    /// Returns the relation in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            BuildPaths::Same => "the same path",
+            BuildPaths::EqualLength => "paths of equal length",
+            BuildPaths::DifferentLengths => "paths of different lengths",
+        }
+    }
 }
 
 impl ProgramRevision {
     /// Returns the revision as facts about an arm.
     #[cfg(feature = "commands")]
     pub(super) fn facts(&self) -> Point {
-        let paths = if self.has_equal_path_length { "equal length" } else { "different lengths" };
         Point::default()
             .with("commit", self.commit.as_str())
             .with("changed_files", self.changed_files)
             .with("program_hash", self.program_hash.as_str())
-            .with("paths", paths)
+            .with("built_at", self.paths.words())
     }
 }
 
