@@ -38,6 +38,11 @@ pub(super) struct Build<'a> {
 }
 
 impl Build<'_> {
+    /// Returns the path of the top folder that the build sees.
+    pub fn top_seen(&self) -> &Path {
+        self.elsewhere.map_or(self.top, |(top, _)| top)
+    }
+
     /// Runs the build.
     pub fn run(&self, stop: &Stop) -> Result<(), Error> {
         if let Some(logs) = self.log.parent() {
@@ -85,14 +90,11 @@ impl Build<'_> {
 /// Returns a folder for cargo's output inside of the revision, relative to `top`, if a configuration file outside of the
 /// revision names a folder. Revisions that share a folder would overwrite each other's programs.
 fn own_cargo_folder(top: &Path, prefix: &Path) -> Option<PathBuf> {
-    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
-    let of_parents = top.ancestors().skip(1).map(|folder| folder.join(".cargo"));
-    let files = of_parents.chain(home).flat_map(|folder| ["config.toml", "config"].map(|name| folder.join(name)));
     let names_folder = |line: &str| {
         let key = line.split('=').next().unwrap_or_default().trim().trim_start_matches("build.");
         CARGO_SETTINGS.contains(&key)
     };
-    let mut texts = files.filter_map(|file| fs::read_to_string(file).ok());
+    let mut texts = cargo_configurations(top).filter_map(|file| fs::read_to_string(file).ok());
     let workspace = || {
         let manifest = |folder: &Path| top.join(folder).join("Cargo.toml");
         let packages: Vec<&Path> = prefix.ancestors().filter(|folder| manifest(folder).is_file()).collect();
@@ -101,4 +103,12 @@ fn own_cargo_folder(top: &Path, prefix: &Path) -> Option<PathBuf> {
         packages.iter().find(is_workspace).or(packages.first()).map(|folder| folder.join("target"))
     };
     texts.any(|text| text.lines().any(names_folder)).then(workspace).flatten()
+}
+
+/// Returns the paths of cargo's configuration files outside of a folder that apply to the packages in it. They may not
+/// exist.
+pub(super) fn cargo_configurations(top: &Path) -> impl Iterator<Item = PathBuf> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let of_parents = top.ancestors().skip(1).map(|folder| folder.join(".cargo"));
+    of_parents.chain(home).flat_map(|folder| ["config.toml", "config"].map(|name| folder.join(name)))
 }

@@ -1,6 +1,7 @@
 //! Calls git for the repository of a folder. No call changes the user's index, refs or configuration, and no hook runs.
 
 use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -56,13 +57,18 @@ pub(super) struct Changes {
     pub untracked: u64,
 }
 
-/// Runs git in a folder.
-pub(super) fn run<S: AsRef<OsStr>>(folder: &Path, arguments: &[S]) -> Result<Output, Error> {
+/// Returns a git command in a folder.
+fn command<S: AsRef<OsStr>>(folder: &Path, arguments: &[S]) -> Command {
     let mut command = Command::new("git");
     command.arg("--no-optional-locks").args(SETTINGS).args(arguments).current_dir(folder);
     command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").stdin(Stdio::null());
     LOCAL_VARIABLES.iter().for_each(|name| _ = command.env_remove(name));
-    command.output().or_else(|error| match error.kind() {
+    command
+}
+
+/// Runs git in a folder.
+pub(super) fn run<S: AsRef<OsStr>>(folder: &Path, arguments: &[S]) -> Result<Output, Error> {
+    command(folder, arguments).output().or_else(|error| match error.kind() {
         io::ErrorKind::NotFound => refused("git was not found in PATH; install git to compare revisions".into()),
         _ => refused(format!("could not start git: {error}")),
     })
@@ -82,6 +88,34 @@ pub(super) fn output<S: AsRef<OsStr>>(folder: &Path, arguments: &[S]) -> Result<
     }
     stdout.pop_if(|last| *last == b'\n');
     Ok(stdout)
+}
+
+/// Returns the hash of a text, as `git hash-object` computes it.
+pub(super) fn hash(folder: &Path, text: &[u8]) -> Result<String, Error> {
+    let mut child = command(folder, &["hash-object", "--stdin"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let hash = child.as_mut().map_err(|error| error.to_string()).and_then(|child| {
+        let written = child.stdin.take().map(|mut stdin| stdin.write_all(text));
+        let mut hash = String::new();
+        let read = child.stdout.take().map(|mut stdout| stdout.read_to_string(&mut hash));
+        let status = child.wait().map_err(|error| error.to_string())?;
+        match (written, read) {
+            (Some(Ok(())), Some(Ok(_))) if status.success() => Ok(hash.trim_end().to_owned()),
+            _ => Err(status.to_string()),
+        }
+    });
+    hash.or_else(|why| refused(format!("`git hash-object --stdin` failed: {why}")))
+}
+
+/// Returns the submodules of a working tree, each with the commit that the index has for it.
+pub(super) fn submodules(folder: &Path) -> Result<Vec<(PathBuf, OsString)>, Error> {
+    let listed = output(folder, &["ls-files", "--stage", "-z"])?;
+    let entries = listed.split(|byte| *byte == 0).filter(|entry| entry.starts_with(b"160000 "));
+    let submodules = entries.filter_map(|entry| {
+        let tab = entry.iter().position(|byte| *byte == b'\t')?;
+        let commit = entry[..tab].split(|byte| *byte == b' ').nth(1)?;
+        Some((os_string(&entry[tab + 1..]).into(), os_string(commit)))
+    });
+    Ok(submodules.collect())
 }
 
 /// Returns the paths in git output that separates them by NUL.

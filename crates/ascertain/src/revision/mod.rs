@@ -4,6 +4,8 @@
 #[cfg(feature = "commands")]
 mod build;
 #[cfg(feature = "commands")]
+mod cache;
+#[cfg(feature = "commands")]
 mod git;
 #[cfg(feature = "commands")]
 mod program;

@@ -11,6 +11,7 @@ use ascertain_report::terminal::escape_controls;
 use ascertain_sys::interrupt::Stop;
 
 use super::build::Build;
+use super::cache::CachedBuild;
 use super::git::{Commit, Repository};
 use super::program::Line;
 use super::same_path;
@@ -35,6 +36,8 @@ pub struct Revisions {
     pub notes: PathBuf,
     /// Folder for the output of failed builds.
     pub logs: PathBuf,
+    /// Folder with earlier builds; `None` to build each revision anew, and to keep no build.
+    pub cache: Option<PathBuf>,
 }
 
 /// A command at several revisions, ready to run. Dropping this value removes the worktrees.
@@ -189,10 +192,23 @@ impl Preparation<'_> {
             return refused(format!("{name} has no folder {folder}; run the command in a folder that it has"));
         }
         let Some(command) = &self.request.build else { return Ok(()) };
-        (self.note)(&format!("building {}: {}", escape_controls(name), escape_controls(command)));
         let log = &self.request.logs.join(format!("{}-{}.log", commit.short, std::process::id()));
         let elsewhere = launcher.map(|launcher| (self.repository.top.as_path(), launcher));
-        Build { command, name, top, prefix, elsewhere, log }.run(self.stop)
+        let build = Build { command, name, top, prefix, elsewhere, log };
+        // The user's checkout has its own earlier build.
+        let cache = self.request.cache.as_deref().filter(|_| checkout.worktree.is_some());
+        let cached = cache.map(|cache| CachedBuild::of(&build, &commit.id, cache)).transpose()?;
+        let name = escape_controls(name);
+        if cached.as_ref().is_some_and(|cached| cached.restore(top)) {
+            (self.note)(&format!("{name}: using the build of an earlier run"));
+            return Ok(());
+        }
+        (self.note)(&format!("building {name}: {}", escape_controls(command)));
+        build.run(self.stop)?;
+        if let Some(Err(error)) = cached.map(|cached| cached.store(top)) {
+            (self.note)(&escape_controls(&error.to_string()));
+        }
+        Ok(())
     }
 }
 

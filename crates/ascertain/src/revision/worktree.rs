@@ -36,7 +36,7 @@ impl Worktree {
     /// Checks out a commit. `notes` is the folder for notes about worktrees. Also returns the submodules that are
     /// empty in the worktree, because they are empty in the user's checkout.
     pub fn add(repository: &Repository, commit: &str, notes: &Path) -> Result<(Worktree, Vec<PathBuf>), Error> {
-        let worktree = Worktree::create(repository, notes)?;
+        let worktree = Worktree::create(repository, commit, notes)?;
         let words = ["worktree", "add", "--quiet", "--detach"].map(OsStr::new);
         let arguments = [&words[..], &[worktree.path.as_os_str(), OsStr::new(commit)]].concat();
         git::output(&repository.top, &arguments).or_else(|error| match error {
@@ -52,7 +52,7 @@ impl Worktree {
     }
 
     /// Creates the note and an empty folder.
-    fn create(repository: &Repository, notes: &Path) -> Result<Worktree, Error> {
+    fn create(repository: &Repository, commit: &str, notes: &Path) -> Result<Worktree, Error> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         if let Err(error) = fs::create_dir_all(notes) {
             return cannot_create(notes, &error);
@@ -71,7 +71,7 @@ impl Worktree {
         for parent in [top.parent().unwrap_or(top).to_owned(), env::temp_dir()] {
             // Another path may have the same name. If every short name is taken, a longer one is used.
             for attempt in 0..200 {
-                worktree.path = parent.join(name(length.max(attempt as usize / 20), attempt));
+                worktree.path = parent.join(name(length.max(attempt as usize / 20), commit, attempt));
                 worktree.write_note().or_else(|error| cannot_create(&worktree.note, &error))?;
                 match DirBuilder::new().mode(0o700).create(&worktree.path) {
                     Ok(()) => return Ok(worktree),
@@ -131,12 +131,14 @@ fn cannot_create<T>(path: &Path, error: &io::Error) -> Result<T, Error> {
 const LEAST_LETTERS: usize = 3;
 
 /// Returns a name of `length` bytes for a folder. It starts with `ascertain-`, or the beginning of it if there is no
-/// room, and ends with letters and digits that differ for each attempt.
-fn name(length: usize, attempt: u64) -> String {
+/// room. It ends with letters and digits that differ for each commit and attempt. The same commit usually gets the same
+/// name, so that a build of it can be used again.
+fn name(length: usize, commit: &str, attempt: u64) -> String {
     const DIGITS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
     let start = "ascertain-";
     let start = &start[..start.len().min(length.saturating_sub(LEAST_LETTERS))];
-    let mut drawn = (clock::unix_ns() / 1000) ^ (u64::from(process::id()) << 20) ^ (attempt * 0x9e37_79b9);
+    let of_commit = commit.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0);
+    let mut drawn = of_commit ^ attempt.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut name = start.to_owned();
     while name.len() < length.max(1) {
         // A name of one or two characters starts with a letter, too.
@@ -227,20 +229,17 @@ fn message(path: &Path, error: &io::Error) -> String {
 /// Clones the submodules of a worktree from the submodules of the user's checkout, at the commits of the worktree.
 /// Nothing is fetched, and no configuration changes. Returns the submodules that are empty in the user's checkout.
 fn add_submodules(checkout: &Path, worktree: &Path) -> Result<Vec<PathBuf>, Error> {
-    let listed = git::output(worktree, &["ls-files", "--stage", "-z"])?;
     let mut empty = Vec::new();
-    for entry in listed.split(|byte| *byte == 0).filter(|entry| entry.starts_with(b"160000 ")) {
-        let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else { continue };
-        let path = Path::new(OsStr::from_bytes(&entry[tab + 1..]));
-        let commit = OsStr::from_bytes(entry[..tab].split(|byte| *byte == b' ').nth(1).unwrap_or_default());
-        let (from, to) = (checkout.join(path), worktree.join(path));
+    for (path, commit) in git::submodules(worktree)? {
+        let (from, to) = (checkout.join(&path), worktree.join(&path));
         if !from.join(".git").exists() {
-            empty.push(path.to_owned());
+            empty.push(path);
             continue;
         }
         let words = ["clone", "--quiet", "--no-checkout"].map(OsStr::new);
         git::output(worktree, &[&words[..], &[from.as_os_str(), to.as_os_str()]].concat())?;
-        if git::output(&to, &[OsStr::new("checkout"), OsStr::new("--quiet"), OsStr::new("--detach"), commit]).is_err() {
+        if git::output(&to, &[OsStr::new("checkout"), OsStr::new("--quiet"), OsStr::new("--detach"), &commit]).is_err()
+        {
             let (path, commit) = (path.display(), commit.display());
             return refused(format!("the submodule {path} lacks commit {commit}; run `git -C {path} fetch`"));
         }
@@ -283,12 +282,15 @@ mod tests {
     #[test]
     fn names_have_the_requested_length_and_differ() {
         for length in 1..40 {
-            let name = name(length, 0);
+            let name = name(length, "ab", 0);
             assert_eq!(name.len(), length, "{name}");
             assert!(name.starts_with(|c: char| c.is_ascii_lowercase()), "{name}");
         }
-        assert!(name(20, 0).starts_with("ascertain-"));
-        assert_ne!(name(7, 1), name(7, 2));
+        assert!(name(20, "ab", 0).starts_with("ascertain-"));
+        let names =
+            ["0123456789abcdef", "1123456789abcdef"].map(|commit| [1, 2].map(|attempt| name(7, commit, attempt)));
+        assert_ne!(names[0], names[1]);
+        assert_ne!(names[0][0], names[0][1]);
     }
 
     /// A note can name a folder that somebody else created at the same moment.

@@ -33,6 +33,9 @@ pub struct Against {
     /// Command that builds the program; it runs in the folder of each revision
     #[arg(long, value_name = "CMD", requires = "against", value_hint = ValueHint::CommandString, help_heading = HEADING)]
     pub build: Option<String>,
+    /// Build each revision anew, instead of using the builds of earlier runs
+    #[arg(long, requires = "build", help_heading = HEADING)]
+    no_cache: bool,
     /// Measure the programs even if they are equal, byte for byte
     #[arg(long, requires = "against", help_heading = HEADING)]
     pub measure_identical: bool,
@@ -51,6 +54,7 @@ impl Against {
             same_commit: self.measure_identical,
             notes: notes(),
             logs: evidence::runs_folder().with_file_name("builds"),
+            cache: (!self.no_cache).then(builds),
         };
         let mut note = |text: &str| {
             if !quiet {
@@ -64,6 +68,13 @@ impl Against {
 /// Returns the folder for notes about worktrees, which is next to the folder of runs.
 pub fn notes() -> PathBuf {
     evidence::runs_folder().with_file_name("worktrees")
+}
+
+/// Returns the folder for builds of revisions: `$XDG_CACHE_HOME/ascertain/builds`, or else `~/.cache/ascertain/builds`.
+fn builds() -> PathBuf {
+    // The XDG specification requires that relative paths are ignored.
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|cache| cache.is_absolute());
+    cache.unwrap_or_else(|| env::home_dir().unwrap_or_default().join(".cache")).join("ascertain/builds")
 }
 
 /// Checks that the programs have not changed while they were measured, and removes the worktrees. Prints a message

@@ -94,6 +94,7 @@ impl Stand {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = command(&self.state(), &[&["compare"], arguments].concat());
         command.current_dir(self.repository()).env("HOME", self.state()).env_remove("CARGO_TARGET_DIR");
+        command.env("XDG_CACHE_HOME", self.folder.path().join("cache"));
         command
     }
 
@@ -486,4 +487,38 @@ fn builds_see_the_path_of_the_checkout_unless_the_program_names_its_files() {
     let build = "{ echo '#!/bin/sh'; echo \"# $PWD/library\"; echo echo cost=1 s; } >program; chmod +x program";
     let again = stand.compare(&["--runs", "1", "--against", "HEAD~1", "--build", build, "--", "./program"]);
     assert_ended(&again, 0, &["is built again, at another path", "built at paths of equal length"]);
+}
+
+/// A build is used again unless something changes on which it depends.
+#[test]
+fn a_revision_is_built_once() {
+    let stand = Stand::new();
+    stand.write("source", &source(2));
+    let builds = stand.folder.path().join("builds");
+    let build = format!("echo built >>{}; echo tool; {BUILD}; ln -sf program link", builds.display());
+    let compare = |build: &str, options: &[&str], variable: &str| {
+        let _ = fs::remove_file(&builds);
+        let against = ["--runs", "1", "--against", "main", "--build", build];
+        let mut compare = stand.command(&[&against, options, &["--", "./program"]].concat());
+        let compared = ran(compare.env("CFLAGS", variable).output().unwrap());
+        assert_ended(&compared, 0, &[]);
+        // The checkout is always built.
+        let count = fs::read_to_string(&builds).unwrap().lines().count() - 1;
+        assert_eq!(compared.stderr.contains("using the build of an earlier run"), count == 0, "{}", compared.stderr);
+        count
+    };
+    assert_eq!(compare(&build, &["--no-cache"], ""), 1);
+    assert_eq!(compare(&build, &[], ""), 1);
+    assert_eq!(compare(&build, &[], ""), 0);
+    assert_eq!(compare(&build, &["--no-cache"], ""), 1);
+    assert_eq!(compare(&build, &[], "-O2"), 1, "another environment");
+    assert_eq!(compare(&format!("{build} "), &[], ""), 1, "another command");
+    stand.commit("second");
+    stand.write("source", &source(3));
+    assert_eq!(compare(&build, &[], ""), 1, "another commit");
+    // A damaged archive is not used.
+    let cache = stand.folder.path().join("cache/ascertain/builds");
+    names(&cache).iter().for_each(|name| fs::write(cache.join(name), "damaged").unwrap());
+    assert_eq!(compare(&build, &[], ""), 1);
+    assert_eq!(compare(&build, &[], ""), 0);
 }
