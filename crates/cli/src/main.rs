@@ -18,7 +18,6 @@ mod typed;
 
 use std::process::ExitCode;
 
-use ascertain::Ending;
 use ascertain_sys::{cpu_level, interrupt, threads};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};

@@ -112,7 +112,7 @@ impl CachedBuild {
         fs::create_dir_all(folder)?;
         let draft = self.archive.with_extension(format!("{}.new", process::id()));
         let mut tar = Command::new("tar");
-        tar.args(["--null", "-T", "-", "-cf"]).arg(&draft).arg("-C").arg(worktree);
+        tar.arg("-cf").arg(&draft).arg("-C").arg(worktree).args(["--null", "-T", "-"]);
         let mut child = tar.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let listed = child.stdin.take().map_or(Ok(()), |mut list| {
             files.iter().try_for_each(|file| list.write_all(&[b"./", file.as_os_str().as_bytes(), b"\0"].concat()))

@@ -44,6 +44,8 @@ impl<'a> Line<'a> {
             Some(below) => top.join(below),
             None => folder.join(&self.program),
         };
+        // Leaves out the `.` of `./program`.
+        let path: PathBuf = path.components().collect();
         let (Ok(file), Ok(top)) = (fs::canonicalize(&path), fs::canonicalize(top)) else {
             return Err(Error::NoProgram { name: name.into(), program: escape_controls(&self.program), path });
         };

@@ -441,8 +441,8 @@ fn a_full_disk_is_named_and_nothing_is_left() {
     fs::create_dir(&disk).unwrap();
     let script = format!(
         "mount -t tmpfs -o size=2m none {disk} || exit 77; mkdir {disk}/repository && cd {disk}/repository && \
-         git init --quiet --initial-branch=main && head -c 1500000 /dev/zero >zeros && git add . && \
-         git -c user.name=a -c user.email=a@example.org commit --quiet -m zeros && : >new && \
+         git init --quiet --initial-branch=main && yes | head -c 1500000 >large && git add . && \
+         git -c user.name=a -c user.email=a@example.org commit --quiet -m large && : >new && \
          \"$0\" compare --against main -- ./program; code=$?; ls .. .git && exit $code",
         disk = disk.display()
     );
