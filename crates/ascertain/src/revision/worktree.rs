@@ -40,9 +40,10 @@ impl Worktree {
         let words = ["worktree", "add", "--quiet", "--detach"].map(OsStr::new);
         let arguments = [&words[..], &[worktree.path.as_os_str(), OsStr::new(commit)]].concat();
         git::output(&repository.top, &arguments).or_else(|error| match error {
-            Error::Request(why) if why.contains("No space left on device") => {
+            // Git often names only the file that it could not write.
+            Error::Request(why) if ["No space left", "unable to write"].iter().any(|text| why.contains(text)) => {
                 let folder = worktree.path.parent().unwrap_or(&worktree.path);
-                refused(format!("{why}; free some space in {}", folder.display()))
+                refused(format!("{why}; if the disk is full, free some space in {}", folder.display()))
             }
             error => Err(error),
         })?;
@@ -188,11 +189,13 @@ pub fn remove_leftovers(notes: &Path) -> Vec<Result<String, String>> {
 /// Removes a worktree, and git's record of it. If git has no record of it, only an empty folder is removed: the folder
 /// may belong to somebody else.
 fn remove(common_dir: &Path, path: &Path) -> io::Result<()> {
-    let Some(record) = record_of(common_dir, path) else {
-        return fs::remove_dir(path).or_else(|error| if_missing((), error));
-    };
-    remove_tree(path)?;
-    fs::remove_dir_all(record)?;
+    match record_of(common_dir, path) {
+        None => fs::remove_dir(path).or_else(|error| if_missing((), error))?,
+        Some(record) => {
+            remove_tree(path)?;
+            fs::remove_dir_all(record)?;
+        }
+    }
     // Git creates this folder for the first worktree, and removes it with the last one. It stays if it is not empty.
     let _ = fs::remove_dir(common_dir.join("worktrees"));
     Ok(())

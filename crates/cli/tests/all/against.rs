@@ -452,7 +452,7 @@ fn a_full_disk_is_named_and_nothing_is_left() {
         Ok(output) if output.status.code() != Some(77) && !output.stderr.starts_with(b"unshare:") => ran(output),
         _ => return left_out("this user may not mount a file system"),
     };
-    assert_ended(&full, 2, &["`git worktree add", "No space left on device; free some space in "]);
+    assert_ended(&full, 2, &["`git worktree add", "if the disk is full, free some space in "]);
     assert!(full.stdout.contains("..:\nrepository\n") && !full.stdout.contains("worktrees"), "{}", full.stdout);
 }
 
