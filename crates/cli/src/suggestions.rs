@@ -27,7 +27,7 @@ const SUGGESTIONS: &str = "\
 `ascertain compare --reference COMMAND COMMAND` compares a command with a reference
     --baseline
 `ascertain compare --against main -- COMMAND` compares a program with that of another revision
-    bisect --against --base --base-ref --ref --revision
+    bisect --base --base-ref --ref --revision
 `cargo bench --bench BENCH -- --baseline NAME` shows a bench of your own functions beside a saved run
     --baseline --load-baseline
 `cargo bench --bench BENCH -- --save-baseline NAME` saves the run of a bench of your own functions

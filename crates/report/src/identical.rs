@@ -83,6 +83,6 @@ mod tests {
         assert_eq!(rows.len(), 4);
         identical.is_script = true;
         assert!(identical.sentence().ends_with("use `--measure-identical`."));
-        assert!(identical.json().contains("\"schema\": \"ascertain.identical/1\""), "{}", identical.json());
+        assert!(identical.json().contains(IdenticalPrograms::SCHEMA), "{}", identical.json());
     }
 }

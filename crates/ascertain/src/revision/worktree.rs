@@ -271,8 +271,8 @@ fn refuse_pointers(worktree: &Path) -> Result<(), Error> {
     match git::paths(&listed).find(is_pointer) {
         None => Ok(()),
         Some(path) => refused(format!(
-            "{} is in Git LFS, and its checkout has only a pointer; install git-lfs and run `git lfs install` and \
-             `git lfs fetch --all`, or set {SKIPS_FILES}=1 if the program does not need the file",
+            "{} is in Git LFS, and its checkout has only a pointer; install git-lfs and run `git lfs fetch --all`, or set \
+             {SKIPS_FILES}=1 to use the pointers",
             path.display()
         )),
     }

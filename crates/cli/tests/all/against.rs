@@ -254,7 +254,7 @@ fn mistakes_are_explained_and_change_nothing() {
     let before = stand.snapshot();
     let all: &[(&[&str], &str, i32, &[&str])] = &[
         (&["missing"], "./program", 2, &["there is no revision `missing`"]),
-        (&["mian"], "./program", 2, &["there is no revision `mian`; did you mean `main`?"]),
+        (&["masn"], "./program", 2, &["there is no revision `masn`; did you mean `main`?"]),
         (&["feature"], "./program", 2, &["there is no revision `feature`; did you mean `origin/feature`?"]),
         (&["merge-base:missing"], "./program", 2, &["there is no revision `missing`"]),
         (&["twice"], "./program", 2, &["`twice` is ambiguous", "refs/heads/twice, refs/tags/twice"]),
