@@ -30,6 +30,7 @@ pub(super) struct Worktree {
     note: PathBuf,
     /// The open note, whose lock shows that the worktree is in use.
     _lock: File,
+    is_removed: bool,
 }
 
 impl Worktree {
@@ -65,31 +66,13 @@ impl Worktree {
             Err(error) => return cannot_create(&note, &error),
         };
         let common_dir = repository.common_dir.clone();
-        let mut worktree = Worktree { path: PathBuf::new(), common_dir, note, _lock: lock };
-        let top = &repository.top;
-        let length = top.file_name().map_or(LEAST_LETTERS, OsStr::len);
-        let mut last_error = None;
-        for parent in [top.parent().unwrap_or(top).to_owned(), env::temp_dir()] {
-            // Another path may have the same name. If every short name is taken, a longer one is used.
-            for attempt in 0..200 {
-                worktree.path = parent.join(name(length.max(attempt as usize / 20), commit, attempt));
-                worktree.write_note().or_else(|error| cannot_create(&worktree.note, &error))?;
-                match DirBuilder::new().mode(0o700).create(&worktree.path) {
-                    Ok(()) => return Ok(worktree),
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                    Err(error) => {
-                        last_error = Some(error);
-                        break;
-                    }
-                }
+        match create_folder(&repository.top, commit, |path| write_note(&note, &common_dir, path)) {
+            Ok(path) => Ok(Worktree { path, common_dir, note, _lock: lock, is_removed: false }),
+            Err((path, error)) => {
+                let _ = fs::remove_file(&note);
+                cannot_create(&path, &error)
             }
         }
-        cannot_create(&worktree.path, &last_error.unwrap_or_else(|| io::ErrorKind::AlreadyExists.into()))
-    }
-
-    fn write_note(&self) -> io::Result<()> {
-        let parts = [self.common_dir.as_os_str().as_bytes(), b"\0", self.path.as_os_str().as_bytes()];
-        fs::write(&self.note, parts.concat())
     }
 
     /// Creates a file that makes the worktree's path the git folder of its repository, for a namespace in which that
@@ -107,7 +90,8 @@ impl Worktree {
     ///
     /// # Errors
     /// Returns a message that names the folder. The note then stays, so that `ascertain clean` finds the folder.
-    pub fn remove(self) -> Result<(), String> {
+    pub fn remove(mut self) -> Result<(), String> {
+        self.is_removed = true;
         self.remove_now()
     }
 
@@ -120,8 +104,43 @@ impl Worktree {
 impl Drop for Worktree {
     fn drop(&mut self) {
         // The note of a folder that can't be removed stays.
-        let _ = self.remove_now();
+        let _ = if self.is_removed { Ok(()) } else { self.remove_now() };
     }
+}
+
+/// Creates an empty folder, and returns its path. Before each attempt, `write_note` notes the path.
+fn create_folder(
+    top: &Path,
+    commit: &str,
+    write_note: impl Fn(&Path) -> io::Result<()>,
+) -> Result<PathBuf, (PathBuf, io::Error)> {
+    let length = top.file_name().map_or(LEAST_LETTERS, OsStr::len);
+    let mut failed = (top.to_owned(), io::ErrorKind::AlreadyExists.into());
+    for parent in [top.parent().unwrap_or(top).to_owned(), env::temp_dir()] {
+        // Another folder may have the same name. If every short name is taken, a longer one is used.
+        for attempt in 0..200 {
+            let path = parent.join(name(length.max(attempt as usize / 20), commit, attempt));
+            match write_note(&path).and_then(|()| DirBuilder::new().mode(0o700).create(&path)) {
+                Ok(()) => return Ok(path),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    failed = (path, error);
+                    break;
+                }
+            }
+        }
+    }
+    Err(failed)
+}
+
+fn write_note(note: &Path, common_dir: &Path, path: &Path) -> io::Result<()> {
+    fs::write(note, [common_dir.as_os_str().as_bytes(), b"\0", path.as_os_str().as_bytes()].concat())
+}
+
+/// Returns the git folder and the path of the worktree in a note; `None` if the note is not written yet.
+fn parse_note(content: &[u8]) -> Option<[PathBuf; 2]> {
+    let end = content.iter().position(|byte| *byte == 0)?;
+    Some([&content[..end], &content[end + 1..]].map(|bytes| PathBuf::from(OsString::from_vec(bytes.to_vec()))))
 }
 
 fn cannot_create<T>(path: &Path, error: &io::Error) -> Result<T, Error> {
@@ -158,32 +177,41 @@ pub fn remove_leftovers(notes: &Path) -> Vec<Result<String, String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
         Err(error) => return vec![Err(message(notes, &error))],
     };
+    let notes: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let used_paths = notes.iter().filter(|note| is_locked(note).unwrap_or(true));
+    let used_paths: Vec<PathBuf> =
+        used_paths.filter_map(|note| Some(parse_note(&fs::read(note).ok()?)?[1].clone())).collect();
     let remove_noted = |note: &Path| -> io::Result<Option<PathBuf>> {
-        let mut file = File::open(note)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(error),
+        if is_locked(note)? {
+            return Ok(None);
         }
-        let mut content = Vec::new();
-        file.read_to_end(&mut content)?;
         // The note is empty if its process was killed before it created a folder, or is about to write it.
-        let Some(end) = content.iter().position(|byte| *byte == 0) else { return Ok(None) };
-        let [common_dir, path] =
-            [&content[..end], &content[end + 1..]].map(|bytes| PathBuf::from(OsString::from_vec(bytes.to_vec())));
+        let Some([common_dir, path]) = parse_note(&fs::read(note)?) else { return Ok(None) };
         let is_there = path.symlink_metadata().is_ok();
-        remove(&common_dir, &path)?;
+        // A process may have been killed just when it found that another process uses the path.
+        let is_used = used_paths.contains(&path);
+        if !is_used {
+            remove(&common_dir, &path)?;
+        }
         fs::remove_file(note)?;
-        Ok(is_there.then_some(path))
+        Ok((is_there && !is_used).then_some(path))
     };
-    let notes = entries.flatten().map(|entry| entry.path());
-    let removed = notes.filter_map(|note| match remove_noted(&note) {
+    let removed = notes.iter().filter_map(|note| match remove_noted(note) {
         Ok(path) => {
             path.map(|path| Ok(format!("removed the worktree {} of an interrupted comparison", path.display())))
         }
-        Err(error) => Some(Err(message(&note, &error))),
+        Err(error) => Some(Err(message(note, &error))),
     });
     removed.collect()
+}
+
+/// Returns whether the process that wrote a note still uses its worktree.
+fn is_locked(note: &Path) -> io::Result<bool> {
+    match File::open(note)?.try_lock() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
 }
 
 /// Removes a worktree, and git's record of it. If git has no record of it, only an empty folder is removed: the folder
@@ -308,5 +336,23 @@ mod tests {
         remove(&common_dir, &theirs).unwrap();
         assert!(!theirs.exists());
         remove(&common_dir, &theirs).unwrap();
+    }
+
+    /// A process can be killed when it has noted a path, and has not found out yet that another process uses it.
+    #[test]
+    fn a_path_that_another_process_uses_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let [notes, common_dir, path] = ["notes", "git", "tree"].map(|name| folder.path().join(name));
+        [&notes, &common_dir, &path].map(|folder| fs::create_dir(folder).unwrap());
+        for note in ["used", "left"] {
+            write_note(&notes.join(note), &common_dir, &path).unwrap();
+        }
+        let used = File::open(notes.join("used")).unwrap();
+        used.lock().unwrap();
+        assert!(remove_leftovers(&notes).is_empty());
+        assert!(path.exists() && notes.join("used").exists() && !notes.join("left").exists());
+        drop(used);
+        assert_eq!(remove_leftovers(&notes).len(), 1);
+        assert!(!path.exists() && !notes.join("used").exists());
     }
 }
