@@ -46,6 +46,12 @@ pub fn continue_run(continuation: Continuation, context: RunContext) -> Result<R
                 .into(),
         );
     }
+    if header.plan.commands.iter().flat_map(|set| &set.commands).any(|command| command.revision.is_some()) {
+        return refused(
+            "the run compared revisions, whose folders were removed at its end, so it can't be continued; measure again"
+                .into(),
+        );
+    }
     let parts = evidence::Writer::resume(&continuation.folder, Some(&known)).map_err(ascertain_engine::Error::from)?;
     let plan = continuation.apply(&parts.1.header.plan);
     let recording = Recording::Continue(Box::new(parts));

@@ -21,6 +21,41 @@ pub enum Error {
         /// Name of the printed metric.
         metric: String,
     },
+    /// Two revisions that should be compared are the same commit, without uncommitted changes.
+    #[cfg(feature = "commands")]
+    #[error("{} and {} are the same commit ({commit}), so there is nothing to compare; name another revision", names[0], names[1])]
+    SameCommit {
+        /// The revisions, as the user named them.
+        names: [String; 2],
+        /// The commit, abbreviated.
+        commit: String,
+    },
+    /// The build of a revision failed.
+    #[cfg(feature = "commands")]
+    #[error("{name}: the build `{command}` {how}; its output is in {} and ends with:\n{end}", log.display())]
+    Build {
+        /// Name of the revision.
+        name: String,
+        /// The command line of the build.
+        command: String,
+        /// The way in which the build failed, as the end of a sentence.
+        how: String,
+        /// The file with the output of the build.
+        log: PathBuf,
+        /// The last lines of the output.
+        end: String,
+    },
+    /// The program to compare is missing in the folder of a revision.
+    #[cfg(feature = "commands")]
+    #[error("{name} has no program `{program}`: {} does not exist", path.display())]
+    NoProgram {
+        /// Name of the revision.
+        name: String,
+        /// The program, as the user wrote it.
+        program: String,
+        /// The path at which the program should be.
+        path: PathBuf,
+    },
     /// A predicate is invalid.
     #[error(transparent)]
     Predicate(#[from] predicate::PredicateError),

@@ -26,7 +26,7 @@ pub mod permute;
 pub mod power;
 #[cfg(all(feature = "plot", feature = "recorded", feature = "html"))]
 pub mod pyperf;
-mod revision;
+pub mod revision;
 mod run;
 #[cfg(feature = "recorded")]
 pub mod runs;

@@ -60,7 +60,9 @@ pub const EVIDENCE_OPTIONS: &str = " (--evidence DIR, --no-evidence)";
 /// message suggests several solutions, the option must belong to the last solution, because the option is printed right
 /// after the message.
 fn option(error: &anyhow::Error) -> Option<String> {
-    use ascertain::Error::{Engine, Evidence, Expression, NoMachineType, Regions, TooManyTrials};
+    use ascertain::Error::{
+        Engine, Evidence, Expression, NoMachineType, NoProgram, Regions, SameCommit, TooManyTrials,
+    };
     use ascertain_engine::samples::Error::{Column, TooLong};
     use ascertain_sys::Error::NotFound;
     use evidence::Error::{Folder, Write};
@@ -86,6 +88,8 @@ fn option(error: &anyhow::Error) -> Option<String> {
         Some(Expression(error)) if matches!(error.problem(), Problem::Sampled(_)) => {
             " (slo --series, slo --record-every 1)"
         }
+        Some(NoProgram { .. }) => "; name the command that builds it (--build), or another program",
+        Some(SameCommit { .. }) => ", or measure the same program twice (--measure-identical)",
         Some(NoMachineType { run }) => return Some(format!(" (--type {run}=TYPE)")),
         Some(Regions { regions, .. }) => return Some(format!(" (--region {})", regions[0])),
         Some(TooManyTrials { fitting, .. }) => return Some(format!(" (--max-trials {fitting})")),

@@ -1,6 +1,7 @@
 //! Exit codes, as documented in the guide and in `--help`.
 
 use ascertain::{Ending, GatedVerdict};
+use ascertain_sys::interrupt;
 
 use crate::options::Word;
 
@@ -19,6 +20,16 @@ pub fn code(ending: Ending) -> u8 {
     }
 }
 
+/// Returns the exit code for a command that ended with this error. The code shows an interruption, even if an error
+/// occurred afterwards.
+pub fn of_error(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref() {
+        _ if interrupt::requested() => code(Ending::Interrupted),
+        Some(ascertain::Error::Build { .. }) => code(Ending::TargetFailed),
+        _ => USAGE,
+    }
+}
+
 /// Returns every exit code with its meaning, in ascending order of the codes.
 pub fn meanings() -> [(u8, &'static str); 7] {
     [
@@ -30,7 +41,10 @@ pub fn meanings() -> [(u8, &'static str); 7] {
             code(Ending::Nothing),
             "nothing was selected, or this machine can run none of the selected claims and experiments",
         ),
-        (code(Ending::TargetFailed), "a measured command, server or store failed or gave a wrong answer"),
+        (
+            code(Ending::TargetFailed),
+            "a build failed, or a measured command, server or store failed or gave a wrong answer",
+        ),
         (code(Ending::Interrupted), "interrupted"),
     ]
 }

@@ -18,7 +18,6 @@ mod typed;
 
 use std::process::ExitCode;
 
-use ascertain::Ending;
 use ascertain_sys::{cpu_level, interrupt, threads};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -117,9 +116,9 @@ fn execute() -> ExitCode {
     match ending {
         Ok(ending) => exit::code(ending).into(),
         Err(error) => {
+            let code = exit::of_error(&error);
             output::note(&format!("error: {:#}", errors::with_option(error)));
-            // Let the exit code show the interruption, even if an error occurred afterwards.
-            if interrupt::requested() { exit::code(Ending::Interrupted).into() } else { exit::USAGE.into() }
+            code.into()
         }
     }
 }

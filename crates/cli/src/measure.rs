@@ -226,8 +226,12 @@ fn missed_precision(run: &RunResult, is_undecided: bool) -> Option<String> {
     (!missed.is_empty()).then(|| format!("--precision {option} was not reached: {}{hint}", reached.join(", ")))
 }
 
-/// Returns the command that continues a recorded run; `None` if the run has no evidence.
+/// Returns the command that continues a recorded run; `None` if the run has no evidence, or compared revisions whose
+/// folders are removed.
 fn continue_command(run: &RunResult, options: &[&str]) -> Option<String> {
+    if run.plan.commands.iter().flat_map(|set| &set.commands).any(|command| command.revision.is_some()) {
+        return None;
+    }
     let run = render::run_argument(run.folder.as_ref()?);
     Some(process::join(&[&["ascertain", "continue", &run], options].concat()))
 }

@@ -25,7 +25,9 @@ const SUGGESTIONS: &str = "\
 `ascertain history compare RUN1 RUN2` shows two runs side by side
     diff --baseline --compare --load-baseline
 `ascertain compare --reference COMMAND COMMAND` compares a command with a reference
-    --against --baseline
+    --baseline
+`ascertain compare --against main -- COMMAND` compares a program with that of another revision
+    bisect --base --base-ref --ref --revision
 `cargo bench --bench BENCH -- --baseline NAME` shows a bench of your own functions beside a saved run
     --baseline --load-baseline
 `cargo bench --bench BENCH -- --save-baseline NAME` saves the run of a bench of your own functions

@@ -20,6 +20,7 @@ pub mod history;
 pub mod html;
 #[cfg(feature = "exports")]
 pub mod hyperfine;
+pub mod identical;
 pub mod json;
 pub mod judgement;
 pub mod markdown;

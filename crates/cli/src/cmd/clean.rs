@@ -1,17 +1,18 @@
-//! `ascertain clean`: removes files, DNS records, objects and uploads of interrupted commands.
+//! `ascertain clean`: removes files, DNS records, objects, worktrees and uploads of interrupted commands.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, fs, io};
 
-use ascertain::Ending;
 use ascertain::transfer::{
     AbortOutcome, Environment, InterruptedTransfer, Options, abort_all, interrupted_transfers, leftovers,
 };
+use ascertain::{Ending, revision};
 use ascertain_engine::unit::Unit;
 use ascertain_report::plot::escape_controls;
 use ascertain_sys::process::is_left_behind;
 
+use super::against;
 use crate::options::duration;
 use crate::output;
 use crate::transfer::journals;
@@ -38,6 +39,8 @@ Examples:
 /// Temporary files: `clean` removes the folders of servers, caches and git repositories if you own them and their
 /// process has ended. In folders that you name, it also removes the incomplete files of `put` and `get`. It keeps files
 /// with a journal, because the same command can resume the transfer.
+///
+/// Worktrees: `clean` removes the worktrees of `compare --against` commands that were killed.
 ///
 /// Uploads: `clean` aborts the incomplete uploads that can't be resumed, with the credentials that `put` uses. These
 /// are uploads from standard input, and uploads with --no-journal. It lists the transfers that can be resumed;
@@ -66,6 +69,7 @@ pub struct Args {
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let mut ending = Ending::Done;
     let mut left = ascertain_experiments::clean();
+    left.extend(revision::remove_leftovers(&against::notes()));
     left.extend(interrupted(args).unwrap_or_else(|error| vec![Err(format!("{error:#}"))]));
     left.extend(found(args).into_iter().filter_map(|found| found.map_or_else(|why| Some(Err(why)), removed)));
     if left.is_empty() {

@@ -123,6 +123,7 @@ impl Starting {
             cleanup: hook(&self.cleanup, "cleanup")?,
             env: one_of(&self.env, "env", index, count)?.cloned().unwrap_or_default(),
             output: one_of(&self.output, "output", index, count)?.filter(|_| self.output.len() > 1).cloned(),
+            revision: None,
         })
     }
 

@@ -2,14 +2,17 @@
 
 use anyhow::bail;
 use ascertain::compare::{self, Compare, GATE_MARGIN, points};
+use ascertain::revision::Side;
 use ascertain::{Ending, Request};
 use ascertain_engine::command::{self, CommandSet, NamedCommand, OnFailure, PrintedMetric};
 use ascertain_engine::experiment::Point;
 use ascertain_engine::outcome::Gate;
 use ascertain_engine::plan::Config;
 use ascertain_report::options::{Order, RenderOptions, TableLayout, TimeUnit};
+use ascertain_report::plot::escape_controls;
 use ascertain_sys::perf::Counter;
 
+use super::against::{self, Against};
 use super::commands::Starting;
 use super::parameters::{self, Parameters};
 use super::printed::Printed;
@@ -23,6 +26,8 @@ Examples:
       Compare two commands; the first one is the reference
   ascertain compare --fail-if slower --margin 3% './main input' './branch input'
       Exit with 1 if the second command is more than 3 % slower
+  ascertain compare --against main --build make -- ./app --input data
+      Compare your checkout with the branch main
   ascertain compare -L threads 1,2,4 'sort --parallel={threads} big.txt'
       Compare the values of a parameter
   ascertain compare --metric 'throughput=([0-9.]+) MB/s' ./main ./branch
@@ -49,6 +54,8 @@ pub struct Args {
     /// Name of the --reference command in the results
     #[arg(long, value_name = "NAME", requires = "reference", help_heading = "Commands")]
     reference_name: Option<String>,
+    #[command(flatten)]
+    against: Against,
     #[command(flatten)]
     parameters: Parameters,
     #[command(flatten)]
@@ -153,9 +160,29 @@ const GATES: &[Word<Gate>] = &[
 ];
 
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {
+    let display = args.display();
+    let Some(mut sides) = args.against.prepare(&args.commands, display.quiet)? else { return compare(args, &[]) };
+    if !args.against.measure_identical
+        && let Some(identical) = sides.take_identical()
+    {
+        if sides.sides.len() == 1 {
+            output::report(&identical, &display)?;
+            return Ok(against::finish(sides));
+        }
+        output::note(&escape_controls(&identical.plain_sentence()));
+    }
+    let ending = compare(args, &sides.sides);
+    match against::finish(sides) {
+        Ending::Done => ending,
+        finished => ending.map(|_| finished),
+    }
+}
+
+/// Measures the commands, or one command at several revisions.
+fn compare(args: &Args, sides: &[Side]) -> anyhow::Result<Ending> {
     let options = args.render();
     output::note_undrawn(args.plot, options.format);
-    let compare = args.request()?;
+    let compare = args.request(sides)?;
     note_uncounted(&compare.commands);
     if args.fail_if.is_some() && args.margin.is_none() && !options.quiet {
         let margin = GATE_MARGIN * 100.0;
@@ -180,15 +207,15 @@ fn note_uncounted(set: &CommandSet) {
 }
 
 impl Args {
-    /// Returns the request that the options describe.
-    fn request(&self) -> anyhow::Result<Compare> {
+    /// Returns the request that the options describe. `sides` has the revisions of --against, or is empty.
+    fn request(&self, sides: &[Side]) -> anyhow::Result<Compare> {
         if let Some(metrics) = &self.metrics {
             bail!(
                 "--metrics {metrics} is not supported; use --metric METRIC to compare another metric, and --counters \
                  to count instructions, cycles and other events"
             );
         }
-        let commands = command_set(self)?;
+        let commands = command_set(self, sides)?;
         if let (Some(fewest), Some(most)) = (self.min_runs, self.common.max_trials)
             && fewest > most
         {
@@ -220,14 +247,19 @@ impl Args {
         tails
     }
 
-    /// Returns the options for printing the result.
-    fn render(&self) -> RenderOptions {
+    /// Returns the display options, changed by the output style.
+    fn display(&self) -> Display {
         let mut display = self.common.display.clone();
         if let Some(restyle) = self.style {
             restyle(&mut display);
         }
+        display
+    }
+
+    /// Returns the options for printing the result.
+    fn render(&self) -> RenderOptions {
         let layout = TableLayout { order: self.sort, time_unit: self.time_unit, mean: self.mean };
-        RenderOptions { layout, plot: self.plot, explain: self.common.explain, ..display.render() }
+        RenderOptions { layout, plot: self.plot, explain: self.common.explain, ..self.display().render() }
     }
 
     /// Returns the name of the metric to compare: the first one that `--metric` gives.
@@ -249,10 +281,15 @@ impl Args {
 }
 
 /// Returns the set of commands, with the reference first. If an option is given for every combination of commands and
-/// parameter values, each combination becomes a separate command.
-fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
-    let Args { starting, names, .. } = args;
-    let (shell, commands) = starting.shell_and_commands(&args.commands)?;
+/// parameter values, each combination becomes a separate command. If there are `sides`, they are the commands.
+fn command_set(args: &Args, sides: &[Side]) -> anyhow::Result<CommandSet> {
+    let Args { starting, .. } = args;
+    let side_lines: Vec<String> = sides.iter().map(|side| side.line.clone()).collect();
+    let (shell, commands) = match sides {
+        [] => starting.shell_and_commands(&args.commands)?,
+        _ => (starting.shell(), &side_lines[..]),
+    };
+    let names = &args.names;
     let parameters = args.parameters.factors()?;
     let referred = args.reference.iter().count();
     let given_for = starting.given_for().max(referred + names.len());
@@ -270,8 +307,11 @@ fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
         named.push(starting.command(args.reference_name.as_ref().unwrap_or(line), line, (0, count))?);
     }
     for (index, (point, line)) in lines.into_iter().enumerate() {
-        let name = names.get(index).unwrap_or(line);
-        named.push(starting.command(name, line, (referred + index, count))?.at(point));
+        let side = sides.get(index % commands.len());
+        let name = side.map(|side| &side.name).or(names.get(index)).unwrap_or(line);
+        let command = starting.command(name, line, (referred + index, count))?;
+        let revision = side.map(|side| side.revision.clone());
+        named.push(NamedCommand { revision, ..command.at(point) });
     }
     if let (true, Some(twice)) = (is_combined, named.iter().enumerate().find_map(|(at, c)| is_among(c, &named[..at]))) {
         bail!(

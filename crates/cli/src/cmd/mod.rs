@@ -1,5 +1,6 @@
 //! One file for each subcommand, with its arguments and the function `execute`.
 
+mod against;
 pub mod barrierd;
 pub mod calibrate_here;
 pub mod check;

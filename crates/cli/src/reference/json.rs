@@ -48,6 +48,7 @@ const SCHEMAS: &[Schema] = &[
             ("remarks[].remark_code", "object", "The same as `remark`, in structured form."),
         ],
     ),
+    ("ascertain.identical/1", "`compare --against`, if the programs are equal", "IdenticalPrograms", &[]),
     ("ascertain.judgement/1", "`judge`", "Judgement", &[]),
     ("ascertain.power/1", "`power`", "PowerAnalysis", &[]),
     (

@@ -58,7 +58,7 @@ fn a_job_may_use_the_action_twice() {
     ];
     for name in ["one", "two"] {
         let own = [("BUILD", format!("cp program {name}; chmod +x {name}")), ("PROGRAM", name.into())];
-        for step in ["Build both", "Compare"] {
+        for step in ["Fetch the commit before", "Compare"] {
             run_step(step, &repository, &[&common[..], &own].concat());
         }
         let table = std::fs::read_to_string(temporary.join("ascertain.md")).unwrap();

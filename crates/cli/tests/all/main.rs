@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod action;
+mod against;
 mod architecture;
 mod bad_input;
 #[cfg(target_os = "linux")]

@@ -16,7 +16,7 @@ use self::check::check;
 use self::line::{CommandLine, HookLines, Invocation, LastOutput, Requests};
 use self::setups::{SetupGuard, Setups, run_untimed};
 use super::printed::FigureReader;
-use super::{CommandSet, EXIT, OnFailure, WALL};
+use super::{CommandSet, EXIT, OnFailure, ProgramRevision, WALL};
 use crate::block::Block;
 use crate::experiment::{
     Arm, ArmId, Experiment, Point, Samples, Session, Setup, Spec, Status, TargetError, Trial, Unavailable,
@@ -120,6 +120,7 @@ struct CommandSession<'e> {
 struct MeasuredCommand {
     line: CommandLine,
     hooks: HookLines,
+    facts: Point,
     warm_ups: u64,
     has_run: bool,
 }
@@ -158,7 +159,8 @@ impl MeasuredCommand {
         let failed = |error: CommandError| TargetError::Failed(error.to_string());
         let line = CommandLine::measured(set, command, &point).map_err(failed)?;
         let hooks = HookLines::new(set, command, &point).map_err(failed)?;
-        Ok(MeasuredCommand { line, hooks, warm_ups: 0, has_run: false })
+        let facts = command.revision.as_ref().map(ProgramRevision::facts).unwrap_or_default();
+        Ok(MeasuredCommand { line, hooks, facts, warm_ups: 0, has_run: false })
     }
 }
 
@@ -166,6 +168,11 @@ impl Session for CommandSession<'_> {
     /// Does nothing, because every trial already checks the command: it observes the exit code.
     fn verify(&mut self, _: ArmId) -> Result<(), TargetError> {
         Ok(())
+    }
+
+    /// Returns the revision of the command's program, if it has one.
+    fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
+        Ok(self.commands[arm].facts.clone())
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {

@@ -18,4 +18,7 @@ pub use experiment::{CommandError, CommandExperiment};
 pub use printed::PrintedMetricError;
 pub use printed::{Pattern, PrintedMetric};
 pub(crate) use set::EXIT;
-pub use set::{CommandSet, Input, LineMetric, NamedCommand, OnFailure, Output, VALUE, WALL, counters, metrics};
+pub use set::{
+    BuildPaths, CommandSet, Input, LineMetric, NamedCommand, OnFailure, Output, ProgramRevision, VALUE, WALL, counters,
+    metrics,
+};

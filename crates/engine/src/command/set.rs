@@ -201,6 +201,60 @@ pub struct NamedCommand {
     pub env: Vec<(String, Option<String>)>,
     /// Destination of this command's output. `None` means the destination for all commands, [`CommandSet::output`].
     pub output: Option<Output>,
+    /// The revision of a repository to which the measured program belongs; `None` for a program that stays in its
+    /// place. The program of a revision is removed after the run, so such a run can't be continued.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<ProgramRevision>,
+}
+
+/// A program and the revision of a repository from which it was built.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramRevision {
+    /// The commit, in hexadecimal digits.
+    pub commit: String,
+    /// Number of tracked files that differ from the commit.
+    pub changed_files: u64,
+    /// Hash of the program, as `git hash-object --no-filters` prints it.
+    pub program_hash: String,
+    /// The relation between the paths at which the compared revisions were built.
+    pub paths: BuildPaths,
+}
+
+/// The relation between the paths at which revisions were built. A path can become a part of a program, and change its
+/// speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BuildPaths {
+    /// All revisions were built at one path.
+    Same,
+    /// The paths have equal lengths.
+    EqualLength,
+    /// The paths have different lengths.
+    DifferentLengths,
+}
+
+impl BuildPaths {
+    /// Returns the relation in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            BuildPaths::Same => "the same path",
+            BuildPaths::EqualLength => "paths of equal length",
+            BuildPaths::DifferentLengths => "paths of different lengths",
+        }
+    }
+}
+
+impl ProgramRevision {
+    /// Returns the revision as facts about an arm.
+    #[cfg(feature = "commands")]
+    pub(super) fn facts(&self) -> Point {
+        Point::default()
+            .with("commit", self.commit.as_str())
+            .with("changed_files", self.changed_files)
+            .with("program_hash", self.program_hash.as_str())
+            .with("built_at", self.paths.words())
+    }
 }
 
 impl NamedCommand {
@@ -217,6 +271,7 @@ impl NamedCommand {
             cleanup: fill(&self.cleanup),
             env: self.env.iter().map(|(name, value)| (name.clone(), fill(value))).collect(),
             output: self.output.clone(),
+            revision: self.revision.clone(),
         }
     }
 
