@@ -120,8 +120,8 @@ Examples:
 
 /// Find the runs at which the ratio of two variants changed, and the cause
 ///
-/// A change of the code is told apart from a change of the machine by the time of B alone. If ratios do not change, one
-/// false alarm is expected in 1,000 runs or more. A clear change is found with the fifth run at the new level.
+/// The time of B alone shows whether the code or the machine changed. If ratios do not change, one false alarm is
+/// expected in 1,000 runs or more. A clear change is found with the fifth run at the new level.
 #[derive(clap::Args)]
 #[command(after_help = CHANGES_EXAMPLES)]
 struct ChangesArgs {
