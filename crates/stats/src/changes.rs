@@ -33,7 +33,8 @@ const FEWEST_AFTER: usize = 5;
 const MOST_AFTER: usize = 50;
 
 /// Number of values before a change with which the later values are compared. A slow drift over more values than these
-/// is no evidence.
+/// is no evidence. From the 101st value on, places are compared with different values. The proof of the bound does not
+/// cover this, but simulations of long series do.
 const MOST_BEFORE: usize = 100;
 
 /// Smallest evidence of a likely place for the change, relative to the place with the most evidence. Ranks do not show

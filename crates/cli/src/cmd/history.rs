@@ -115,7 +115,7 @@ const CHANGES_EXAMPLES: &str = "\
 Examples:
   ascertain history changes compare --ratio 'sleep 0.011/sleep 0.010'
       Find the runs at which the ratio of two commands changed
-  ascertain history changes compare --ratio 'sleep 0.011/sleep 0.010' --export otava > runs.csv
+  ascertain history changes compare --ratio new/old --export otava > runs.csv
       Write the ratio of each run for Apache Otava";
 
 /// Find the runs at which the ratio of two variants changed, and the cause
