@@ -29,8 +29,10 @@ fn of_claim(claim: &ClaimResult) -> Vec<String> {
     tails.chain(claim.tail_hint.iter().map(|found| hint(&comparison, found))).collect()
 }
 
-/// Returns the sentence about one tail: "Tail 99 %: `b` was above the threshold more often than `a` in these trials
-/// (2.9 % against 0.4 %; thresholds 8.1 to 8.4 ms; error at most 0.034 %)."
+/// Returns the sentence about one tail.
+///
+/// Example: "Tail 99 %: `b` was above the threshold more often than `a` in these trials (2.9 % against 0.4 %;
+/// thresholds 8.1 to 8.4 ms; error at most 0.034 %)."
 fn sentence(comparison: &ArmComparison, tail: &TailResult) -> String {
     let (candidate, reference) = names(comparison);
     let (beyond, metric) = (beyond(comparison), in_metric(comparison.measure));

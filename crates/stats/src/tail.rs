@@ -272,7 +272,7 @@ pub struct TailExcess {
 /// pair has a finite value.
 ///
 /// The threshold is the quantile of all values of both alternatives. It stays the same if the two values of a pair
-/// change places, so each discordant pair is a fair coin, and the p-value is that of the exact sign test. The number of
+/// change places. So each discordant pair is a fair coin, and the p-value is that of the exact sign test. The number of
 /// pairs must not depend on the values; use a [`TailJudge`] to look again and again.
 ///
 /// ```

@@ -17,7 +17,7 @@ pub(crate) struct RefusedJoin {
 }
 
 /// The reason why an expression is refused. If it is a join that runs out of step, this includes the join.
-pub(crate) type Refused = (Error, Option<RefusedJoin>);
+pub(crate) type Refused = (Error, Option<Box<RefusedJoin>>);
 
 /// Adds the ways out to the error of an expression. `plan` plans an expression.
 pub(crate) fn with_ways_out(
@@ -43,7 +43,7 @@ fn accepted(
     first: &RefusedJoin,
     plan: impl Fn(&str) -> Result<Plan, Refused>,
 ) -> Result<String, Option<String>> {
-    let (mut expression, mut refused) = (whole.clone(), first.clone());
+    let (mut expression, mut refused) = (whole.clone(), Box::new(first.clone()));
     for _ in 0..MOST_JOINS {
         let (_, replacement) = refused.ways.iter().find(|(known, _)| *known == way).ok_or(None)?;
         let text = expression.replaced(&refused.join.to_string(), replacement).to_string();

@@ -160,7 +160,7 @@ impl Builder<'_> {
             (Way::Buffer, is_operator.then(|| longer(Function::Buffer, SUGGESTED_BUFFER))),
         ];
         let ways = ways.into_iter().filter_map(|(way, expression)| Some((way, expression?))).collect();
-        self.refused = Some(RefusedJoin { join: whole.clone(), ways });
+        self.refused = Some(Box::new(RefusedJoin { join: whole.clone(), ways }));
         let (_, factor) = self.graph.before_repeat(nodes[faster]);
         let growth = rates[faster].minus(rates[1 - faster]).and_then(|growth| growth.over(factor));
         let paths = [0, 1].map(|side| (self.graph.path(nodes[side]), rates[side]));

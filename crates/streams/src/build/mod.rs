@@ -46,7 +46,7 @@ pub(crate) struct Builder<'a> {
     /// Evaluations of counting functions that are left.
     evaluations: u64,
     /// The join that was refused because it runs out of step.
-    pub refused: Option<RefusedJoin>,
+    pub refused: Option<Box<RefusedJoin>>,
     /// The nodes of the expressions that read the evidence again, under their text and their own reading.
     known: HashMap<(usize, String), NodeId>,
 }
