@@ -188,11 +188,13 @@ fn went_on(claim: &ClaimResult) -> bool {
 /// Returns a sentence with the figures of all trials, for a claim whose verdict came before the last trial. An example
 /// is " This was true in 1230 of all 1234 trials, 99.7 % (interval: 99.1 to 99.9 %)."
 fn of_all_trials(claim: &ClaimResult) -> String {
-    let all = claim.judged();
-    let seen = match (all.successes, all.trials.saturating_sub(all.ties)) {
-        (s, n) if s == n => format!("in all {n} trials"),
-        (0, n) => format!("in none of the {n} trials"),
-        (s, n) => format!("in {s} of all {n} trials"),
+    let judged = claim.judged();
+    let counts = (judged.successes, judged.trials.saturating_sub(judged.ties));
+    let [successes, all] = [counts.0, counts.1].map(apart);
+    let seen = match counts {
+        (s, n) if s == n => format!("in all {all} trials"),
+        (0, _) => format!("in none of the {all} trials"),
+        _ => format!("in {successes} of all {all} trials"),
     };
     format!(" This was true {seen}{}{}.", grid::left_open(claim), figure_clause(claim))
 }
@@ -207,8 +209,8 @@ fn broken(claim: &ClaimResult) -> String {
     }
     let said = claim.broken.iter().enumerate().map(|(index, Broken { condition, trials, .. })| {
         let all = if went_on(claim) { "all " } else { "" };
-        let of = if index == 0 { format!(" of {all}{} trials", claim.trials) } else { String::new() };
-        format!("{} in {trials}{of}", quoted(condition))
+        let of = if index == 0 { format!(" of {all}{} trials", apart(claim.trials)) } else { String::new() };
+        format!("{} in {}{of}", quoted(condition), apart(*trials))
     });
     let label = if claim.broken.len() == 1 { "Failed condition" } else { "Failed conditions" };
     format!(" {label}: {}.", said.collect::<Vec<_>>().join(", "))

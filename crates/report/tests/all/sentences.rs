@@ -471,17 +471,18 @@ fn a_long_measurement_that_is_too_short_recommends_its_own_option() {
 #[test]
 fn the_figures_of_all_trials_have_a_sentence_of_their_own() {
     let claim = with_rate(predicate("slo", "", "curl", "wall <= 50 ms"), 0.95, 0.98, 0.995);
-    let claim = counted(claim, Verdict::Holds, 990, 1000);
+    let claim = counted(claim, Verdict::Holds, 99_000, 100_000);
     let first = Decided { trials: 152, successes: 151, ties: 0, unknown: 0 };
     let went_on = ClaimResult { decided: Some(first), median: Some(1e6), unknown: 3, ..claim.clone() };
     assert_eq!(
         says(&went_on),
         "Holds: `wall <= 50 ms` was true of `curl` in 151 of the first 152 trials, so at least 95 % of the time (error \
-         at most 0.1 %). This was true in 990 of all 1000 trials (3 left open), 99.0 % (interval: 98.0 to 99.5 %). \
-         Its median time in all trials was 1.000 ms."
+         at most 0.1 %). This was true in 99,000 of all 100,000 trials (3 left open), 99.0 % (interval: 98.0 to \
+         99.5 %). Its median time in all trials was 1.000 ms."
     );
     let ended = says(&claim);
-    assert!(ended.contains("in 990 of 1000 trials, 99.0 % (interval: 98.0 to 99.5 %), so at least 95 %"), "{ended}");
+    let figures = "in 99,000 of 100,000 trials, 99.0 % (interval: 98.0 to 99.5 %), so at least 95 %";
+    assert!(ended.contains(figures), "{ended}");
 }
 
 #[test]
