@@ -343,7 +343,7 @@ mod tests {
     fn a_path_that_another_process_uses_stays() {
         let folder = tempfile::tempdir().unwrap();
         let [notes, common_dir, path] = ["notes", "git", "tree"].map(|name| folder.path().join(name));
-        [&notes, &common_dir, &path].map(|folder| fs::create_dir(folder).unwrap());
+        [&notes, &common_dir, &path].into_iter().for_each(|folder| fs::create_dir(folder).unwrap());
         for note in ["used", "left"] {
             write_note(&notes.join(note), &common_dir, &path).unwrap();
         }
