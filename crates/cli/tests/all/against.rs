@@ -405,6 +405,7 @@ fn building(stand: &Stand, mark: &Path) -> Child {
     child
 }
 
+/// The test sends SIGTERM, because SIGINT is ignored under `nohup` and `&`.
 #[test]
 fn an_interrupted_comparison_leaves_nothing() {
     let stand = Stand::new();
@@ -412,7 +413,7 @@ fn an_interrupted_comparison_leaves_nothing() {
     let before = stand.snapshot();
     let child = building(&stand, &stand.folder.path().join("mark"));
     assert_ne!(stand.snapshot().neighbours, before.neighbours, "the worktree is there");
-    send_signal(&child, "-INT");
+    send_signal(&child, "-TERM");
     let ended = ran(child.wait_with_output().unwrap());
     assert_ended(&ended, 130, &["interrupted before anything was measured"]);
     assert_eq!(stand.snapshot(), before);
