@@ -48,23 +48,6 @@ fn a_worse_tail_is_found_and_every_output_has_it() {
     assert_eq!(continued["claims"][0]["tails"][0]["decided"], tail["decided"], "{continued}");
 }
 
-/// The evidence of a killed run has no result. Judging its trials again must give the same tails.
-#[test]
-fn the_trials_alone_give_the_same_tails() {
-    let state = tempfile::tempdir().unwrap();
-    let of_run = [COMMON, &["--tail", "90,95", "-r", "80", "--format", "json", STEADY, RARELY_SLOW]].concat();
-    let whole = ascertain(state.path(), &of_run).json();
-    let run = runs(state.path()).pop().unwrap();
-    let path = run.join("run.json");
-    let mut header: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    assert_eq!(header["plan"]["claims"][0]["tails"], serde_json::json!([0.9, 0.95]));
-    header["outcome"] = Value::Null;
-    std::fs::write(&path, header.to_string()).unwrap();
-    let again = ascertain(state.path(), &["report", run.to_str().unwrap(), "--format", "json"]).json();
-    assert_eq!(again["claims"][0]["tails"], whole["claims"][0]["tails"]);
-    assert!(whole["claims"][0]["tails"][1]["pairs"].as_u64() == Some(30), "{whole}");
-}
-
 /// Without `--tail`, the answer is "faster". One line names the option.
 #[test]
 fn compare_hints_at_a_worse_tail_of_the_faster_command() {
