@@ -27,7 +27,7 @@ fn a_worse_tail_is_found_and_every_output_has_it() {
     let ran = ascertain(state.path(), &[COMMON, &["--tail", "95", STEADY, RARELY_SLOW]].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let text = words(&ran.stdout);
-    assert!(text.contains("`B` is faster than `A` in `latency`"), "{text}");
+    assert!(text.contains("`B` is faster than `A`: its `latency`"), "{text}");
     assert!(text.contains(ANSWER) && text.contains("against 0 %; threshold 10.00 ms; error at most 5 %)."), "{text}");
     let run = runs(state.path()).pop().unwrap();
     let name = run.file_name().unwrap().to_str().unwrap();

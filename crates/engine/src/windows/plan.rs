@@ -145,10 +145,10 @@ mod tests {
         assert!(message(plan(10, 0.0)).contains("a window of zero"));
         assert!(message(plan(10, 11.0)).contains("a window of 11 s is longer than the run, which lasts 10 s"));
         let many = message(plan(3600, 0.1));
-        assert!(many.contains("36000 windows") && many.contains("windows of at least 1 s"), "{many}");
+        assert!(many.contains("36,000 windows") && many.contains("windows of at least 1 s"), "{many}");
         assert!(message(WindowPlan { record_every: Some(0), ..plan(10, 1.0) }).contains("an interval of 0"));
         let around = Around { observations: 10_001, most: 1 };
-        assert!(message(WindowPlan { around, ..plan(10, 1.0) }).contains("at most 10000"));
+        assert!(message(WindowPlan { around, ..plan(10, 1.0) }).contains("at most 10,000"));
         assert_eq!(plan(10, 3.0).windows(), 4);
     }
 }

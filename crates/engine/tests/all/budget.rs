@@ -154,7 +154,7 @@ fn a_comparison_says_what_it_takes_and_uses_the_time_there_is() {
 #[test]
 fn all_claims_name_the_same_time_of_the_run() {
     let experiment = Scripted::new(&["fast", "slow", "c", "d"], slowly);
-    let config = Config { max_time: Duration::from_millis(350), ..Config::default() };
+    let config = Config { max_time: Duration::from_millis(900), ..Config::default() };
     let times = |claims: Vec<Claim>| {
         let (outcome, _) = recorded(&experiment, claims, config.clone());
         let time = |reason: &Reason| match reason {

@@ -20,12 +20,20 @@ fn spec(better: Better) -> Spec {
     Spec { id: "judged".into(), metrics: vec![metric], ..Spec::default() }
 }
 
-/// Returns a judge of `b` against the reference `a`, which counts trials after its answer.
+/// Returns a judge of `b` against the reference `a`. It counts trials until every question has an answer.
 fn judge(better: Better, tails: &[f64], error: f64) -> ClaimJudge {
+    judge_with(better, tails, Config { error, ..Config::default() })
+}
+
+/// Returns the same judge. It counts all trials.
+fn judge_to_the_end(better: Better, tails: &[f64], error: f64) -> ClaimJudge {
+    judge_with(better, tails, Config { error, until_time_is_up: true, ..Config::default() })
+}
+
+fn judge_with(better: Better, tails: &[f64], config: Config) -> ClaimJudge {
     let spec = spec(better);
     let claim = Claim::order("judged", &spec.metrics[0], &arm("b"), &arm("a"));
     let claim = Claim { tails: tails.to_vec(), ..claim };
-    let config = Config { error, ..Config::default() };
     let mut judge = ClaimJudge::new(&claim, &spec, &config, Some((0.5, 0.5))).unwrap();
     judge.bind(&spec, |arm| usize::from(arm.variant == "a"));
     judge
@@ -85,7 +93,7 @@ fn the_tail_is_on_the_worse_side() {
 fn a_limit_is_beyond_and_a_signal_counts_against_both() {
     let (fast, stopped) = (Bounds::exact(10.0), Bounds::above(40.0));
     let tail = |pair: [Bounds; 2], is_interrupted| {
-        let mut judge = judge(Better::Lower, &[0.9], 0.01);
+        let mut judge = judge_to_the_end(Better::Lower, &[0.9], 0.01);
         (0..25).for_each(|_| observe_as(&mut judge, [fast; 2], false));
         (0..20).for_each(|_| observe_as(&mut judge, pair, is_interrupted));
         judge.result().tails.remove(0)
@@ -102,7 +110,7 @@ fn a_limit_is_beyond_and_a_signal_counts_against_both() {
 
 #[test]
 fn later_trials_take_an_answer_back() {
-    let mut judge = judge(Better::Lower, &[0.5], 0.01);
+    let mut judge = judge_to_the_end(Better::Lower, &[0.5], 0.01);
     (0..10).for_each(|_| observe(&mut judge, [1.0, 1.0]));
     (0..20).for_each(|_| observe(&mut judge, [2.0, 1.0]));
     assert_eq!(judge.result().tails[0].decision, TailDecision::MoreOften);
@@ -125,7 +133,8 @@ fn the_fewest_trials_for_all_tails_are_known_beforehand() {
         trials += 1;
     }
     assert_eq!(u64::from(trials), least.trials);
-    assert_eq!(self::judge(Better::Lower, &[], 0.001).least_with_tails(None), judge.least(None));
+    let without_tails = self::judge(Better::Lower, &[], 0.001);
+    assert_eq!(without_tails.least_with_tails(None), without_tails.least(None));
 }
 
 /// A run of `compare` without `--tail`: the judge of the comparison, and the values for the hint.
@@ -162,11 +171,11 @@ fn hints_are_false_in_at_most_one_of_a_hundred_runs() {
     }
 }
 
-/// `b` is faster, and 5 % of its runs take three times as long.
+/// `b` is faster, and a tenth of its runs take three times as long.
 #[test]
 fn a_worse_tail_of_the_faster_arm_gives_a_hint() {
     let pairs = |random: &mut Random| {
-        let slow = if random.random_bool(0.05) { 3.0 } else { 1.0 };
+        let slow = if random.random_bool(0.1) { 3.0 } else { 1.0 };
         [0.9 * slow, 1.0].map(|factor| factor * (0.05 * normal(random)).exp())
     };
     let hints: Vec<_> = (0..20).filter_map(|seed| hint_after(pairs, (300, 300), seed)).collect();
