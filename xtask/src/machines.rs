@@ -262,15 +262,16 @@ fn table(machines: &[(String, Value)]) -> String {
     }
     text += "\n## Refuted goals\n\n\
              A range is the 95 % interval of the measured value as a multiple of the baseline's value.\n\n";
+    text += &row(["machine", "goal", "measured", "claim"]);
+    text += &row(["---"; 4]);
     for (name, machine) in machines {
         for claim in claims(machine, "goals").filter(|claim| claim["verdict"] == "refuted") {
             let number = |key: &str| claim[key].as_f64();
             let range = match (number("times_baseline_low"), number("times_baseline_high")) {
-                (Some(low), Some(high)) => format!(": {low:.2} to {high:.2}"),
-                _ => number("rate").map_or_else(String::new, |rate| format!(": in {:.0} % of trials", rate * 100.0)),
+                (Some(low), Some(high)) => format!("{low:.2} to {high:.2}"),
+                _ => number("rate").map_or_else(String::new, |rate| format!("in {:.0} % of trials", rate * 100.0)),
             };
-            let says = claim["says"].as_str().unwrap_or_default();
-            text += &format!("- {name}, `{}`{range}. {says}.\n", claim["id"].as_str().unwrap_or_default());
+            text += &row([name, &format!("`{}`", fact(claim, "id")), &range, fact(claim, "says")]);
         }
     }
     text
@@ -343,6 +344,6 @@ mod tests {
         assert!(page.contains(
             "| [zen9](machines/zen9.json) | A \\| B, 2 CPUs, no virtual machine | full | 2026-12-01 | – | 1 hold, 1"
         ));
-        assert!(page.contains("- zen9, `a.goal`: 1.20 to 1.30. A is fast.\n"), "{page}");
+        assert!(page.contains("| zen9 | `a.goal` | 1.20 to 1.30 | A is fast |\n"), "{page}");
     }
 }
