@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use crate::common::{ascertain, runs};
+use crate::common::{ascertain, restored_lines, runs};
 
 /// Prints 10 ms each time.
 const STEADY: &str = "echo 10 ms";
 
-/// Prints 30 ms in each tenth call, and otherwise 9 ms. The file `calls` has the number of calls.
+/// Prints 30 ms in each twentieth call, and otherwise 9 ms. The file `calls` has the number of calls.
 const RARELY_SLOW: &str = "sh -c 'n=$(cat calls 2>/dev/null || echo 0); echo $((n+1)) > calls; \
-                           [ $((n % 10)) = 9 ] && echo 30 ms || echo 9 ms'";
+                           [ $((n % 20)) = 19 ] && echo 30 ms || echo 9 ms'";
 
 const COMMON: &[&str] =
     &["compare", "--metric", "latency=([0-9]+) ms", "--error", "0.1", "--max-time", "10min", "-n", "A", "-n", "B"];
@@ -48,12 +48,30 @@ fn a_worse_tail_is_found_and_every_output_has_it() {
     assert_eq!(continued["claims"][0]["tails"][0]["decided"], tail["decided"], "{continued}");
 }
 
+/// The evidence of a killed run has no result. Judging its trials again must give the same tails.
+#[test]
+fn the_trials_alone_give_the_same_tails() {
+    let state = tempfile::tempdir().unwrap();
+    let of_run = [COMMON, &["--tail", "90,95", "-r", "80", "--format", "json", STEADY, RARELY_SLOW]].concat();
+    let whole = ascertain(state.path(), &of_run).json();
+    let run = runs(state.path()).pop().unwrap();
+    restored_lines(&run);
+    let path = run.join("run.json");
+    let mut header: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(header["plan"]["claims"][0]["tails"], serde_json::json!([0.9, 0.95]));
+    header["outcome"] = Value::Null;
+    std::fs::write(&path, header.to_string()).unwrap();
+    let again = ascertain(state.path(), &["report", run.to_str().unwrap(), "--format", "json"]).json();
+    assert_eq!(again["claims"][0]["tails"], whole["claims"][0]["tails"]);
+    assert_eq!(whole["claims"][0]["tails"][1]["pairs"], 30, "{whole}");
+}
+
 /// Without `--tail`, the answer is "faster". One line names the option.
 #[test]
 fn compare_hints_at_a_worse_tail_of_the_faster_command() {
     let state = tempfile::tempdir().unwrap();
-    let ran = ascertain(state.path(), &[COMMON, &["-r", "100", STEADY, RARELY_SLOW]].concat());
-    let hint = "The tail of `B` looks worse: it was above 10.00 ms in 10 % of the pairs, and `A` in 0 %. Test this with \
+    let ran = ascertain(state.path(), &[COMMON, &["-r", "200", STEADY, RARELY_SLOW]].concat());
+    let hint = "The tail of `B` looks worse: it was above 10.00 ms in 5 % of the pairs, and `A` in 0 %. Test this with \
                 `--tail 95`.";
     assert!(words(&ran.stdout).contains(hint), "{}", ran.stdout);
     std::fs::remove_file(state.path().join("calls")).unwrap();

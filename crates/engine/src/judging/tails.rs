@@ -97,7 +97,7 @@ fn thresholds(counts: TailCounts, better: Better) -> Option<(f64, f64)> {
 }
 
 /// The levels at which the tails are compared after a run that was not asked about tails.
-const HINT_LEVELS: [f64; 2] = [0.95, 0.99];
+const HINT_LEVELS: [f64; 3] = [0.95, 0.98, 0.99];
 /// Highest probability that a run has a hint although the tail of the faster arm is not worse. The levels share it.
 const HINT_ERROR: f64 = 0.01;
 
